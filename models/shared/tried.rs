@@ -58,7 +58,6 @@ tried! {
         uncounted_workers_and_what_is_usual_changes,
         a_worker_that_releases_its_affinity_and_leaves_work_behind,
         a_message_that_comes_back_and_a_worker_that_parks,
-        a_remote_sender_that_calls_a_worker_to_its_thread,
         a_fast_push_and_a_worker_that_finds_the_shard_empty,
         fast_pushes_and_workers_that_come_and_go,
         a_fast_push_and_one_who_waits_for_room,

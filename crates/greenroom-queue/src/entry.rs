@@ -1,6 +1,6 @@
 //! A message as it lies in a queue.
 
-use super::{block_queue::OfRun, payload::Payload, slot::Slot, stamp::Stamp};
+use super::{payload::Payload, slot::Slot, stamp::Stamp};
 
 /// Urgent messages that a worker takes in a row while normal ones wait (A03).
 pub const URGENT_RUN: u32 = 64;
@@ -24,15 +24,12 @@ pub struct Entry<T: Payload, K> {
 /// The key, if there is one, and its hash.
 pub type Hashed<K> = (Option<K>, u32);
 
-impl<T: Payload, K> OfRun for Entry<T, K> {
-    type Message = T::Message;
-
-    fn of_run(message: T::Message, stamp: Stamp) -> Self {
+impl<T: Payload, K> Entry<T, K> {
+    /// A message of a plain send, without a key.
+    pub fn plain(message: T::Message, stamp: Stamp) -> Self {
         Self { message, extra: None, key: None, hash: 0, urgent: false, stamp }
     }
-}
 
-impl<T: Payload, K> Entry<T, K> {
     /// Puts a message without a key in hand.
     #[inline(always)]
     pub fn put_into(self, slot: &mut impl Slot<T>) {

@@ -31,23 +31,6 @@ pub const fn tuned(usual: u32, _in_models: u32) -> u32 {
     usual
 }
 
-thread_local! {
-    static SENT_TO: Cell<usize> = const { Cell::new(0) };
-}
-
-/// A sender on this thread sends to this shard, given by its address.
-#[inline]
-pub fn sends_to(shard: usize) {
-    SENT_TO.set(shard);
-}
-
-/// True if a sender on this thread has sent to another shard since the last look.
-#[inline]
-pub fn has_sent_elsewhere(shard: usize) -> bool {
-    let sent_to = SENT_TO.replace(0);
-    sent_to != 0 && sent_to != shard
-}
-
 /// Which shard the workers of a thread visit.
 #[derive(Debug, Clone, Copy)]
 pub struct Visit {

@@ -162,24 +162,6 @@ pub fn a_message_that_comes_back_and_a_worker_that_parks() {
     });
 }
 
-/// Senders and workers on different threads of the runtime: the one that drains remotely gives way.
-pub fn a_remote_sender_that_calls_a_worker_to_its_thread() {
-    check(Effort::Large, || {
-        let plan = Plan { quick: true, ..plan(3, 2, 4) };
-        let pool = Pool::new(plan, 6, |number| match number {
-            3 => Handler::Suspends,
-            _ => Handler::Returns,
-        });
-        let threads = [pool.worker(0), pool.worker(1), pool.sleeper(2), pool.sender(0, &[1, 2, 3])];
-        run_on(2);
-        for number in [4, 5, 6] {
-            pool.send(0, number).expect("it is open");
-            yield_now();
-        }
-        pool.finish(threads);
-    });
-}
-
 /// Permits at once for which a third message in a row is queued without a look at anything else.
 const FAST: u64 = 4;
 

@@ -46,13 +46,6 @@ shuttle::thread_local! {
     static TOKEN: Cell<usize> = Cell::new(1);
 }
 
-/// As in the product, for threads whose senders always do.
-pub(crate) fn sends_to(_shard: usize) {}
-
-pub(crate) fn has_sent_elsewhere(_shard: usize) -> bool {
-    true
-}
-
 /// The thread of the runtime on which the caller runs: as given by [`run_on`].
 pub(crate) fn this_thread() -> usize {
     TOKEN.with(Cell::get)

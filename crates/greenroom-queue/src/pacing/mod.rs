@@ -1,19 +1,16 @@
-//! The pace of a worker: when it goes on, lets others have a turn, spins, or searches.
+//! The pace of a worker: when it goes on, lets others have a turn, or searches.
 
-mod coalesce;
 mod habit;
 mod patience;
 pub mod turn;
 
-pub use coalesce::leave_sender_alone;
 pub use patience::Patience;
 
 use super::wake::Wake;
-use coalesce::Coalescing;
 use habit::Habit;
 use turn::Turn;
 
-/// The pace of a worker: when it goes on, lets others have a turn, spins, or searches. It knows
+/// The pace of a worker: when it goes on, lets others have a turn, or searches. It knows
 /// no queue: the driver tells it what has happened.
 pub struct Pacing {
     /// Messages handled one after the other since the worker found nothing.
@@ -24,7 +21,6 @@ pub struct Pacing {
     has_waited: bool,
     turn: Turn,
     patience: Patience,
-    coalescing: Coalescing,
     habit: Habit,
 }
 
@@ -37,7 +33,6 @@ impl Pacing {
             has_waited: false,
             turn: Turn::default(),
             patience,
-            coalescing: Coalescing::default(),
             habit: Habit::default(),
         }
     }
@@ -102,18 +97,6 @@ impl Pacing {
         self.has_waited
     }
 
-    /// True if the worker is to leave its sender alone for a moment, provided its messages came
-    /// `is_remote`: from a sender on another thread.
-    pub fn spins(&mut self, is_remote: impl FnOnce() -> bool) -> bool {
-        let by_call = self.by_call;
-        self.coalescing.pauses_after(self.in_a_row, || !by_call && is_remote())
-    }
-
-    /// The moment has brought nothing.
-    pub fn has_spun_in_vain(&mut self) {
-        self.coalescing.was_in_vain();
-    }
-
     /// True if the worker is to step aside once before it looks elsewhere.
     pub fn searches(&mut self) -> bool {
         self.patience.searches_after(self.in_a_row, self.by_call)
@@ -171,18 +154,6 @@ mod tests {
         assert!((0..100).all(|_| pacing.attempted_after(1, false, true).is_none()), "every other");
         assert!(!pacing.turn_is_over(&wake) && !pacing.has_waited());
         assert_eq!(after(1).attempted_after(15, true, false), Some(true));
-    }
-
-    #[test]
-    fn a_caller_is_not_a_sender_to_be_left_alone() {
-        let mut by_calls = after(3);
-        by_calls.found(true);
-        assert!(!by_calls.spins(|| true));
-        assert!(after(3).spins(|| true) && !after(3).spins(|| false) && !after(1).spins(|| true));
-        let mut in_vain = after(3);
-        assert!(in_vain.spins(|| true));
-        in_vain.has_spun_in_vain();
-        assert!(!in_vain.spins(|| true));
     }
 
     #[test]

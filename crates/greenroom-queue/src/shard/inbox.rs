@@ -4,14 +4,8 @@ use std::collections::VecDeque;
 
 use super::{outbox::ShardOutbox, turns::Turns, variety::Variety};
 use crate::{
-    backlog::KeyBounds,
-    block_queue::{BlockQueue, OfRun, Run},
-    entry::Entry,
-    offer::Offer,
-    payload::Payload,
+    backlog::KeyBounds, block_queue::BlockQueue, entry::Entry, offer::Offer, payload::Payload,
     stamp::Stamp,
-    sync::{has_sent_elsewhere, sends_to, this_thread},
-    wake::NOBODY,
 };
 
 /// What senders fill, under the first lock. In the order of its fields: what a sender writes on its
@@ -23,8 +17,8 @@ pub struct ShardInbox<T: Payload, K> {
     /// Permits for messages to come. None in a closed inbox.
     pub credit: u64,
     /// How many messages may be queued without a look at anything else: permits for them, besides
-    /// the credit. While there are any, the shard is scheduled, no worker is to be woken on the
-    /// sender's thread, and neither the sender's turn nor the next measurement is due.
+    /// the credit. While there are any, the shard is scheduled, and neither the sender's turn nor the
+    /// next measurement is due.
     pub(super) fast: u32,
     /// See the module's documentation.
     pub scheduled: bool,
@@ -42,7 +36,6 @@ pub struct ShardInbox<T: Payload, K> {
     /// Messages to be taken before those in the queue, here or in the outbox.
     pub urgent: VecDeque<Entry<T, K>>,
     pub(super) uncounted: Uncounted,
-    pub(super) near: Affinity,
 }
 
 /// When a sender lets others run.
@@ -62,29 +55,6 @@ pub(super) struct Uncounted {
     pub(super) counted: bool,
 }
 
-/// On which threads a shard is filled and emptied.
-pub(super) struct Affinity {
-    /// The thread of the last sender.
-    pub(super) sender: usize,
-    /// The last worker with affinity to this shard (its bit in the map of affinities is set for it)
-    /// that took the messages here, and its thread then. Others yield to it and leave it the bit,
-    /// so it must be a worker that clears it.
-    pub(super) drainer: (usize, usize),
-    /// The next sender is to wake a worker on its own thread.
-    pub(super) wake_near: bool,
-}
-
-/// What the sender has to do once messages are queued and the lock is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
-    /// The shard is looked at anyway.
-    Nothing,
-    /// No worker is bound to look at the shard yet.
-    Announcement,
-    /// It is drained remotely: a worker is to be woken here.
-    WakeNear,
-}
-
 impl<T: Payload, K> ShardInbox<T, K> {
     pub(super) fn new(turns: Turns, bounds: KeyBounds) -> Self {
         Self {
@@ -99,7 +69,6 @@ impl<T: Payload, K> ShardInbox<T, K> {
             queue: BlockQueue::new(),
             urgent: VecDeque::new(),
             uncounted: Uncounted { bound: bounds.waiting, beyond: 0, counted: false },
-            near: Affinity { sender: NOBODY, drainer: (0, NOBODY), wake_near: false },
         }
     }
 
@@ -121,9 +90,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
     /// Moves the normal messages that lie here into an empty outbox, whole.
     pub(super) fn hand_over(&mut self, outbox: &mut ShardOutbox<T, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
-        self.queue.lies_here();
-        outbox.filled.from_remote = self.near.sender != this_thread();
-        outbox.filled.variety = self.variety.begin();
+        outbox.variety = self.variety.begin();
         self.uncounted.beyond = outbox.queued();
     }
 
@@ -161,30 +128,6 @@ impl<T: Payload, K> ShardInbox<T, K> {
         self.scheduled = self.lifted;
     }
 
-    /// Its address, to tell one shard from others.
-    pub(super) fn place(&self) -> usize {
-        std::ptr::from_ref(self).addr()
-    }
-
-    /// Messages are taken on this thread. If the sender runs on another, and others send here, a
-    /// worker is wanted there, until the sender has heard of it.
-    pub(super) fn ask_wake_near(&mut self, thread: usize) {
-        self.near.wake_near =
-            self.near.sender != thread && (self.near.wake_near || has_sent_elsewhere(self.place()));
-        if self.near.wake_near {
-            self.end_fast_path();
-        }
-    }
-
-    /// True if the sender of a message is to wake a worker on its own thread. It then steps aside,
-    /// so that this worker gets its turn: as long as the shard is drained remotely little waits
-    /// there, and the sender would go on.
-    pub fn take_wake_near(&mut self) -> bool {
-        let wakes_near = std::mem::take(&mut self.near.wake_near);
-        self.turn.is_over |= wakes_near;
-        wakes_near
-    }
-
     /// True if the next message can be queued by [`push_fast`](Self::push_fast).
     #[inline(always)]
     pub fn is_fast(&self) -> bool {
@@ -216,7 +159,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
     /// are not measured. A message has just been queued, and the shard is scheduled: if it was not
     /// before, its sender is about to announce it.
     pub fn open_fast_path(&mut self, unmeasured: u64) {
-        if self.turn.is_over || self.near.wake_near || !self.scheduled || self.closed {
+        if self.turn.is_over || !self.scheduled || self.closed {
             return;
         }
         let turn = self.turn.turns.rest(self.accepted, self.queue.len());
@@ -250,12 +193,12 @@ impl<T: Payload, K> ShardInbox<T, K> {
         let Some((message, extra)) = offer.unpack() else { return false };
         if urgent {
             self.push_urgent(Entry { message, extra, key, hash, urgent, stamp });
-            return self.note_sender();
+            return self.schedule();
         }
         self.note_key(hash);
         self.queue.push_into_room(Entry { message, extra, key, hash, urgent, stamp });
         self.accepted += 1;
-        self.note_sender()
+        self.schedule()
     }
 
     /// A message with this hash is queued. Costs nothing if there are no keys.
@@ -282,57 +225,24 @@ impl<T: Payload, K> ShardInbox<T, K> {
         self.accepted += 1;
     }
 
-    /// As `push`, for several plain messages. Returns what else is to be done.
+    /// As `push`, for several plain messages.
     pub fn push_each(
         &mut self,
         messages: impl Iterator<Item = T::Message>,
         stamp: impl Fn(u64) -> Stamp,
-    ) -> Wanted {
+    ) -> bool {
         for message in messages {
-            self.queue.push_back(Entry::of_run(message, stamp(self.accepted)));
+            self.queue.push_back(Entry::plain(message, stamp(self.accepted)));
             self.accepted += 1;
         }
-        self.filled()
-    }
-
-    /// As `push_each`, for messages that stay in their deque; at most one of them is measured.
-    /// Leaves an empty deque with the sender.
-    pub fn push_run(
-        &mut self,
-        messages: &mut VecDeque<T::Message>,
-        stamp: Stamp,
-        unmeasured: u64,
-        sample: impl FnOnce(u64) -> Stamp,
-    ) -> Wanted {
-        let sent = messages.len();
-        let sample = match sent.saturating_sub(unmeasured as usize) {
-            0 => (0, Stamp::NONE),
-            left => (left, sample(self.accepted + unmeasured)),
-        };
-        let run = Run { messages: std::mem::take(messages), stamp, sample };
-        *messages = self.queue.push_run(run);
-        self.accepted += sent as u64;
-        self.filled()
-    }
-
-    fn filled(&mut self) -> Wanted {
         self.end_fast_path();
         self.turn.is_over = self.turn.turns.is_over(0, self.queue.len());
-        self.near.sender = this_thread();
-        sends_to(self.place());
-        let wakes_near = std::mem::take(&mut self.near.wake_near);
-        match std::mem::replace(&mut self.scheduled, true) {
-            false => Wanted::Announcement,
-            true if wakes_near => Wanted::WakeNear,
-            true => Wanted::Nothing,
-        }
+        !std::mem::replace(&mut self.scheduled, true)
     }
 
-    fn note_sender(&mut self) -> bool {
+    fn schedule(&mut self) -> bool {
         // Those on the fast path were so many from the number before this one on.
         self.end_fast_path();
-        self.near.sender = this_thread();
-        sends_to(self.place());
         self.turn.is_over |= self.turn.turns.is_over(self.accepted, self.queue.len());
         !std::mem::replace(&mut self.scheduled, true)
     }

@@ -51,7 +51,7 @@ mod token;
 mod turns;
 mod variety;
 
-pub use inbox::{SenderTurn, ShardInbox, Wanted};
+pub use inbox::{SenderTurn, ShardInbox};
 pub use lifted::Lifted;
 use lifted::{LiftedCount, hashes};
 pub use outbox::{KeyChange, LONG_AGO, LOOK_AHEAD, ShardOutbox};
@@ -67,9 +67,7 @@ use super::{
     lock::{Lock, Locked},
     padded::Padded,
     payload::Payload,
-    wake::NOBODY,
 };
-use crate::sync::this_thread;
 
 /// A part of the queue of a pool.
 pub struct Shard<T: Payload, K> {
@@ -132,19 +130,12 @@ impl<T: Payload, K> Shard<T, K> {
     }
 
     /// As `refill_or`, for a worker that takes the first message at once: if that is the last, the
-    /// shard is no longer scheduled, so that no second look is needed. `affine` is the worker, if
-    /// it has affinity to the shard, and clears its bit in that map when it leaves.
-    ///
-    /// A message from another thread's sender comes through the memory of another core. If senders
-    /// run on this thread as well, one of them is asked to wake a worker beside itself, so that
-    /// each thread has its own. If none does, one thread sends while the other works.
-    pub fn refill_near(
+    /// shard is no longer scheduled, so that no second look is needed.
+    pub fn refill_and_take(
         &self,
         outbox: &mut ShardOutbox<T, K>,
-        affine: Option<usize>,
         empty: impl FnOnce(),
     ) -> Option<Refilled<Entry<T, K>>> {
-        let thread = this_thread();
         let mut inbox = match self.filled_inbox() {
             Ok(inbox) => inbox,
             Err(_inbox) => {
@@ -152,10 +143,6 @@ impl<T: Payload, K> Shard<T, K> {
                 return None;
             }
         };
-        inbox.ask_wake_near(thread);
-        if let Some(worker) = affine {
-            inbox.near.drainer = (worker, thread);
-        }
         if inbox.urgent.is_empty()
             && let Some(last) = inbox.queue.pop_only()
         {
@@ -166,16 +153,13 @@ impl<T: Payload, K> Shard<T, K> {
             return Some(Refilled::Last(last));
         }
         inbox.hand_over(outbox);
-        if outbox.filled.from_remote {
-            inbox.queue.lies_elsewhere(outbox.queue.len());
-        }
         Some(Refilled::More)
     }
 
     /// True if a key that has had its quota need not give way, because all messages here are its
     /// own. It may have another quota then.
     pub fn is_all_of(&self, outbox: &mut ShardOutbox<T, K>, hash: u32) -> bool {
-        if !outbox.filled.variety.is_only(hash) || outbox.has_ready() {
+        if !outbox.variety.is_only(hash) || outbox.has_ready() {
             return false;
         }
         let inbox = self.inbox.lock();
@@ -193,10 +177,10 @@ impl<T: Payload, K> Shard<T, K> {
             return;
         }
         let variety = inbox.variety.begin();
-        outbox.filled.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
+        outbox.variety = match (outbox.queue.is_empty(), inbox.queue.is_empty()) {
             (true, _) => variety,
-            (_, true) => outbox.filled.variety,
-            _ => outbox.filled.variety.and(variety),
+            (_, true) => outbox.variety,
+            _ => outbox.variety.and(variety),
         };
         outbox.queue.append(&mut inbox.queue);
         inbox.uncounted.beyond = outbox.queued();
@@ -214,7 +198,7 @@ impl<T: Payload, K> Shard<T, K> {
         if !self.inbox.lock().queue.is_empty() {
             self.refill_behind(outbox);
         }
-        outbox.filled.variety.is_mixed = true;
+        outbox.variety.is_mixed = true;
         outbox.queue.push_back(entry);
     }
 
@@ -249,7 +233,7 @@ impl<T: Payload, K> Shard<T, K> {
         inbox.lifted = false;
         let Lifted { mut queue, mut urgent } = stay;
         outbox.queue.append(&mut queue);
-        outbox.filled.variety.is_mixed = true;
+        outbox.variety.is_mixed = true;
         urgent.append(&mut inbox.urgent);
         inbox.urgent = urgent;
         inbox.has_urgent()
@@ -272,22 +256,6 @@ impl<T: Payload, K> Shard<T, K> {
             None => Box::new(counted(inbox, outbox, Backlog::new(bounds))),
         };
         outbox.backlog.insert(backlog)
-    }
-
-    /// This worker does not serve the shard any more.
-    pub fn forget_drainer(&self, worker: usize) {
-        let mut inbox = self.inbox.lock();
-        if inbox.near.drainer.0 == worker {
-            inbox.near.drainer = (worker, NOBODY);
-        }
-    }
-
-    /// True when the sender is on another thread, and another worker has taken messages there last.
-    pub fn is_served_near(&self, worker: usize) -> bool {
-        let inbox = self.inbox.lock();
-        let (other, thread) = inbox.near.drainer;
-        let somebody = thread != NOBODY && other != worker;
-        somebody && thread == inbox.near.sender && thread != this_thread()
     }
 
     /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer

@@ -10,7 +10,6 @@ use crate::{
     lanes::{Behind, InOwnLane, KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
     payload::Payload,
     slot::Slot,
-    stamp::Stamp,
 };
 
 /// What workers empty, under the second lock. In the order of its fields: what a worker writes as
@@ -35,21 +34,12 @@ pub struct ShardOutbox<T: Payload, K> {
     /// outside the lock.
     pub carried: Option<u32>,
     pub(super) epochs: Epochs,
-    /// With what the queue was filled.
-    pub filled: Filled,
+    /// Of what the queue was filled with.
+    pub(super) variety: Variety,
     /// What `taken` was when a message that is attempted again was last put before the others.
     pub(super) put_first: u64,
     /// Present while the messages of the shard are out of it.
     pub(super) lifted: Option<Box<LiftedCount>>,
-}
-
-/// With what the queue was filled.
-#[derive(Default)]
-pub struct Filled {
-    /// When it was last filled, from empty, the last sender ran on another thread than the worker
-    /// that filled it.
-    pub from_remote: bool,
-    pub(super) variety: Variety,
 }
 
 /// The drain tokens that there have been.
@@ -106,7 +96,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
             token: None,
             carried: None,
             epochs: Epochs::default(),
-            filled: Filled::default(),
+            variety: Variety::default(),
             put_first: LONG_AGO,
             lifted: None,
         }
@@ -162,16 +152,6 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         let is_there = !self.queue.is_empty();
         self.taken = self.taken.wrapping_add(u64::from(is_there));
         self.queue.pop_front()
-    }
-
-    /// As `pop_queue`, if it is a message that was sent with others and lies as it was sent.
-    #[inline(always)]
-    pub fn pop_of_run(&mut self) -> Option<(T::Message, Stamp)> {
-        if !self.queue.is_in_run() {
-            return None;
-        }
-        self.taken = self.taken.wrapping_add(1);
-        self.queue.pop_of_run()
     }
 
     /// True if the last message that was put before the others has been taken, and another

@@ -4,7 +4,6 @@ use super::{outbox::Streak, *};
 use crate::{
     lanes::{LaneId, LaneState, Lanes},
     stamp::Stamp,
-    sync::sends_to,
 };
 
 type Numbers = Shard<u64, ()>;
@@ -81,11 +80,10 @@ fn as_many_messages_take_the_fast_path_as_permits_the_turn_and_measurements_allo
 #[test]
 fn nothing_takes_the_fast_path_where_something_else_is_to_be_seen_to() {
     type Hinders = fn(&mut ShardInbox<u64, ()>);
-    let hindrances: [Hinders; 4] = [
+    let hindrances: [Hinders; 3] = [
         |inbox| inbox.closed = true,
         |inbox| inbox.scheduled = false,
         |inbox| inbox.turn.is_over = true,
-        |inbox| inbox.near.wake_near = true,
     ];
     for (which, hinder) in hindrances.iter().enumerate() {
         let shard = fast();
@@ -128,7 +126,7 @@ fn a_shard_that_is_found_empty_has_no_fast_path_any_more() {
     let ways: [Finds; 3] = [
         |shard, outbox| shard.refill(outbox),
         |shard, outbox| shard.has_more_or(outbox, || {}),
-        |shard, outbox| shard.refill_near(outbox, None, || {}).is_some(),
+        |shard, outbox| shard.refill_and_take(outbox, || {}).is_some(),
     ];
     for (which, finds) in ways.iter().enumerate() {
         let shard = fast();
@@ -150,7 +148,7 @@ fn who_takes_the_last_message_of_a_shard_leaves_no_fast_path_there() {
     assert!(shard.refill(&mut outbox));
     while outbox.pop_queue().is_some() {}
     assert!(send(&shard, 2));
-    let refilled = shard.refill_near(&mut outbox, None, || {});
+    let refilled = shard.refill_and_take(&mut outbox, || {});
     assert!(matches!(refilled, Some(Refilled::Last(_))) && outbox.queue.is_empty());
     let mut inbox = shard.inbox.lock();
     assert!(!inbox.scheduled && !inbox.is_fast());
@@ -249,58 +247,6 @@ fn what_the_inbox_held_before_says_nothing_of_what_comes() {
 }
 
 #[test]
-fn a_worker_knows_whether_it_is_fed_from_another_thread() {
-    let shard = fast();
-    taken_elsewhere(&shard, || {});
-    assert!(shard.outbox.lock().filled.from_remote);
-    shard.outbox.lock().queue = BlockQueue::new();
-    shard.inbox.lock().push(&mut Some(2), (None, 0), |_| Stamp::default());
-    let mut outbox = shard.outbox.lock();
-    assert!(shard.refill(&mut outbox) && !outbox.filled.from_remote);
-}
-
-/// Takes the shard's messages on another thread, on which a sender has sent there before.
-fn taken_elsewhere(shard: &Numbers, sent_there: impl FnOnce() + Send) {
-    std::thread::scope(|scope| {
-        let worker = move || {
-            sent_there();
-            shard.refill_near(&mut shard.outbox.lock(), None, || {})
-        };
-        let refilled = scope.spawn(worker).join();
-        assert!(matches!(refilled, Ok(Some(Refilled::More))));
-    });
-}
-
-#[test]
-fn a_sender_on_a_thread_by_itself_is_not_asked_to_wake_a_worker_there() {
-    let shard = fast();
-    taken_elsewhere(&shard, || {});
-    assert!(!shard.inbox.lock().near.wake_near, "two threads have one sender");
-    let shard = fast();
-    taken_elsewhere(&shard, || sends_to(shard.inbox.lock().place()));
-    assert!(!shard.inbox.lock().near.wake_near, "it was there itself");
-}
-
-#[test]
-fn a_sender_elsewhere_is_asked_with_its_next_message_to_wake_a_worker_there() {
-    let shard = fast();
-    taken_elsewhere(&shard, || _ = fast());
-    shard.outbox.lock().queue = BlockQueue::new();
-    shard.inbox.lock().push(&mut Some(2), (None, 0), |_| Stamp::default());
-    shard.inbox.lock().push(&mut Some(3), (None, 0), |_| Stamp::default());
-    taken_elsewhere(&shard, || {});
-    let mut inbox = shard.inbox.lock();
-    assert!(inbox.near.wake_near && inbox.scheduled, "still, as no sender has looked");
-    assert!(!inbox.is_fast(), "the invitation would wait");
-    let mut send = |message| inbox.push_each([message].into_iter(), |_| Stamp::default());
-    assert_eq!((send(2), send(3)), (Wanted::WakeNear, Wanted::Nothing), "once");
-    assert!(!inbox.turn.is_over, "whoever sends many steps aside soon enough");
-    inbox.near.wake_near = true;
-    assert_eq!((inbox.take_wake_near(), inbox.take_wake_near()), (true, false));
-    assert!(inbox.turn.is_over, "for the worker that is woken");
-}
-
-#[test]
 fn what_is_queued_otherwise_is_seen_to_by_who_sends_next() {
     let shard = fast();
     let mut inbox = shard.inbox.lock();
@@ -310,7 +256,7 @@ fn what_is_queued_otherwise_is_seen_to_by_who_sends_next() {
     drop(inbox);
     let shard = fast();
     let mut inbox = shard.inbox.lock();
-    assert_eq!(inbox.push_each([2, 3].into_iter(), |_| Stamp::default()), Wanted::Nothing);
+    assert!(!inbox.push_each([2, 3].into_iter(), |_| Stamp::default()), "it is scheduled");
     assert!(!inbox.is_fast());
     assert_eq!(inbox.take_credit(), 6);
 }

@@ -30,11 +30,6 @@ impl Wake {
         self.one_within(self.limit, None, watchdog)
     }
 
-    /// Wakes an idle worker, on the caller's thread, for this shard, which another drains remotely.
-    pub fn wake_near_sender(&self, shard: usize, watchdog: &WatchdogHandle) {
-        self.one_within(NO_LIMIT, Some(shard), watchdog);
-    }
-
     /// Wakes an idle worker although as many are awake as there are cores: they have made
     /// no progress.
     pub fn one_more(&self, watchdog: &WatchdogHandle) -> bool {

@@ -210,20 +210,6 @@ impl Wake {
         self.ready.load(Ordering::Relaxed) & !self.affinity.load(Ordering::Relaxed) != 0
     }
 
-    /// True when the worker that keeps to this shard should look at it, or at one to which none
-    /// does.
-    #[inline]
-    pub fn is_ready_with_affinity(&self, shard: usize) -> bool {
-        let others = self.affinity.load(Ordering::Relaxed) & !(1 << shard);
-        self.ready.load(Ordering::Relaxed) & !others != 0
-    }
-
-    /// True when a worker should look at another shard than this one.
-    #[inline]
-    pub fn is_ready_beside(&self, shard: usize) -> bool {
-        self.ready.load(Ordering::Relaxed) & !(1 << shard) != 0
-    }
-
     /// True if a worker should look at a shard.
     #[inline]
     pub fn any_ready(&self) -> bool {

@@ -9,7 +9,6 @@ use greenroom_queue::{
     permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
     queue::{WorkQueue, credit_for},
-    shard::Wanted,
     stamp::Stamp,
     urgency::Urgency,
 };
@@ -107,19 +106,6 @@ pub(crate) struct Core<A: Actor, K> {
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
-/// The most bytes of a deque that is left where it is: a few of that size are kept when
-/// they are empty.
-const RUN_BYTES: usize = 64 << 10;
-
-/// True if messages may stay in their sender's deque: enough to be worth it, not so many that
-/// an empty deque of that size is too much to keep, and with little unused room that would count
-/// against the memory of a full queue.
-fn is_run<M>(messages: &VecDeque<M>) -> bool {
-    let (few, many) = (16, (4 * RUN).min(RUN_BYTES / size_of::<M>().max(1)));
-    (few..=many).contains(&messages.len())
-        && messages.capacity().saturating_mul(4) <= messages.len() * 5
-}
-
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
         mut settings: Settings<A, K>,
@@ -200,28 +186,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         place as usize & (self.queue.shards.len() - 1)
     }
 
-    /// Queues messages without keys whose permits have been taken, up to `most` of them
-    /// from the front, under one hold of the lock. Returns how many, and what must be done,
-    /// whatever happens.
+    /// Queues messages without keys whose permits have been taken, up to `most` of them from the
+    /// front, under one hold of the lock. Returns how many, and whether the shard is to be
+    /// announced, whatever happens.
     pub(crate) fn push_run(
         &self,
         messages: &mut VecDeque<A::Message>,
         most: usize,
         sender: u32,
-    ) -> Result<(usize, Wanted), Closed> {
-        let (most, is_late) = (most.min(messages.len()), self.is_late());
+    ) -> Result<(usize, bool), Closed> {
+        let (run, is_late) = (most.min(messages.len()).min(RUN), self.is_late());
         let mut inbox = self.queue.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
         if inbox.closed {
             return Err(Closed);
         }
         let stamp = |number| self.telemetry.coarse.stamp(number, is_late);
-        if most == messages.len() && is_run(messages) && self.telemetry.coarse.measures_few() {
-            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
-            let of_most = self.telemetry.coarse.timely_stamp(is_late);
-            return Ok((most, inbox.push_run(messages, of_most, unmeasured, stamp)));
-        }
-        let each = most.min(RUN);
-        Ok((each, inbox.push_each(messages.drain(..each), stamp)))
+        Ok((run, inbox.push_each(messages.drain(..run), stamp)))
     }
 
     /// False if the coarse clock may have stood still since the last look at a scheduled shard:

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::{discard::discard, pacing::leave_sender_alone};
+use greenroom_queue::discard::discard;
 use tokio::sync::mpsc;
 
 use super::{
@@ -345,7 +345,6 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     step_aside().await;
                     in_flight.end_search();
                 }
-                Step::Spin => leave_sender_alone(),
                 Step::Yield => {
                     core.serve_waiters();
                     step_aside().await;

@@ -75,7 +75,7 @@ impl<'a, K: Keyed> Player<'a, K> {
                     self.core.serve_waiters();
                     yield_now();
                 }
-                Step::Defer | Step::Spin => yield_now(),
+                Step::Defer => yield_now(),
                 Step::Hear => self.hear(),
                 Step::End => break,
                 Step::Exit | Step::Permit => {

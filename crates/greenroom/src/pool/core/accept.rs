@@ -13,7 +13,6 @@ use std::{
 use greenroom_queue::{
     permits::{Closed, Refused},
     places::FirstMessage,
-    shard::Wanted,
     urgency::Urgency,
 };
 
@@ -60,16 +59,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
     fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
         if !self.core.keyed() {
             let run = self.core.push_run(messages, self.permits as usize, sender);
-            let (run, wanted) = run.map_err(|Closed| Refused::Closed)?;
+            let (run, is_first) = run.map_err(|Closed| Refused::Closed)?;
             self.permits -= run as u64;
-            let index = self.core.shard_of(&(None, 0), sender);
-            match wanted {
-                Wanted::Nothing => {}
-                Wanted::Announcement => self.filled |= 1 << index,
-                Wanted::WakeNear => {
-                    self.core.queue.wake.wake_near_sender(index, &self.core.clock.watchdog)
-                }
-            }
+            self.filled |= u64::from(is_first) << self.core.shard_of(&(None, 0), sender);
             return Ok(());
         }
         let key = self.core.key_of(messages.front());

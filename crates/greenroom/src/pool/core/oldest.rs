@@ -18,10 +18,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             oldest = Stamp::earliest(&[
                 oldest,
                 first(outbox.queue.iter()),
-                outbox.queue.first_run(),
                 outbox.lanes.oldest(),
                 first(inbox.queue.iter()),
-                inbox.queue.first_run(),
                 first(inbox.urgent.iter()),
             ]);
         }

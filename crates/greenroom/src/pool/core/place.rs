@@ -26,13 +26,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Leaves a shard without keys.
-    pub(super) fn release_affinity(&self, index: usize, worker: usize, alone: bool) {
-        if !alone {
-            return;
+    pub(super) fn release_affinity(&self, index: usize, alone: bool) {
+        if alone {
+            self.queue.wake.release_affinity(index);
         }
-        // Before the bit: a thread that sees that it is served sees a worker that owns the bit.
-        self.queue.shards[index].forget_drainer(worker);
-        self.queue.wake.release_affinity(index);
     }
 
     /// The handler of a message suspends: its key gets a lane, and the shard is passed
@@ -41,7 +38,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (index, epoch) = match source {
             Source::Head { index, epoch, .. } => (index, epoch),
             Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
-                self.release_affinity(index, worker, alone);
+                self.release_affinity(index, alone);
                 return Source::None;
             }
             Source::None | Source::Lane { .. } | Source::Mailbox => return source,
@@ -67,7 +64,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         match source {
             Source::None | Source::Mailbox => {}
             Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
-                self.release_affinity(index, worker, alone);
+                self.release_affinity(index, alone);
             }
             Source::Lane { index, id, .. } => self.release_lane(index, id),
             Source::Head { index, epoch, .. } => {

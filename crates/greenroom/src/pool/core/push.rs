@@ -73,16 +73,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if urgent {
             self.queue.wake.set_urgent(index);
         }
-        let wakes_near = inbox.take_wake_near();
-        if !wakes_near {
-            let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
-            inbox.open_fast_path(unmeasured);
-        }
+        let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
+        inbox.open_fast_path(unmeasured);
         drop(inbox);
         if first {
             self.announce(index);
-        } else if wakes_near {
-            self.queue.wake.wake_near_sender(index, &self.clock.watchdog);
         }
         Ok(())
     }

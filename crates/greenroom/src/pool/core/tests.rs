@@ -8,6 +8,5 @@ mod interleavings;
 mod leaving;
 mod points;
 mod times;
-mod together;
 mod unaided;
 mod without_tasks;

@@ -5,13 +5,12 @@
 //!              │                             │ and another worker was woken ────▶ Defer
 //!  next ──▶ its own shard ── nothing ──▶ every shard ── nothing ────────────────────▶ Park
 //!              │                             ▲
-//!              └── Spin ──┬──────────────────┤
-//!                         └── Search ────────┘
+//!              └───────── Search ────────────┘
 //! ```
 //!
 //! Before a worker looks where it was come, in this order: the end, signals, an exit that the actor
 //! has asked for, a permit of the pool's limits, and the turn of others. Of these only the end and
-//! signals come again before the look that follows a spin or a search. The shell does what the step
+//! signals come again before the look that follows a search. The shell does what the step
 //! says and asks again: in the product that is the loop in `worker.rs`, and in the models one that
 //! a checker runs. A step is taken once a run, and carries no message.
 
@@ -38,8 +37,6 @@ pub(crate) enum Step {
     Permit,
     /// Others have a turn.
     Yield,
-    /// It leaves its sender alone for a moment.
-    Spin,
     /// It steps aside once, and counts as one who is about to look.
     Search,
     /// There is nothing: it parks. The shell says when it is up again.
@@ -57,9 +54,6 @@ enum After {
     #[default]
     Anything,
     Hear,
-    Spin {
-        may_search: bool,
-    },
     Search,
     Defer,
 }
@@ -98,7 +92,6 @@ impl Driver {
                         None => self.look(in_flight),
                     }
                 }
-                After::Spin { may_search } => self.look_after_spin(in_flight, may_search),
                 After::Search => self.look_after_search(in_flight),
                 After::Defer if in_flight.still_starts() => return Step::Run,
                 After::Defer => Ok(Taken::Skipped),
@@ -179,33 +172,6 @@ impl Driver {
         // that has waited has left its shard, and others are ready most likely.
         let goes_on = (core.keyed() || self.pacing.has_waited()) && core.queue.wake.any_ready();
         let may_search = !from_lane && !goes_on && in_flight.worker.run_state == RunState::Awake;
-        if self.pacing.spins(|| in_flight.is_fed_remotely()) {
-            self.after = After::Spin { may_search };
-            return Err(Step::Spin);
-        }
-        self.look_anywhere(in_flight, may_search)
-    }
-
-    fn look_after_spin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &mut InFlight<A, K>,
-        may_search: bool,
-    ) -> Result<Taken, Step> {
-        if let Some(step) = self.hears(in_flight) {
-            return Err(step);
-        }
-        let is_fed = in_flight.finds_something();
-        if !is_fed {
-            self.pacing.has_spun_in_vain();
-        }
-        self.look_anywhere(in_flight, may_search && !is_fed)
-    }
-
-    fn look_anywhere<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &mut InFlight<A, K>,
-        may_search: bool,
-    ) -> Result<Taken, Step> {
         if may_search && self.pacing.searches() {
             self.after = After::Search;
             return Err(Step::Search);

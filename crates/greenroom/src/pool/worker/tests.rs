@@ -88,33 +88,26 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
 /// It was heard after the next message, if it came as the worker looked for one.
 #[tokio::test]
 async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_look() {
-    for about_to in [Step::Spin, Step::Search] {
-        let pool = Pool::new(|_| Worker).workers(1).quick_handlers(true);
-        let core = pool.spawn_core().await.unwrap();
-        super::task_guard::start_clock(&core);
-        core.membership.abort(&[0]);
-        while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
-            step_aside().await;
-        }
-        let address = crate::Address::new(core.clone());
-        let (mut actor, mut cx) = (Worker, context(&core, 0));
-        let mut in_flight = InFlight::new(core.clone(), 0);
-        in_flight.wake_up();
-        let mut driver = Driver::new(&core.settings);
-        let sender = address.clone();
-        let send = move || (0..3).for_each(|_| sender.try_send(9).unwrap());
-        match about_to {
-            Step::Spin => std::thread::spawn(send).join().unwrap(),
-            _ => send(),
-        }
-        assert_eq!(driver.next(&mut in_flight, false), Step::Run);
-        let attempts = attempt(&core, &mut in_flight, &mut actor, &mut cx).await;
-        driver.ran(&mut in_flight, attempts);
-        assert_eq!(driver.next(&mut in_flight, false), about_to);
-        in_flight.slot_state.order(SIGNAL);
-        address.try_send(9).unwrap();
-        assert_eq!(driver.next(&mut in_flight, false), Step::Hear, "after {about_to:?}");
+    let pool = Pool::new(|_| Worker).workers(1).quick_handlers(true);
+    let core = pool.spawn_core().await.unwrap();
+    super::task_guard::start_clock(&core);
+    core.membership.abort(&[0]);
+    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
+        step_aside().await;
     }
+    let address = crate::Address::new(core.clone());
+    let (mut actor, mut cx) = (Worker, context(&core, 0));
+    let mut in_flight = InFlight::new(core.clone(), 0);
+    in_flight.wake_up();
+    let mut driver = Driver::new(&core.settings);
+    (0..3).for_each(|_| address.try_send(9).unwrap());
+    assert_eq!(driver.next(&mut in_flight, false), Step::Run);
+    let attempts = attempt(&core, &mut in_flight, &mut actor, &mut cx).await;
+    driver.ran(&mut in_flight, attempts);
+    assert_eq!(driver.next(&mut in_flight, false), Step::Search);
+    in_flight.slot_state.order(SIGNAL);
+    address.try_send(9).unwrap();
+    assert_eq!(driver.next(&mut in_flight, false), Step::Hear);
 }
 
 impl Core<Worker, std::convert::Infallible> {

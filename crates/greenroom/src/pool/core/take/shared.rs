@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use greenroom_queue::{lock::locked, shard::Refilled, slot::Slot};
+use greenroom_queue::{lock::locked, shard::Refilled};
 
 use crate::{
     Actor,
@@ -16,16 +16,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Without keys: goes to a ready shard, to one without another worker if there is one.
     pub(crate) fn take_shared(
         &self,
-        worker: usize,
         cursor: u32,
         join: bool,
         delivery: &mut DeliveryOf<A>,
     ) -> Option<(usize, bool)> {
         while let Some((index, alone)) = self.queue.wake.acquire_affinity(cursor, join) {
-            if self.pop_shared(index, alone.then_some(worker), delivery) {
+            if self.pop_shared(index, delivery) {
                 return Some((index, alone));
             }
-            self.release_affinity(index, worker, alone);
+            self.release_affinity(index, alone);
         }
         None
     }
@@ -42,12 +41,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> bool {
         let mut outbox = locked(&shard.outbox);
         // Straight into its place: between the two, each further move is felt.
-        if let Some((message, stamp)) = outbox.pop_of_run() {
-            delivery.put_plain(message, stamp);
-        } else {
-            let Some(entry) = outbox.pop_queue() else { return false };
-            entry.put_into(delivery);
-        }
+        let Some(entry) = outbox.pop_queue() else { return false };
+        entry.put_into(delivery);
         if outbox.queue.is_empty() {
             self.look_ahead(index, &outbox);
         }
@@ -55,15 +50,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Takes the first message of a run from a shard without keys.
-    pub(crate) fn pop_shared(
-        &self,
-        index: usize,
-        affine: Option<usize>,
-        delivery: &mut DeliveryOf<A>,
-    ) -> bool {
+    pub(crate) fn pop_shared(&self, index: usize, delivery: &mut DeliveryOf<A>) -> bool {
         let mut outbox = self.queue.shards[index].outbox.lock();
         if outbox.queue.is_empty() {
-            match self.refill_shared(index, affine, &mut outbox) {
+            match self.refill_shared(index, &mut outbox) {
                 Some(Refilled::Last(entry)) => {
                     entry.put_into(delivery);
                     self.note_taken(index, &outbox);
@@ -97,12 +87,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn refill_shared(
         &self,
         index: usize,
-        affine: Option<usize>,
         outbox: &mut OutboxOf<A, K>,
     ) -> Option<Refilled<Queued<A, K>>> {
         let empty = || self.queue.wake.clear(index);
         match self.queue.wake.is_quick() {
-            true => self.queue.shards[index].refill_near(outbox, affine, empty),
+            true => self.queue.shards[index].refill_and_take(outbox, empty),
             false => self.queue.shards[index].refill_or(outbox, empty).then_some(Refilled::More),
         }
     }

@@ -45,12 +45,8 @@ fn sleepers(workers: usize) -> (PoolBuilder<Sleeper>, Arc<[Arc<AtomicU64>]>) {
 }
 
 fn push(core: &Core<Sleeper, std::convert::Infallible>) {
-    push_from(core, 0);
-}
-
-fn push_from(core: &Core<Sleeper, std::convert::Infallible>, sender: u32) {
     let mut payload = Outgoing::new(Duration::ZERO, None);
-    assert!(core.take_and_push(&mut payload, (None, 0), sender, Urgency::Now).is_ok());
+    assert!(core.take_and_push(&mut payload, (None, 0), 0, Urgency::Now).is_ok());
 }
 
 /// A pool whose workers are gone, to be played by a test.
@@ -62,57 +58,6 @@ async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>
         crate::step_aside().await;
     }
     core
-}
-
-#[tokio::test]
-async fn who_gives_way_to_a_helper_leaves_the_affinity_with_somebody_or_free() {
-    let core = deserted(2).await;
-    let quickly = || core.queue.wake.note_pace(Duration::ZERO);
-    let (mut first, mut helper) = (InFlight::new(core.clone(), 0), InFlight::new(core.clone(), 1));
-    quickly();
-    push(&core);
-    assert_eq!(first.take_anywhere(), Taken::InHand);
-    first.settle(Ok(crate::Answer::Reply(())));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            push(&core);
-            helper.rounds.join = true;
-            assert_eq!(helper.take_anywhere(), Taken::InHand);
-            helper.settle(Ok(crate::Answer::Reply(())));
-        });
-    });
-    for worker in [&mut first, &mut helper] {
-        assert_eq!(worker.take_next(), Taken::Nothing);
-        quickly();
-        assert_eq!(worker.take_anywhere(), Taken::Nothing);
-    }
-    push(&core);
-    assert_eq!(first.take_anywhere(), Taken::InHand, "nobody attends the shard");
-    first.settle(Ok(crate::Answer::Reply(())));
-}
-
-#[tokio::test]
-async fn what_is_ready_where_another_has_affinity_is_not_what_a_worker_finds() {
-    let core = deserted(4).await;
-    core.queue.wake.note_pace(Duration::ZERO);
-    let mut workers = [0, 1].map(|worker| InFlight::new(core.clone(), worker));
-    let senders = [0, 1, 2];
-    let shards = senders.map(|sender| core.shard_of(&(None, 0), sender));
-    assert!(shards[0] != shards[1] && shards[0] != shards[2] && shards[1] != shards[2]);
-    for (worker, sender) in workers.iter_mut().zip(senders) {
-        push_from(&core, sender);
-        assert_eq!(worker.take_anywhere(), Taken::InHand);
-        worker.settle(Ok(crate::Answer::Reply(())));
-        assert_eq!(worker.take_next(), Taken::Nothing);
-    }
-    assert!(!workers[0].finds_something());
-    push_from(&core, senders[1]);
-    assert!(!workers[0].finds_something() && workers[1].finds_something());
-    push_from(&core, senders[2]);
-    assert!(workers[0].finds_something(), "nobody attends that one");
-    core.queue.wake.clear(shards[2]);
-    push_from(&core, senders[0]);
-    assert!(workers[0].finds_something());
 }
 
 #[tokio::test]

@@ -26,9 +26,6 @@ pub(crate) struct Rounds {
     pub(super) looks_back: u8,
     /// When the run began, if it is timed.
     pub(super) timed_since: Option<Instant>,
-    /// With keys: the shard whose queue has run dry. Valid if the last look for the next message of
-    /// a run found none.
-    pub(super) ran_dry: Option<usize>,
 }
 
 impl Rounds {
@@ -46,7 +43,6 @@ impl Rounds {
             join: false,
             looks_back: 0,
             timed_since: None,
-            ran_dry: None,
         }
     }
 }

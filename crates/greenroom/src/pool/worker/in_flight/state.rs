@@ -19,16 +19,6 @@ pub(crate) enum Source {
     Lane { index: usize, id: LaneId, run: u32 },
 }
 
-impl Source {
-    /// The keyed shard whose queue the worker drained.
-    pub(super) fn shard_drained(self) -> Option<usize> {
-        match self {
-            Self::Head { index, .. } => Some(index),
-            _ => None,
-        }
-    }
-}
-
 /// What a look for work came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {

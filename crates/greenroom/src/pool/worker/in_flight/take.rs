@@ -2,7 +2,7 @@
 
 use std::{hash::Hash, time::Instant};
 
-use greenroom_queue::{discard::discard, entry::URGENT_RUN, lock::locked, sync::tuned};
+use greenroom_queue::{discard::discard, entry::URGENT_RUN, sync::tuned};
 
 use super::{InFlight, Source, Taken, WorkerContext};
 use crate::{
@@ -71,7 +71,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
                 match self.worker.core.next(self.worker.slot, source, stays) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
-                        self.rounds.ran_dry = source.shard_drained();
                         self.look_where_a_key_gave_way(source);
                         self.take_behind_lane(source)
                     }
@@ -120,7 +119,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             NextNear::InDelivery(source) => Some(self.start_near(source)),
             NextNear::Nothing => {
                 self.worker.source = Source::None;
-                self.rounds.ran_dry = None;
                 Some(self.take_anywhere())
             }
             NextNear::Unknown => None,
@@ -278,7 +276,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         if self.is_normal_due() && matches!(self.worker.source, Source::Head { .. }) {
             // Perhaps there are only urgent ones here.
             self.give_up_place();
-            self.rounds.ran_dry = None;
             return Some(Taken::Nothing);
         }
         None
@@ -420,35 +417,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         }
     }
 
-    /// True if handlers are quick, the queue of the shard that has just run dry was filled from
-    /// another thread, and ready messages elsewhere do not wait for this worker. Asked only after
-    /// [`take_next`](Self::take_next) has found nothing.
-    pub(crate) fn is_fed_remotely(&self) -> bool {
-        let core = &self.worker.core;
-        let index = match self.worker.source {
-            Source::BetweenRuns { index, .. } => index,
-            Source::None => match self.rounds.ran_dry {
-                Some(index) => index,
-                None => return false,
-            },
-            _ => return false,
-        };
-        core.queue.wake.is_quick()
-            && !(core.keyed() && core.queue.wake.is_ready_beside(index))
-            && locked(&core.queue.shards[index].outbox).filled.from_remote
-    }
-
-    /// True if the worker would find something now. A ready shard without keys that another worker
-    /// keeps to is for that worker.
-    pub(crate) fn finds_something(&self) -> bool {
-        match self.worker.source {
-            Source::BetweenRuns { index, .. } => {
-                self.worker.core.queue.wake.is_ready_with_affinity(index)
-            }
-            _ => self.worker.core.queue.wake.any_ready(),
-        }
-    }
-
     /// A run without keys is at its end. If the run was timed, its pace is noted.
     #[cold]
     fn end_run(&mut self, index: usize, alone: bool) {
@@ -488,27 +456,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             }
             if !self.worker.core.queue.wake.is_ready_at(index) {
                 // There is nothing.
-            } else if quick && self.worker.core.queue.shards[index].is_served_near(self.worker.slot)
+            } else if self.rounds.runs < most
+                && self.worker.core.pop_shared(index, &mut self.delivery)
             {
-                // The other one has the shard now, and its bit.
-                self.worker.source = Source::None;
-            } else if self.rounds.runs < most {
-                let affine = alone.then_some(self.worker.slot);
-                if self.worker.core.pop_shared(index, affine, &mut self.delivery) {
-                    return self.begin_run(index, alone);
-                }
+                return self.begin_run(index, alone);
             }
             self.rounds.cursor = (index as u32 + 1) % 64;
             self.give_up_place();
         }
         self.rounds.runs = 0;
         let join = std::mem::take(&mut self.rounds.join);
-        match self.worker.core.take_shared(
-            self.worker.slot,
-            self.rounds.cursor,
-            join,
-            &mut self.delivery,
-        ) {
+        match self.worker.core.take_shared(self.rounds.cursor, join, &mut self.delivery) {
             Some((index, alone)) => {
                 // In whatever way it leaves: a handler may suspend.
                 self.rounds.cursor = (index as u32 + 1) % 64;
