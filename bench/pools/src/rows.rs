@@ -117,10 +117,10 @@ const fn collisions(name: &'static str, weak: Weak) -> Row {
 }
 
 pub const ROWS: [Row; 27] = [
-    sends("A4", 4, 0, ratio(5.0, 7.0)),
-    sends("A256", 256, 0, ratio(5.0, 7.0)),
-    sends_many("A4-many", 4, ratio(9.0, 20.0)),
-    sends_many("A256-many", 256, ratio(6.0, 9.0)),
+    sends("A4", 4, 0, ratio(2.5, 5.0)),
+    sends("A256", 256, 0, ratio(2.5, 5.0)),
+    sends_many("A4-many", 4, ratio(5.0, 6.0)),
+    sends_many("A256-many", 256, ratio(5.0, 6.0)),
     sends("A4-75ns", 4, 75, Limits::None),
     sends("A256-75ns", 256, 75, Limits::None),
     sends("A4-460ns", 4, 460, Limits::None),
@@ -130,7 +130,7 @@ pub const ROWS: [Row; 27] = [
     keyed("B-uniform", keys::uniform),
     keyed("B-zipf", keys::zipf),
     sleepers("C", Sleepers::keyed, ratio(20.0, 45.0)),
-    sleepers("C-unkeyed", Sleepers::unkeyed, ratio(10.0, 150.0)),
+    sleepers("C-unkeyed", Sleepers::unkeyed, ratio(20.0, 150.0)),
     calls("D1", 1, ratio(1.0, 1.1)),
     calls("D64", 64, ratio(1.2, 1.5)),
     memory("E-full", Memory::Full, at_most(1.20, 1.15)),
