@@ -29,7 +29,7 @@
 //!
 //! # Features
 //! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code,
-//! which is held to the same ranges ([`Options::beyond`]).
+//! which can be held to the same ranges ([`schema::Kind::allows`]).
 //!
 //! # Price
 //! A table of static data for each declaration, and a walk over the tree at the start. Nothing of

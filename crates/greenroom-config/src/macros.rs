@@ -147,18 +147,6 @@ macro_rules! options {
                 ];
                 pairs.iter().filter(|(_, differs)| *differs).map(|(key, _)| *key).collect()
             }
-
-            fn beyond(&self) -> Vec<&'static str> {
-                let mut beyond = Vec::new();
-                $({
-                    const OF: $crate::Of<$type> = $of;
-                    if !$crate::Take::is_within(&self.$field, OF.takes()) {
-                        beyond.push($crate::__key!($field $($spelled)?));
-                    }
-                })*
-                $(beyond.extend($crate::Options::beyond(&self.$kinds));)?
-                beyond
-            }
         }
 
         impl $crate::Take for $name {
@@ -167,10 +155,6 @@ macro_rules! options {
                     $crate::Typed::Group(record) => <Self as $crate::Options>::build(record, at),
                     _ => None,
                 }
-            }
-
-            fn is_within(&self, _kind: &$crate::schema::Kind) -> bool {
-                $crate::Options::beyond(self).is_empty()
             }
         }
     };
@@ -234,12 +218,6 @@ macro_rules! options {
             fn differs(&self, other: &Self) -> Vec<&'static str> {
                 if self == other { Vec::new() } else { vec![$crate::Kinds::key(self)] }
             }
-
-            fn beyond(&self) -> Vec<&'static str> {
-                let mut beyond = Vec::new();
-                $($crate::__beyond!(beyond, self, $variant $(($type))?, $spelled, $of);)+
-                beyond
-            }
         }
 
         impl $crate::Take for $name {
@@ -248,10 +226,6 @@ macro_rules! options {
                     $crate::Typed::Group(record) => <Self as $crate::Options>::build(record, at),
                     _ => None,
                 }
-            }
-
-            fn is_within(&self, _kind: &$crate::schema::Kind) -> bool {
-                $crate::Options::beyond(self).is_empty()
             }
         }
     };
@@ -360,20 +334,5 @@ macro_rules! __short {
     };
     ($short:literal) => {
         Some($short)
-    };
-}
-
-/// Whether the value of a variant is one that it takes.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __beyond {
-    ($beyond:ident, $self:ident, $variant:ident, $spelled:literal, $of:expr) => {};
-    ($beyond:ident, $self:ident, $variant:ident ($type:ty), $spelled:literal, $of:expr) => {
-        if let Self::$variant(value) = $self {
-            const OF: $crate::Of<$type> = $of;
-            if !$crate::Take::is_within(value, OF.takes()) {
-                $beyond.push($spelled);
-            }
-        }
     };
 }

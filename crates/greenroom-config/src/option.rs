@@ -87,11 +87,6 @@ impl<T> Of<T> {
         self.with(presence)
     }
 
-    /// What may be written.
-    pub const fn takes(&self) -> &Kind {
-        &self.kind
-    }
-
     /// The entry of the table.
     pub const fn opt(self, name: &'static str, doc: &'static str) -> Opt {
         let Self { kind, presence, aliases, live, secret, .. } = self;

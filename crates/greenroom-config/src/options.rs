@@ -3,7 +3,7 @@
 use crate::{
     at::At,
     record::{Record, Typed},
-    schema::{Group, Kind, Opt},
+    schema::{Group, Opt},
 };
 
 /// A type that an option can be declared with. What has a type of its own, such as an address to
@@ -17,13 +17,6 @@ pub trait Take: Sized {
     /// Takes that of the option of this name, out of the mapping at this place.
     fn take_from(record: &mut Record, name: &str, at: &mut At<'_>) -> Option<Self> {
         Self::take(record.remove(name), &mut at.inside(name))
-    }
-
-    /// True when the option takes this value. What was read, it does; what was put there by code
-    /// may be out of the bounds.
-    fn is_within(&self, kind: &Kind) -> bool {
-        let _ = kind;
-        true
     }
 }
 
@@ -46,10 +39,6 @@ pub trait Options: Take {
     /// The keys that have another value there, in the order of the declaration; `(its kind)` for
     /// those of which one is given.
     fn differs(&self, other: &Self) -> Vec<&'static str>;
-
-    /// The keys whose values are not among those that they take, in the order of the declaration:
-    /// for what was made by code.
-    fn beyond(&self) -> Vec<&'static str>;
 }
 
 /// Keys of which exactly one is given, and the type that it is read into. Written by

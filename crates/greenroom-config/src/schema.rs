@@ -281,6 +281,14 @@ impl Kind {
         }
     }
 
+    /// True if a whole number is within its bounds: for what was made by code.
+    pub fn allows(&self, number: u64) -> bool {
+        match self {
+            Self::Count { min, max } | Self::Size { min, max } => (*min..=*max).contains(&number),
+            _ => true,
+        }
+    }
+
     /// A valid value, for messages.
     pub fn example(&self) -> Option<Cow<'static, str>> {
         let example = match self {

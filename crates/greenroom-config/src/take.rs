@@ -7,7 +7,6 @@ use crate::{
     literal::Literal,
     options::{Options, Take, Whole, Word},
     record::Typed,
-    schema::Kind,
     units::{DurationRange, Rate},
 };
 
@@ -42,24 +41,16 @@ impl<T: Take> Take for Secret<T> {
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
         T::take(found, at).map(Self)
     }
-
-    fn is_within(&self, kind: &Kind) -> bool {
-        self.0.is_within(kind)
-    }
 }
 
 impl<T: Take> Take for Option<T> {
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
         Some(found.and_then(|found| T::take(Some(found), at)))
     }
-
-    fn is_within(&self, kind: &Kind) -> bool {
-        self.as_ref().is_none_or(|value| value.is_within(kind))
-    }
 }
 
 macro_rules! take {
-    ($($type:ty: $variant:ident $(, |$value:ident, $kind:ident| $within:expr)?;)+) => {$(
+    ($($type:ty: $variant:ident;)+) => {$(
         impl Take for $type {
             fn take(found: Option<Typed>, _at: &mut At<'_>) -> Option<Self> {
                 match found? {
@@ -67,34 +58,21 @@ macro_rules! take {
                     _ => None,
                 }
             }
-
-            $(fn is_within(&self, $kind: &Kind) -> bool {
-                let $value = self;
-                $within
-            })?
         }
     )+};
 }
 
 take! {
     bool: Flag;
-    f64: Number, |value, kind| match kind {
-        Kind::Number { min, max } => (*min..=*max).contains(value),
-        _ => true,
-    };
-    String: Text, |value, kind| !matches!(kind, Kind::Text | Kind::Url) || !value.is_empty();
-    Vec<String>: Texts, |value, _kind| !value.is_empty();
+    f64: Number;
+    String: Text;
+    Vec<String>: Texts;
     Vec<(String, String)>: Variables;
     Literal: Literal;
-    Vec<Literal>: Literals, |value, _kind| !value.is_empty();
-    Duration: Duration, |value, kind| match kind {
-        Kind::Duration { min_ms, max_ms } => {
-            (u128::from(*min_ms)..=u128::from(*max_ms)).contains(&value.as_millis())
-        }
-        _ => true,
-    };
-    DurationRange: Range, |value, _kind| value.from <= value.to;
-    Rate: Rate, |value, _kind| value.per_second.is_finite() && value.per_second > 0.0;
+    Vec<Literal>: Literals;
+    Duration: Duration;
+    DurationRange: Range;
+    Rate: Rate;
 }
 
 macro_rules! whole {
@@ -108,15 +86,6 @@ macro_rules! whole {
                 match found? {
                     Typed::Count(value) => Self::try_from(value).ok(),
                     _ => None,
-                }
-            }
-
-            fn is_within(&self, kind: &Kind) -> bool {
-                match kind {
-                    Kind::Count { min, max } | Kind::Size { min, max } => {
-                        (*min..=*max).contains(&(*self as u64))
-                    }
-                    _ => true,
                 }
             }
         }
@@ -148,16 +117,6 @@ impl<T: Options> Take for CountOr<T> {
             _ => None,
         }
     }
-
-    fn is_within(&self, kind: &Kind) -> bool {
-        match (self, kind) {
-            (Self::Count(count), Kind::CountOr { min, max, .. }) => {
-                (*min..=*max).contains(&(*count as u64))
-            }
-            (Self::Count(_), _) => true,
-            (Self::Or(group), _) => group.beyond().is_empty(),
-        }
-    }
 }
 
 impl<T: Options> Take for Vec<T> {
@@ -177,10 +136,5 @@ impl<T: Options> Take for Vec<T> {
             }
             Some(_) => None,
         }
-    }
-
-    fn is_within(&self, kind: &Kind) -> bool {
-        let enough = !matches!(kind, Kind::List(_)) || !self.is_empty();
-        enough && self.iter().all(|group| group.beyond().is_empty())
     }
 }

@@ -111,9 +111,16 @@ impl EventPoolConfig {
     /// All that is not.
     pub fn check(&self) -> Result<(), Problems> {
         let mut problems = Problems::new("EventPoolConfig", "");
-        for opt in self.beyond().into_iter().filter_map(|key| Self::GROUP.find(key)) {
-            let text = format!("`{}` has to be {}", opt.name, opt.kind.expected());
-            problems.push(Problem::error(text, Place::whole_file()));
+        for (key, number) in [
+            ("pool_size", self.pool_size() as u64),
+            ("inbox_size", self.inbox_size() as u64),
+            ("max_restarts", u64::from(self.max_restarts)),
+            ("memory_ceiling", self.memory_ceiling),
+        ] {
+            if let Some(opt) = Self::GROUP.find(key).filter(|opt| !opt.kind.allows(number)) {
+                let text = format!("`{key}` has to be {}", opt.kind.expected());
+                problems.push(Problem::error(text, Place::whole_file()));
+            }
         }
         if let Some(text) = self.too_large() {
             problems.push(Problem::error(text, Place::whole_file()));

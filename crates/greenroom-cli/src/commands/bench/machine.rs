@@ -2,6 +2,8 @@
 
 use std::{fs, thread};
 
+use greenroom::event_pool::{Machine, MemoryReading};
+
 /// Cores that this process may use.
 pub(super) fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
@@ -14,17 +16,11 @@ pub(super) fn processor() -> Option<String> {
 
 /// Bytes of this process in memory.
 pub(super) fn resident() -> Option<u64> {
-    kibibytes(&field("/proc/self/status", "VmRSS")?)
+    Machine.process()
 }
 
 fn field(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let line = text.lines().find(|line| line.starts_with(name))?;
     Some(line.split_once(':')?.1.trim().to_owned())
-}
-
-/// `1234 kB`, in bytes.
-fn kibibytes(text: &str) -> Option<u64> {
-    let number: u64 = text.strip_suffix("kB")?.trim().parse().ok()?;
-    Some(number * 1_024)
 }
