@@ -40,11 +40,14 @@ mod listener;
 mod log;
 mod receiver;
 
-use self::hub::EventHub;
 pub use self::{
     counts::PoolEventCounts,
     event::{Holding, Kind, LimitChangeReason, PoolEvent, PoolEventRecord, ResizeReason},
     receiver::PoolEventReceiver,
+};
+use self::{
+    hub::{EventHub, contained},
+    log::log,
 };
 use greenroom_queue::discard::discard;
 
@@ -106,16 +109,16 @@ impl PoolEvents {
     /// Foreign code that it runs (loggers, wakers, the `Drop` of an error) may panic;
     /// the panic ends here.
     pub fn emit(&self, pool: &Arc<str>, what: PoolEvent) {
-        match &self.hub {
-            Some(hub) => hub.emit(pool, what),
-            None => discard(what),
+        if self.is_on() {
+            contained(|| log(pool, &what));
         }
+        self.emit_unlogged(pool, what);
     }
 
     /// As `emit`, for an event that is logged elsewhere.
     pub(crate) fn emit_unlogged(&self, pool: &Arc<str>, what: PoolEvent) {
         match &self.hub {
-            Some(hub) => hub.emit_unlogged(pool, what),
+            Some(hub) => hub.emit(pool, what),
             None => discard(what),
         }
     }
@@ -138,11 +141,6 @@ impl PoolEvents {
     /// ```
     pub fn counts(&self) -> PoolEventCounts {
         self.hub.as_ref().map(|hub| hub.counts()).unwrap_or_default()
-    }
-
-    /// Notices that did not fit in, of all receivers there were.
-    pub fn missed(&self) -> u64 {
-        self.hub.as_ref().map_or(0, |hub| hub.missed())
     }
 }
 

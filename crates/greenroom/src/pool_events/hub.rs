@@ -4,7 +4,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::SystemTime,
 };
@@ -16,7 +16,6 @@ use super::{
     counts::{Counters, PoolEventCounts},
     event::{PoolEvent, PoolEventRecord},
     listener::Listener,
-    log::log,
 };
 
 /// Held by its handles; receivers hold it weakly, and are told when it is gone.
@@ -24,8 +23,6 @@ pub(super) struct EventHub {
     /// Notices that are kept for a receiver that is slow.
     capacity: usize,
     counters: Counters,
-    /// Of all receivers there were.
-    missed: Arc<AtomicU64>,
     /// The length of `listeners`: without listeners nothing is locked. Written under their lock.
     listening: AtomicUsize,
     /// Copied on a change while a notice is being handed out. Runs no user code: a removed listener
@@ -38,7 +35,6 @@ impl EventHub {
         Self {
             capacity,
             counters: Counters::default(),
-            missed: Arc::default(),
             listening: AtomicUsize::new(0),
             listeners: Mutex::default(),
         }
@@ -48,16 +44,7 @@ impl EventHub {
         self.counters.read()
     }
 
-    pub(super) fn missed(&self) -> u64 {
-        self.missed.load(Ordering::Relaxed)
-    }
-
     pub(super) fn emit(&self, pool: &Arc<str>, what: PoolEvent) {
-        contained(|| log(pool, &what));
-        self.emit_unlogged(pool, what);
-    }
-
-    pub(super) fn emit_unlogged(&self, pool: &Arc<str>, what: PoolEvent) {
         self.counters.count(what.kind());
         match self.listening.load(Ordering::Acquire) {
             0 => discard(what),
@@ -76,7 +63,7 @@ impl EventHub {
     }
 
     pub(super) fn add(&self) -> Arc<Listener> {
-        let listener = Arc::new(Listener::new(self.capacity, self.missed.clone()));
+        let listener = Arc::new(Listener::new(self.capacity));
         let mut listeners = self.listeners.lock();
         Arc::make_mut(&mut listeners).push(listener.clone());
         self.listening.store(listeners.len(), Ordering::Release);
@@ -101,7 +88,7 @@ impl Drop for EventHub {
 
 /// Runs foreign code: loggers, wakers, the `Display` of an error. The emitter is in the middle of
 /// its work, and their panic must not stop it.
-fn contained(run: impl FnOnce()) {
+pub(super) fn contained(run: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         discard(panic);
     }

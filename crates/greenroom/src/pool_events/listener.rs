@@ -1,13 +1,6 @@
 //! The buffer from which one receiver takes its notices.
 
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    task::Poll,
-};
+use std::{collections::VecDeque, sync::Arc, task::Poll};
 
 use greenroom_queue::discard::discard;
 use greenroom_queue::lock::Mutex;
@@ -20,9 +13,6 @@ use crate::topic::Event;
 /// the error in it may emit another; and misses are counted at once.
 pub(super) struct Listener {
     capacity: usize,
-    missed: AtomicU64,
-    /// Of all listeners of the hub there were.
-    missed_by_all: Arc<AtomicU64>,
     /// Runs no user code: notices are dropped outside.
     state: Mutex<State>,
     /// There is a notice, or the end.
@@ -35,6 +25,8 @@ struct State {
     queue: VecDeque<Arc<PoolEventRecord>>,
     /// Notices that were before the oldest one, and of which the receiver has not been told.
     untold: u64,
+    /// Notices that did not fit in so far.
+    missed: u64,
     /// No notice will ever follow.
     ended: bool,
 }
@@ -43,14 +35,8 @@ struct State {
 type NextNotice = Poll<Option<Event<Arc<PoolEventRecord>>>>;
 
 impl Listener {
-    pub(super) fn new(capacity: usize, missed_by_all: Arc<AtomicU64>) -> Self {
-        Self {
-            capacity,
-            missed: AtomicU64::new(0),
-            missed_by_all,
-            state: Mutex::default(),
-            changed: Notify::new(),
-        }
+    pub(super) fn new(capacity: usize) -> Self {
+        Self { capacity, state: Mutex::default(), changed: Notify::new() }
     }
 
     pub(super) fn take(&self) -> NextNotice {
@@ -76,12 +62,9 @@ impl Listener {
         let excess = state.queue.len() > self.capacity;
         let oldest = if excess { state.queue.pop_front() } else { None };
         state.untold += u64::from(excess);
+        state.missed += u64::from(excess);
         drop(state);
-        if excess {
-            self.missed.fetch_add(1, Ordering::Relaxed);
-            self.missed_by_all.fetch_add(1, Ordering::Relaxed);
-            discard(oldest);
-        }
+        discard(oldest);
         self.changed.notify_one();
     }
 
@@ -92,7 +75,7 @@ impl Listener {
 
     /// Notices that did not fit in so far.
     pub(super) fn missed(&self) -> u64 {
-        self.missed.load(Ordering::Relaxed)
+        self.state.lock().missed
     }
 }
 

@@ -40,7 +40,7 @@ impl PoolEventReceiver {
         if let Some(hub) = hub {
             return Self { hub: Arc::downgrade(hub), listener: hub.add() };
         }
-        let listener = Listener::new(0, Arc::default());
+        let listener = Listener::new(0);
         listener.end();
         Self { hub: Weak::new(), listener: Arc::new(listener) }
     }

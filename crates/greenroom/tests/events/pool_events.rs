@@ -181,7 +181,7 @@ fn x02_a_slow_receiver_learns_how_many_it_has_missed_and_gets_the_newest() {
         );
     }
     assert!(slow.try_recv().is_none());
-    assert_eq!((slow.missed(), quick.missed(), notices.missed()), (7, 0, 7));
+    assert_eq!((slow.missed(), quick.missed()), (7, 0));
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn x02_a_receiver_that_is_dropped_takes_no_notices_any_more() {
     let mut other = notices.subscribe();
     drop(notices.subscribe());
     (0..3).for_each(|_| notices.emit(&pool(), PoolEvent::KeyParked));
-    assert_eq!(notices.missed(), 2, "the one that is left misses them");
+    assert_eq!(other.missed(), 2, "the one that is left misses them");
     assert_eq!(received(&mut other), [Event::Lagged(2), Event::Item(Kind::KeyParked)]);
 }
 

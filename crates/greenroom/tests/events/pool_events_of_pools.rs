@@ -473,7 +473,7 @@ async fn x02_who_lags_is_told_how_many_it_has_missed_and_another_misses_nothing(
     let told = heard(&mut slow);
     assert_eq!(told[0], "Lagged(6)");
     assert_eq!(told[1..], all[6..]);
-    assert_eq!((notices.missed(), notices.counts().total()), (6, 8));
+    assert_eq!((slow.missed(), notices.counts().total()), (6, 8));
     assert_eq!(notices.counts().of(Kind::WorkerRestarted), 3);
 }
 
