@@ -8,9 +8,9 @@ use crate::{
     CallError, Envelope, NotAccepted, ReplyPort, SendError, TrySendError,
     address::{
         call_future::{Call, QueuedCall},
-        parcels::{enveloped, refusal_of},
+        parcels::enveloped,
     },
-    pool::{Address, clock::timed, outgoing::Outgoing},
+    pool::{Address, clock::timed, handoff::reentrancy::ReentrancyGuard, outgoing::Outgoing},
     reply,
 };
 
@@ -23,8 +23,14 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// As `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<(), SendError<M>> {
-        let payload = enveloped(message, envelope.class, envelope.about, None);
-        self.post(payload, envelope.timeout).await
+        let mut payload = enveloped(message, envelope.class, envelope.about, None);
+        let Err(refused) = self.vtable.try_push(&mut payload, self.place(), Urgency::CanStepAside)
+        else {
+            return Ok(());
+        };
+        let waiting = Box::pin(self.wait_and_push(&mut payload, refused));
+        let pushed = self.within(envelope.timeout, waiting).await;
+        pushed.unwrap_or(Err(NotAccepted::Full)).map_err(|why| self.refuse(payload, why))
     }
 
     /// As [`try_send`](Self::try_send), with an envelope.
@@ -47,29 +53,7 @@ impl<M, R, E> Address<M, R, E> {
     /// # Cancel safety
     /// As `send`.
     pub async fn send_timeout(&self, message: M, limit: Duration) -> Result<(), SendError<M>> {
-        self.post(Outgoing::new(message, None), Some(limit)).await
-    }
-
-    /// Queues the message of a caller that waits for its reply.
-    async fn push_or_wait(&self, payload: &mut Outgoing<M, R, E>) -> Result<(), NotAccepted> {
-        match self.vtable.try_push(payload, self.place_of_call(), Urgency::CanStepAside) {
-            Ok(()) => Ok(()),
-            Err(refused) => Box::pin(self.wait_and_push(payload, refused)).await,
-        }
-    }
-
-    async fn post(
-        &self,
-        mut payload: Outgoing<M, R, E>,
-        limit: Option<Duration>,
-    ) -> Result<(), SendError<M>> {
-        let Err(refused) = self.vtable.try_push(&mut payload, self.place(), Urgency::CanStepAside)
-        else {
-            return Ok(());
-        };
-        let waiting = Box::pin(self.wait_and_push(&mut payload, refused));
-        let pushed = self.within(limit, waiting).await.unwrap_or(Err(NotAccepted::Full));
-        pushed.map_err(|why| self.refuse(payload, why))
+        self.send_with(message, Envelope::new().timeout(limit)).await
     }
 
     /// As [`call`](Self::call), with what the envelope says.
@@ -106,15 +90,23 @@ impl<M, R, E> Address<M, R, E> {
         self.call_with(message, Envelope::new().timeout(limit)).await
     }
 
+    /// Queues the message of a caller that waits for its reply.
+    async fn queue_call<F>(
+        &self,
+        payload: &mut Outgoing<M, R, E>,
+    ) -> Result<Option<ReentrancyGuard>, CallError<F, M>> {
+        match self.vtable.push_call(payload, self.place_of_call()) {
+            Ok(inside) => Ok(inside),
+            Err(why) => self.wait_and_push_call(payload, why).await,
+        }
+    }
+
     async fn call_payload(
         &self,
         payload: &mut Outgoing<M, R, E>,
         reply: reply::Reply<R, E>,
     ) -> Result<R, CallError<E, M>> {
-        let inside = match self.vtable.push_call(payload, self.place_of_call()) {
-            Ok(inside) => inside,
-            Err(why) => self.wait_and_push_call(payload, why).await?,
-        };
+        let inside = self.queue_call(payload).await?;
         let reply = QueuedCall { reply, _inside: inside }.reply().await;
         reply.map_err(CallError::after_acceptance)
     }
@@ -169,14 +161,8 @@ impl<M, R, E> Address<M, R, E> {
     ) -> Result<T, CallError<F>> {
         let (port, reply) = reply::channel();
         let mut payload = Outgoing::new(message(port), None);
-        let Ok(_inside) = self.vtable.enter(&mut payload) else {
-            self.vtable.count_rejected();
-            return Err(CallError::WouldDeadlock(None));
-        };
-        if let Err(why) = self.push_or_wait(&mut payload).await {
-            self.vtable.count_rejected();
-            return Err(refusal_of(&mut payload, why).without_message());
-        }
+        let queued = self.queue_call(&mut payload).await;
+        let _inside = queued.map_err(CallError::without_message)?;
         drop(payload);
         reply.await.unwrap_or(Err(CallError::Dropped))
     }

@@ -166,11 +166,11 @@ impl<'a, M: Send, R: Send, E: Send> Call<'a, M, R, E> {
 
 impl<M, R, E> Address<M, R, E> {
     /// Queues a call that was not queued at once, as soon as there is room for it.
-    pub(super) async fn wait_and_push_call(
+    pub(super) async fn wait_and_push_call<F>(
         &self,
         payload: &mut Outgoing<M, R, E>,
         why: NotSent,
-    ) -> Result<Option<ReentrancyGuard>, CallError<E, M>> {
+    ) -> Result<Option<ReentrancyGuard>, CallError<F, M>> {
         let NotSent::Refused(refused, inside) = why else {
             self.vtable.count_rejected();
             return Err(CallError::WouldDeadlock(payload.message.take()));

@@ -10,7 +10,7 @@ use std::{
 use futures_sink::Sink;
 
 use crate::{
-    NotAccepted, SendError,
+    SendError,
     address::{Address, readiness::Readiness},
 };
 
@@ -77,7 +77,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
     ) -> Poll<Result<(), Self::Error>> {
         ready!(self.poll_line(task))?;
         let Self { address, readiness, .. } = &mut *self;
-        readiness.poll(address, task).map_err(|why| SinkError { message: None, why })
+        readiness.poll(address, task).map_err(|why| SendError::new(None, why))
     }
 
     /// Queues the message.
@@ -92,10 +92,11 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
         match permit.send(message) {
             Err(SendError::KeyFull(message)) => {
                 let address = self.address.same_sender();
-                self.behind_key = Some(Box::pin(async move { Ok(address.send(message).await?) }));
+                self.behind_key =
+                    Some(Box::pin(async move { address.send(message).await.map_err(sink_error) }));
                 Ok(())
             }
-            sent => sent.map_err(SinkError::from),
+            sent => sent.map_err(sink_error),
         }
     }
 
@@ -124,34 +125,10 @@ impl<M, R, E> fmt::Debug for PoolSink<M, R, E> {
     }
 }
 
-/// Why a sink took no message. It needs no `Debug` of the message.
-#[derive(thiserror::Error)]
-#[error("{why}")]
-pub struct SinkError<M> {
-    message: Option<M>,
-    why: NotAccepted,
-}
+/// Why a sink took no message; with the message, if it had been handed one.
+pub type SinkError<M> = SendError<Option<M>>;
 
-impl<M> SinkError<M> {
-    /// The message, unless the sink failed before it was handed one.
-    pub fn into_message(self) -> Option<M> {
-        self.message
-    }
-
-    /// The reason alone.
-    pub fn without_message(&self) -> NotAccepted {
-        self.why
-    }
-}
-
-impl<M> From<SendError<M>> for SinkError<M> {
-    fn from(error: SendError<M>) -> Self {
-        Self { why: error.without_message(), message: error.into_message() }
-    }
-}
-
-impl<M> fmt::Debug for SinkError<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SinkError").field("why", &self.why).finish_non_exhaustive()
-    }
+fn sink_error<M>(error: SendError<M>) -> SinkError<M> {
+    let why = error.without_message();
+    SendError::new(error.into_message(), why)
 }

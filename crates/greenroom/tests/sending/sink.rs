@@ -98,6 +98,9 @@ async fn p29_a_sink_gives_back_what_a_stopped_pool_does_not_take() {
     assert_eq!(poll_ready(&mut late), Poll::Pending);
     pool.stop(Stop::within(SECOND)).await;
     let error = Pin::new(&mut ready).start_send(9).unwrap_err();
-    assert_eq!((error.without_message(), error.into_message()), (NotAccepted::Stopped, Some(9)));
+    assert_eq!(
+        (error.without_message(), error.into_message()),
+        (NotAccepted::Stopped, Some(Some(9)))
+    );
     assert_eq!(poll_ready(&mut late), Poll::Ready(Err(NotAccepted::Stopped)));
 }
