@@ -22,8 +22,8 @@ use std::{
 };
 
 use greenroom::{
-    CallError, DeadLetterReason, Restarts, SpawnError, Supervisor, pool::PoolChild, prelude::*,
-    supervisor::Strategy,
+    CallError, DeadLetterReason, Restarts, SpawnError, Supervisor, prelude::*,
+    supervisor::ChildSpec, supervisor::Strategy,
 };
 
 const SOON: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ impl Actor for Reader {
 }
 
 /// A pool, what its supervisor is given of it, and how often its worker was started.
-type Readers = (Pool<Reader>, PoolChild, Arc<AtomicU32>);
+type Readers = (Pool<Reader>, ChildSpec, Arc<AtomicU32>);
 
 /// A pool of one worker, which the pool itself restarts once.
 fn reader(name: &'static str) -> Result<Readers, SpawnError> {

@@ -168,7 +168,6 @@ pub(crate) use membership::slot_state::SlotState;
 pub(crate) use outgoing::Outgoing;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport, StopSummary};
-pub use supervised::PoolChild;
 pub(crate) use worker::refusals::Refusals;
 
 use self::{

@@ -53,13 +53,12 @@ mod waiting;
 
 use self::{
     chance::Chance,
-    child::sealed::{Adopted, Sealed},
     keeper::Keeper,
     plan::{Fall, Plan},
 };
 pub use self::{
     change::Change,
-    child::{ChildId, IntoChild},
+    child::ChildId,
     error::{ChangeError, ChildError, SupervisorError},
     handle::SupervisorHandle,
     info::{ChildInfo, ChildState},
@@ -146,9 +145,9 @@ impl Supervisor {
     }
 }
 
-impl Sealed for Supervisor {
-    fn into_child(self) -> Adopted {
-        Adopted(self.keeper(Fall::Suspend))
+impl From<Supervisor> for ChildSpec {
+    fn from(supervisor: Supervisor) -> Self {
+        Self::plain(supervisor.keeper(Fall::Suspend))
     }
 }
 

@@ -30,7 +30,7 @@ use super::{
         slot_state::Status,
     },
     policy::Policy,
-    supervised::{self, PoolChild},
+    supervised,
     worker::{Factory, task_guard::start_clock},
 };
 use crate::{
@@ -43,6 +43,7 @@ use crate::{
     layer::Layered,
     pool::controllers::{advisor, autoscale},
     size::{MAX_CAPACITY, MAX_WORKERS, check_range},
+    supervisor::ChildSpec,
 };
 use bounds::checked_bytes;
 use config::{LimitConfig, PoolConfig};
@@ -678,7 +679,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     ///
     /// # Errors
     /// A setting out of range, or no tokio runtime with time enabled, as [`spawn`](Self::spawn).
-    pub fn supervised(mut self) -> Result<(Pool<A>, PoolChild), SpawnError> {
+    pub fn supervised(mut self) -> Result<(Pool<A>, ChildSpec), SpawnError> {
         self.config.failure.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
         autoscale::begin(&core);

@@ -8,7 +8,7 @@
 //!    └────suspend─────┘   the queue is kept, messages are accepted
 //! ```
 
-use std::{fmt, hash::Hash, sync::Arc, time::Duration};
+use std::{hash::Hash, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::Instant};
 
@@ -20,31 +20,14 @@ use crate::{
     address::Address,
     any_address::Erased,
     pool::StopSummary,
-    supervisor::child::{
-        Child, ChildFuture, ExitReporter,
-        sealed::{Adopted, Sealed},
+    supervisor::{
+        ChildSpec,
+        child::{Child, ChildFuture, ExitReporter},
     },
 };
 
 /// How long actors may take to reach their next await once they have been dropped.
 const LET_GO: Duration = Duration::from_millis(500);
-
-/// A pool that its supervisor starts; made by
-/// [`PoolBuilder::supervised`](crate::PoolBuilder::supervised). It keeps the pool alive.
-#[must_use = "the pool is started by the supervisor that it is a child of"]
-pub struct PoolChild(Arc<dyn Child>);
-
-impl Sealed for PoolChild {
-    fn into_child(self) -> Adopted {
-        Adopted(self.0)
-    }
-}
-
-impl fmt::Debug for PoolChild {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PoolChild").field(&self.0.name()).finish()
-    }
-}
 
 /// A pool, as its supervisor sees it.
 struct SupervisedPool<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
@@ -56,11 +39,11 @@ struct SupervisedPool<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 /// A pool that rests, and what its supervisor is given of it.
 pub(super) fn kept<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
-) -> (Pool<A>, PoolChild) {
+) -> (Pool<A>, ChildSpec) {
     core.rest_from_the_start();
     let pool = Pool::spawned(core.clone());
     let kept = SupervisedPool { core, _alive: pool.address() };
-    (pool, PoolChild(Arc::new(kept)))
+    (pool, ChildSpec::plain(Arc::new(kept)))
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Child for SupervisedPool<A, K> {

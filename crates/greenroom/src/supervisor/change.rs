@@ -2,9 +2,10 @@
 
 use std::{fmt, time::Duration};
 
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout_at};
 
-use super::{child::ChildId, error::ChangeError, terms::FOREVER};
+use super::{child::ChildId, error::ChangeError};
+use crate::pool::clock::timed::later;
 
 /// A change to the children of a supervisor that has begun, and goes on even if
 /// this is not awaited.
@@ -38,7 +39,7 @@ impl<T: Clone> Change<T> {
         if let Some(settled) = &self.settled {
             return settled.clone();
         }
-        let ended = tokio::time::timeout(within.min(FOREVER), &mut self.outcome).await;
+        let ended = timeout_at(later(within), &mut self.outcome).await;
         let outcome = ended.map_err(|_| ChangeError::UnderWay)?;
         let outcome = outcome.unwrap_or(Err(ChangeError::Overtaken));
         self.settled.insert(outcome).clone()

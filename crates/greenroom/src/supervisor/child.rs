@@ -67,24 +67,3 @@ pub(crate) struct ChildExit {
     pub(crate) life: u64,
     pub(crate) reason: ExitReason,
 }
-
-/// A possible child of a supervisor: a [`Supervisor`](crate::Supervisor), or a
-/// [pool](crate::PoolBuilder::supervised). It cannot be implemented elsewhere.
-pub trait IntoChild: sealed::Sealed {}
-
-impl<C: sealed::Sealed> IntoChild for C {}
-
-pub(crate) mod sealed {
-    use std::sync::Arc;
-
-    use super::Child;
-
-    /// Known to this crate alone.
-    pub trait Sealed {
-        /// What the supervisor keeps.
-        fn into_child(self) -> Adopted;
-    }
-
-    /// A child without its type.
-    pub struct Adopted(pub(crate) Arc<dyn Child>);
-}

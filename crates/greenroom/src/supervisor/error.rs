@@ -1,28 +1,16 @@
 //! The errors of a supervisor: one error type per operation.
 
 use super::{child::ChildId, report::SupervisorEnd};
-use crate::{ExitReason, SpawnError};
+use crate::SpawnError;
 
 /// Why a supervisor could not be spawned. Nothing of it is left running.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorError {
-    /// A child did not start.
-    #[error("child {child} could not be started: {reason}")]
-    StartFailed {
-        /// Its name.
-        child: String,
-        /// What the start said.
-        reason: String,
-    },
-    /// A child that had been started ended the supervisor before the last one was up.
-    #[error("child {child} ended its supervisor during the start: {reason:?}")]
-    Ended {
-        /// Its name.
-        child: String,
-        /// How it ended.
-        reason: ExitReason,
-    },
+    /// It ended before all children were up: one did not start, one ended it, or it was told to
+    /// stop.
+    #[error("the supervisor ended during its start: {0}")]
+    Ended(SupervisorEnd),
     /// There is no tokio runtime here for it to run on.
     #[error("the supervisor was spawned outside of a tokio runtime")]
     NoRuntime,
@@ -31,24 +19,6 @@ pub enum SupervisorError {
         "the supervisor was spawned in a tokio runtime without time: build it with `enable_time` or `enable_all`"
     )]
     NoTime,
-    /// It was told to stop before all children were up, or its runtime is shutting down.
-    #[error("the supervisor was stopped during the start")]
-    Stopped,
-}
-
-impl From<SupervisorEnd> for SupervisorError {
-    fn from(end: SupervisorEnd) -> Self {
-        match end {
-            SupervisorEnd::Stopped => Self::Stopped,
-            SupervisorEnd::StartFailed { child, reason } => {
-                Self::StartFailed { child: child.to_string(), reason }
-            }
-            SupervisorEnd::Exceeded { child, reason }
-            | SupervisorEnd::Significant { child, reason } => {
-                Self::Ended { child: child.to_string(), reason }
-            }
-        }
-    }
 }
 
 impl SupervisorError {

@@ -12,9 +12,9 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
-use super::child::{
-    Child, ChildFuture, ExitReporter,
-    sealed::{Adopted, Sealed},
+use super::{
+    child::{Child, ChildFuture, ExitReporter},
+    spec::ChildSpec,
 };
 use crate::{ExitReason, Stop, pool::StopSummary};
 
@@ -199,8 +199,8 @@ impl Child for Fake {
     }
 }
 
-impl Sealed for Arc<Fake> {
-    fn into_child(self) -> Adopted {
-        Adopted(self)
+impl From<Arc<Fake>> for ChildSpec {
+    fn from(fake: Arc<Fake>) -> Self {
+        Self::plain(fake)
     }
 }

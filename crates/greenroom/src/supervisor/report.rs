@@ -6,12 +6,14 @@ use super::child::ChildId;
 use crate::{ExitReason, pool::StopSummary};
 
 /// Why a supervisor ended.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorEnd {
-    /// It was told to.
+    /// It was told to, or its runtime is shutting down.
+    #[error("it was told to stop")]
     Stopped,
     /// A child whose first start must not fail could not be started.
+    #[error("child {child} could not be started: {reason}")]
     StartFailed {
         /// The child's name.
         child: Arc<str>,
@@ -19,6 +21,7 @@ pub enum SupervisorEnd {
         reason: String,
     },
     /// A child used up its restart budget.
+    #[error("the restart budget of child {child} is used up: {reason:?}")]
     Exceeded {
         /// The child's name.
         child: Arc<str>,
@@ -26,6 +29,7 @@ pub enum SupervisorEnd {
         reason: ExitReason,
     },
     /// A [significant](crate::supervisor::ChildSpec::significant) child has ended.
+    #[error("child {child} has ended: {reason:?}")]
     Significant {
         /// The child's name.
         child: Arc<str>,

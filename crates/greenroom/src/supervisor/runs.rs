@@ -27,7 +27,7 @@ pub(super) async fn start(
     let (boot, booted) = oneshot::channel();
     begin(keeper, |state| state.boot = Some(boot), exits);
     let ended = booted.await.unwrap_or(Err(SupervisorEnd::Stopped));
-    ended.map_err(SupervisorError::from)
+    ended.map_err(SupervisorError::Ended)
 }
 
 /// Stops for good. The run goes on stopping when the future is dropped.

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::child::{Child, IntoChild};
+use super::child::Child;
 use crate::{RestartPolicy, Restarts, Stop};
 
 /// How long a child may take to stop, unless said otherwise; as long as Erlang's
@@ -53,16 +53,22 @@ pub(crate) struct Rules {
 }
 
 impl ChildSpec {
-    /// A child with the defaults: [`transient`](Self::transient), 3 restarts within a minute, and
-    /// when these are used up its supervisor stops; five seconds to stop.
-    pub fn new(child: impl IntoChild) -> Self {
+    /// A [`Supervisor`](crate::Supervisor) as a child, or what
+    /// [`PoolBuilder::supervised`](crate::PoolBuilder::supervised) gives for a pool, with the
+    /// defaults: [`transient`](Self::transient), 3 restarts within a minute, and when these are
+    /// used up its supervisor stops; five seconds to stop.
+    pub fn new(child: impl Into<Self>) -> Self {
+        child.into()
+    }
+
+    pub(crate) fn plain(child: Arc<dyn Child>) -> Self {
         let rules = Rules {
             policy: RestartPolicy::default(),
             restarts: Restarts::default(),
             on_exceeded: OnExceeded::default(),
             significant: false,
         };
-        Self { child: child.into_child().0, stop: Stop::within(DEFAULT_STOP), rules }
+        Self { child, stop: Stop::within(DEFAULT_STOP), rules }
     }
 
     /// It is restarted however it ended.
@@ -112,12 +118,6 @@ impl ChildSpec {
     pub fn stop(mut self, how: Stop) -> Self {
         self.stop = how;
         self
-    }
-}
-
-impl<C: IntoChild> From<C> for ChildSpec {
-    fn from(child: C) -> Self {
-        Self::new(child)
     }
 }
 

@@ -10,7 +10,6 @@ use std::{
 
 use greenroom::{
     CallError, NotAccepted, Restarts, Supervisor,
-    pool::PoolChild,
     prelude::*,
     supervisor::{ChildSpec, ChildState, OnExceeded, Strategy},
 };
@@ -50,7 +49,7 @@ impl Actor for Clerk {
     }
 }
 
-fn clerk(name: &'static str, log: &Log) -> (Pool<Clerk>, PoolChild) {
+fn clerk(name: &'static str, log: &Log) -> (Pool<Clerk>, ChildSpec) {
     let log = log.clone();
     let pool = Pool::new(move |_| Clerk(name, log.clone())).name(name).workers(1).restarts(NONE);
     pool.supervised().unwrap()
@@ -247,7 +246,7 @@ impl Drop for Opens {
     }
 }
 
-fn blocks(workers: usize) -> (Opens, Pool<Blocks>, PoolChild) {
+fn blocks(workers: usize) -> (Opens, Pool<Blocks>, ChildSpec) {
     let gate = Arc::new(Gate::default());
     let blocks = gate.clone();
     let pool = Pool::new(move |_| Blocks(blocks.clone())).workers(workers).restarts(NONE);

@@ -111,7 +111,7 @@ async fn s01_the_spawn_fails_with_the_reason_of_the_one_inside() {
     b.next("start", Act::Fails);
     let spawned =
         Supervisor::new(Strategy::OneForOne).child(c).child(brittle(&a, &b)).spawn().await;
-    let Err(SupervisorError::StartFailed { child, reason }) = spawned else {
+    let Err(SupervisorError::Ended(SupervisorEnd::StartFailed { child, reason })) = spawned else {
         panic!("{spawned:?}")
     };
     assert_eq!(&*child, "inner");

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{child, settled, specs, state, tasks, up};
 use crate::Stop;
 use crate::supervisor::{
-    ChangeError, ChildError, ChildSpec, ChildState, Strategy, Supervisor, SupervisorError,
+    ChangeError, ChildError, ChildSpec, ChildState, Strategy, Supervisor, SupervisorEnd,
+    SupervisorError,
     fake::{Act, Fake},
 };
 
@@ -35,7 +36,7 @@ async fn s01_a_child_that_does_not_start_fails_the_spawn_and_leaves_nothing_runn
     fakes[1].next("start", Act::Fails);
     let supervisor = Supervisor::new(Strategy::OneForOne);
     let spawned = specs(&fakes).into_iter().fold(supervisor, Supervisor::child).spawn().await;
-    let Err(SupervisorError::StartFailed { child, reason }) = spawned else {
+    let Err(SupervisorError::Ended(SupervisorEnd::StartFailed { child, reason })) = spawned else {
         panic!("{spawned:?}")
     };
     assert_eq!((&*child, &*reason), ("b", "not today"));
@@ -49,7 +50,9 @@ async fn s01_a_start_that_panics_is_one_that_fails() {
     let (_, [a]) = Fake::some();
     a.next("start", Act::Panics);
     let spawned = Supervisor::new(Strategy::OneForOne).child(a).spawn().await;
-    let Err(SupervisorError::StartFailed { reason, .. }) = spawned else { panic!("{spawned:?}") };
+    let Err(SupervisorError::Ended(SupervisorEnd::StartFailed { reason, .. })) = spawned else {
+        panic!("{spawned:?}")
+    };
     assert!(reason.contains("start of a"), "{reason}");
 }
 
@@ -74,7 +77,10 @@ async fn s01_a_supervisor_that_is_ended_during_its_start_says_by_whom() {
     settled().await;
     a.panics();
     let spawned = spawn.await.expect("no panic");
-    assert!(matches!(spawned, Err(SupervisorError::Ended { child, .. }) if child == "a"));
+    let end = spawned.expect_err("it is ended");
+    assert!(
+        matches!(end, SupervisorError::Ended(SupervisorEnd::Significant { child, .. }) if &*child == "a")
+    );
 }
 
 #[tokio::test(start_paused = true)]

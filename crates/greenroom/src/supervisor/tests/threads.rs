@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-fn tough(child: impl crate::supervisor::IntoChild) -> ChildSpec {
+fn tough(child: impl Into<ChildSpec>) -> ChildSpec {
     let at_once = Backoff::new(Duration::ZERO, Duration::ZERO);
     let restarts = Restarts { max: u32::MAX, backoff: at_once, ..Restarts::default() };
     ChildSpec::new(child).restarts(restarts)
