@@ -17,8 +17,8 @@ pub struct ShardInbox<T: Payload, K> {
     /// Permits for messages to come. None in a closed inbox.
     pub credit: u64,
     /// How many messages may be queued without a look at anything else: permits for them, besides
-    /// the credit. While there are any, the shard is scheduled, and neither the sender's turn nor the
-    /// next measurement is due.
+    /// the credit. While there are any, the shard is scheduled, and neither the sender's turn nor
+    /// the next measurement is due.
     pub(super) fast: u32,
     /// See the module's documentation.
     pub scheduled: bool,
