@@ -1,10 +1,10 @@
 //! The contract of a sink: it accepts events in order, stores them, and only then confirms them.
 
 pub mod file;
-pub mod gate;
 pub mod http;
 pub(crate) mod line_writer;
 pub(crate) mod lock;
+pub mod remote;
 pub(crate) mod rotate;
 pub(crate) mod storage;
 

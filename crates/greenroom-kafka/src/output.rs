@@ -36,22 +36,20 @@ mod shared;
 
 use std::{fmt, sync::Arc};
 
-use greenroom_bus::{
-    BoxFuture,
-    sink::{Outgoing, Sink, SinkError, Trouble},
+use greenroom_bus::sink::{
+    SinkError,
+    remote::{RemoteDriver, RemoteSink},
 };
-use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 pub use self::{
     dead_letters::{KafkaDeadLetters, KafkaDeadLettersOptions},
     options::{KafkaSinkMode, KafkaSinkOptions},
 };
-use self::{driver::Driver, record::Record, shared::Shared};
+use self::{driver::Driver, shared::Shared};
 use crate::{topic::check_name, unusable::Unusable};
 
 /// Publishes events to a topic.
 pub struct KafkaSink {
-    shared: Arc<Shared>,
     driver: Driver,
 }
 
@@ -66,7 +64,7 @@ impl KafkaSink {
         let shared = Arc::new(Shared::new(name.clone(), options));
         let driver =
             Driver::begin(&shared).map_err(|error| SinkError::new(name.clone(), error.why))?;
-        Ok(Self { shared, driver })
+        Ok(Self { driver })
     }
 
     /// Whether [`open`](Self::open) would take these options. No broker is asked; files that
@@ -81,68 +79,18 @@ impl KafkaSink {
         let options = KafkaSinkOptions { brokers: String::new(), ..options.clone() };
         driver::producer(&Arc::new(Shared::new(String::new(), options))).map(drop)
     }
-
-    fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
-        let record = Record::new(outgoing.event, self.shared.options.mode);
-        self.driver.push(record, outgoing.ack, room);
-    }
 }
 
-impl Sink for KafkaSink {
-    fn describe(&self) -> String {
-        self.shared.name.clone()
-    }
+impl RemoteSink for KafkaSink {
+    type Driver = Driver;
 
-    fn try_accept(&self, outgoing: Outgoing) -> Result<(), Outgoing> {
-        let permits = shared::room_of(&outgoing.event);
-        match self.shared.room.clone().try_acquire_many_owned(permits) {
-            Ok(room) => {
-                self.push(outgoing, room);
-                Ok(())
-            }
-            Err(TryAcquireError::NoPermits) => Err(outgoing),
-            // Dropped, it is refused.
-            Err(TryAcquireError::Closed) => Ok(()),
-        }
-    }
-
-    fn accept<'a>(&'a self, outgoing: Outgoing) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            let permits = shared::room_of(&outgoing.event);
-            if let Ok(room) = self.shared.room.clone().acquire_many_owned(permits).await {
-                self.push(outgoing, room);
-            }
-        })
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        self.shared.finish();
-        Box::pin(async move {
-            // The sender lives in `shared`, so the wait cannot fail.
-            let _ = self.shared.ended.subscribe().wait_for(|ended| *ended).await;
-            self.failure().map_or(Ok(()), Err)
-        })
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        self.shared.failure()
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
-
-    fn trouble(&self) -> Option<Trouble> {
-        self.shared.trouble()
-    }
-
-    fn resume(&self) -> bool {
-        self.shared.resume()
+    fn driver(&self) -> &Driver {
+        &self.driver
     }
 }
 
 impl fmt::Debug for KafkaSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KafkaSink").field("name", &self.shared.name).finish_non_exhaustive()
+        f.debug_struct("KafkaSink").field("name", &self.driver.describe()).finish_non_exhaustive()
     }
 }

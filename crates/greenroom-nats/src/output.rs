@@ -11,9 +11,9 @@
 //! **Subject.** A fixed one, or a [template](NatsSubject) with attributes and members of the event:
 //! `orders.{subject}.{type}`.
 //!
-//! **Order.** Up to [`concurrency`](NatsSinkOptions::concurrency) publishes are under way. Of the
-//! events of one [line](greenroom_bus::sink::Outgoing::line), the next is published once the server
-//! has stored the one before it, so they stand in their stream in order, through retries too.
+//! **Order.** Up to [`concurrency`](NatsSinkOptions::concurrency) publishes are under way, of one
+//! line never more than one ([`Requests`]), so events stand in their stream in order, through
+//! retries too.
 //!
 //! **Repeats.** A publish without an answer may have taken effect, and is made again with the same
 //! `Nats-Msg-Id`: the event's source, its id and the subject, none of which a restart changes. The
@@ -30,40 +30,37 @@
 //! **Bounds.** At most 16,384 events and 32 MiB are accepted and not settled. An event that is
 //! larger passes alone.
 
-mod attempt;
 mod dead_letters;
-mod delivery;
-mod driver;
-mod lines;
 mod message;
 mod options;
 mod refusal;
-mod shared;
 mod subject;
+mod target;
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use greenroom_bus::{
-    BoxFuture,
-    sink::{Outgoing, Sink, SinkError, Trouble},
-};
-use tokio::{
-    sync::{OwnedSemaphorePermit, TryAcquireError},
-    task::AbortHandle,
+use greenroom_bus::sink::{
+    SinkError,
+    remote::{RemoteDriver, RemoteSink, Requests, SinkRoom},
 };
 
+use self::target::NatsTarget;
 pub use self::{
     dead_letters::NatsDeadLetters,
     options::{NatsSinkMode, NatsSinkOptions},
     subject::{BadSubject, NatsSubject},
 };
-use self::{lines::Waiting, message::Message, shared::Shared};
 use crate::{connection::Connection, server::NatsServer};
 
-/// Publishes each event to a stream.
+/// What is accepted and not settled takes at most this many bytes.
+const ROOM_BYTES: usize = 32 * 1024 * 1024;
+
+/// And is at most so many events.
+const ROOM_EVENTS: usize = 16_384;
+
+/// Publishes each event to a stream. Dropped, it refuses what is not settled.
 pub struct NatsSink {
-    shared: Arc<Shared>,
-    driver: AbortHandle,
+    requests: Requests<NatsTarget>,
 }
 
 impl NatsSink {
@@ -77,85 +74,33 @@ impl NatsSink {
     /// # Cancel safety
     /// A dropped future has published nothing.
     pub async fn open(server: &NatsServer, options: NatsSinkOptions) -> Result<Self, SinkError> {
-        let name = format!("nats:{}", options.subject);
-        let failed = |why| SinkError::new(&name, why);
-        options.check().map_err(failed)?;
-        let connection = Connection::open(server).await.map_err(failed)?;
-        let shared = Arc::new(Shared::new(name, connection, options));
-        let driver = tokio::spawn(driver::drive(shared.clone())).abort_handle();
-        Ok(Self { shared, driver })
-    }
-
-    fn push(&self, outgoing: Outgoing, room: OwnedSemaphorePermit) {
-        // By the worker that handled the event, and not by the one driver.
-        let message = Message::of(&outgoing.event, &self.shared.options);
-        let Outgoing { line, ack, .. } = outgoing;
-        self.shared.push(Waiting::new(message, line, ack, Some(room)));
+        options.check().map_err(|why| SinkError::new(format!("nats:{}", options.subject), why))?;
+        Ok(Self { requests: requests(server, options, false).await? })
     }
 }
 
-impl Drop for NatsSink {
-    /// What is not settled is refused.
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
+/// Publishes by these options.
+async fn requests(
+    server: &NatsServer,
+    options: NatsSinkOptions,
+    rejects_nothing: bool,
+) -> Result<Requests<NatsTarget>, SinkError> {
+    let name = format!("nats:{}", options.subject);
+    let connection = Connection::open(server).await.map_err(|why| SinkError::new(&name, why))?;
+    let target = NatsTarget { name, connection, options, rejects_nothing };
+    Requests::begin(target, SinkRoom::new(ROOM_BYTES, ROOM_EVENTS))
 }
 
-impl Sink for NatsSink {
-    fn describe(&self) -> String {
-        self.shared.name.clone()
-    }
+impl RemoteSink for NatsSink {
+    type Driver = Requests<NatsTarget>;
 
-    fn try_accept(&self, outgoing: Outgoing) -> Result<(), Outgoing> {
-        let permits = shared::room_of(&outgoing.event);
-        match self.shared.room.clone().try_acquire_many_owned(permits) {
-            Ok(room) => {
-                self.push(outgoing, room);
-                Ok(())
-            }
-            Err(TryAcquireError::NoPermits) => Err(outgoing),
-            // Dropped, it is refused.
-            Err(TryAcquireError::Closed) => Ok(()),
-        }
-    }
-
-    fn accept<'a>(&'a self, outgoing: Outgoing) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            let permits = shared::room_of(&outgoing.event);
-            if let Ok(room) = self.shared.room.clone().acquire_many_owned(permits).await {
-                self.push(outgoing, room);
-            }
-        })
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        self.shared.finish();
-        Box::pin(self.shared.finished())
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        self.shared.failure()
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
-
-    fn trouble(&self) -> Option<Trouble> {
-        self.shared.trouble()
-    }
-
-    fn unanswered(&self) -> u64 {
-        self.shared.unanswered()
-    }
-
-    fn resume(&self) -> bool {
-        self.shared.resume()
+    fn driver(&self) -> &Self::Driver {
+        &self.requests
     }
 }
 
 impl fmt::Debug for NatsSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NatsSink").field("name", &self.shared.name).finish_non_exhaustive()
+        f.debug_struct("NatsSink").field("name", &self.requests.describe()).finish_non_exhaustive()
     }
 }

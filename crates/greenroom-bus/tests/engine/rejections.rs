@@ -8,13 +8,19 @@ use std::{
     time::Duration,
 };
 
+use greenroom::Backoff;
 use greenroom_bus::{
     BoxFuture,
     dead_letter::Reason,
     engine::{AckWhen, Control, Engine, HandlerConfig, OutageConfig, RunReport},
     event::Event,
     handler::Outputs,
-    sink::{Outgoing, Sink, SinkError, Trouble, gate::Gate},
+    sink::{
+        Outgoing, Sink, SinkError, Trouble,
+        remote::{
+            Attempted, Remote, RemoteSink, RequestPace, Requests, SinkRoom, TargetHad, WaitingEvent,
+        },
+    },
     watermark::Positions,
 };
 use tokio::{sync::Notify, time::Instant};
@@ -248,61 +254,54 @@ async fn d13_a_paused_output_ends_the_run_after_the_limit_and_says_why() {
     assert!(report.outputs[0].trouble.as_ref().is_some_and(|trouble| trouble.contains("401")));
 }
 
-/// A sink that never gets on with its first event. Of the others, it stores one every 40 s.
+/// A target that never takes its first event. Of the others, it stores one every 40 s.
 #[derive(Default)]
 struct Stubborn {
-    gate: Arc<Gate>,
-    first: Mutex<Option<Outgoing>>,
-    others: AtomicU32,
+    kept: AtomicU32,
 }
 
-impl Sink for Stubborn {
+impl Remote for Stubborn {
+    type Kept = u32;
+
     fn describe(&self) -> String {
         "stubborn".to_owned()
     }
 
-    fn try_accept(&self, outgoing: Outgoing) -> Result<(), Outgoing> {
-        let mut first = self.first.lock().unwrap();
-        if first.is_none() {
-            *first = Some(outgoing);
-            self.gate.fails(0, "stubborn", "503", None);
-            return Ok(());
+    fn keep(&self, _: Event, _: Option<u64>) -> u32 {
+        self.kept.fetch_add(1, Relaxed)
+    }
+
+    fn pace(&self) -> RequestPace {
+        let second = Backoff::new(ms(1_000), ms(1_000));
+        RequestPace { concurrency: 8, batching: None, backoff: second, probe: second }
+    }
+
+    async fn attempt(&self, events: &[WaitingEvent<u32>]) -> Attempted {
+        if events[0].kept == 0 {
+            let (error, had) = ("503".to_owned(), TargetHad::Answered);
+            return Attempted::Failed { error, after: None, had };
         }
-        let number = 1 + self.others.fetch_add(1, Relaxed);
-        let gate = self.gate.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(ms(40_000) * number).await;
-            gate.works(number.into(), "stubborn");
-            outgoing.ack.confirm();
-        });
-        Ok(())
+        tokio::time::sleep(ms(40_000) * events[0].kept).await;
+        Attempted::Stored
     }
+}
 
-    fn accept<'a>(&'a self, _: Outgoing) -> BoxFuture<'a, ()> {
-        unreachable!("there is always room")
-    }
+struct StubbornSink(Requests<Stubborn>);
 
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(std::future::pending())
-    }
+impl RemoteSink for StubbornSink {
+    type Driver = Requests<Stubborn>;
 
-    fn failure(&self) -> Option<SinkError> {
-        None
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
-
-    fn trouble(&self) -> Option<Trouble> {
-        self.gate.trouble()
+    fn driver(&self) -> &Self::Driver {
+        &self.0
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn d13_an_output_that_gets_on_with_all_but_one_event_ends_the_run_after_the_last_other() {
-    let sink = Arc::new(Stubborn::default());
-    let engine = delivering_to(sink, Script::of(events(6)), ms(60_000)).await;
+    let sink = Requests::begin(Stubborn::default(), SinkRoom::new(1 << 20, 100)).unwrap();
+    // Each is a line of its own.
+    let events: Vec<_> = (0..6).map(|n| event(n, "t", Some(&format!("k{n}")))).collect();
+    let engine = delivering_to(Arc::new(StubbornSink(sink)), Script::of(events), ms(60_000)).await;
     let report = tokio::time::timeout(HANG, engine.run()).await.unwrap();
     assert_eq!((report.handled, report.refused, report.dead_lettered), (5, 1, 0), "{report:?}");
     // The last other is stored after 200 s.

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use greenroom_bus::settlement::Ack;
+use greenroom_bus::sink::{
+    Outgoing, Trouble,
+    remote::{RemoteDriver, SinkRoom},
+};
 use rdkafka::{
     ClientContext, Message,
     config::RDKafkaLogLevel,
@@ -147,7 +150,7 @@ fn reject_unsent(sent: Sent, code: RDKafkaErrorCode, options: &KafkaSinkOptions)
 }
 
 /// Ends its thread when it is dropped.
-pub(super) struct Driver {
+pub struct Driver {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -165,8 +168,25 @@ impl Driver {
         Ok(Self { shared: shared.clone(), thread: Some(thread) })
     }
 
-    /// Takes a record. The thread sends it: at once, where it has nothing else under way.
-    pub(super) fn push(&self, record: Record, ack: Ack, room: OwnedSemaphorePermit) {
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl RemoteDriver for Driver {
+    fn describe(&self) -> String {
+        self.shared.name.clone()
+    }
+
+    fn room(&self) -> &SinkRoom {
+        &self.shared.room
+    }
+
+    /// The thread sends it: at once, where it has nothing else under way.
+    fn push(&self, Outgoing { event, ack, .. }: Outgoing, room: OwnedSemaphorePermit) {
+        let record = Record::new(event, self.shared.options.mode);
         let mut state = self.shared.state.lock();
         if !state.accepts() {
             drop(state);
@@ -183,10 +203,16 @@ impl Driver {
         }
     }
 
-    fn wake(&self) {
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
+    fn finish(&self) {
+        self.shared.finish();
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        self.shared.trouble()
+    }
+
+    fn resume(&self) -> bool {
+        self.shared.resume()
     }
 }
 

@@ -1,23 +1,22 @@
 //! What is accepted and not settled, and what holds it up.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
 use greenroom_bus::{
-    event::Event,
     settlement::Ack,
-    sink::{SinkError, Trouble},
+    sink::{SinkError, Trouble, remote::SinkRoom},
 };
 use parking_lot::Mutex;
 use rdkafka::error::RDKafkaErrorCode;
 use std::time::Instant;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{options::KafkaSinkOptions, record::Record};
 use crate::client::Failures;
 
 /// What is accepted and not settled takes at most this many bytes.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
-/// And is at most so many events: each takes at least its share of [`ROOM_BYTES`].
+/// And is at most so many events.
 const ROOM_EVENTS: usize = 4_096;
 
 /// librdkafka has at most so many of them. It publishes what it has, also where their partitions
@@ -45,10 +44,7 @@ pub(super) struct Shared {
     pub(super) options: KafkaSinkOptions,
     pub(super) failures: Failures,
     pub(super) state: Mutex<State>,
-    /// One permit is one byte. Closed when nothing is published any more.
-    pub(super) room: Arc<Semaphore>,
-    /// True once all that was accepted is settled, and nothing is accepted any more.
-    pub(super) ended: watch::Sender<bool>,
+    pub(super) room: SinkRoom,
 }
 
 #[derive(Default)]
@@ -65,7 +61,6 @@ pub(super) struct State {
     finishes: bool,
     /// The sink was dropped, or cannot go on.
     pub(super) is_over: bool,
-    failure: Option<SinkError>,
 }
 
 /// What keeps records from being sent.
@@ -96,12 +91,6 @@ pub(super) enum Meaning {
     Pauses,
     /// It may pass.
     Again,
-}
-
-/// An event that is larger than all room takes the whole of it, and so passes alone.
-pub(super) fn room_of(event: &Event) -> u32 {
-    let bytes = event.approximate_bytes().clamp(ROOM_BYTES / ROOM_EVENTS, ROOM_BYTES);
-    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl Meaning {
@@ -136,8 +125,7 @@ impl Shared {
             options,
             failures: Failures::default(),
             state: Mutex::default(),
-            room: Arc::new(Semaphore::new(ROOM_BYTES)),
-            ended: watch::Sender::new(false),
+            room: SinkRoom::new(ROOM_BYTES, ROOM_EVENTS),
         }
     }
 
@@ -151,8 +139,7 @@ impl Shared {
 
     pub(super) fn tell_done(&self, is_done: bool) {
         if is_done {
-            self.room.close();
-            self.ended.send_replace(true);
+            self.room.end();
         }
     }
 
@@ -160,18 +147,13 @@ impl Shared {
     pub(super) fn give_up(&self, failure: Option<String>) {
         let mut state = self.state.lock();
         state.is_over = true;
-        if let Some(why) = failure {
-            state.failure.get_or_insert(SinkError::new(self.name.clone(), why));
-        }
         let refused = std::mem::take(&mut state.waiting);
         drop(state);
-        self.room.close();
+        if let Some(why) = failure {
+            self.room.fail(SinkError::new(self.name.clone(), why));
+        }
         drop(refused);
-        self.ended.send_replace(true);
-    }
-
-    pub(super) fn failure(&self) -> Option<SinkError> {
-        self.state.lock().failure.clone()
+        self.room.end();
     }
 
     pub(super) fn trouble(&self) -> Option<Trouble> {
@@ -300,9 +282,16 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    };
 
-    use greenroom_bus::settlement::{Settle, Settled};
+    use greenroom_bus::{
+        event::Event,
+        settlement::{Settle, Settled},
+    };
+    use tokio::sync::Semaphore;
 
     use super::{super::options::KafkaSinkMode, *};
 

@@ -1,25 +1,26 @@
 //! Dead letters to a subject (D06).
 
-use std::{fmt, sync::Arc, time::UNIX_EPOCH};
+use std::{fmt, time::UNIX_EPOCH};
 
 use async_nats::{HeaderMap, header::NATS_MESSAGE_ID};
 use greenroom_bus::{
     BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     event::http::encode,
-    sink::{SinkError, Trouble},
+    sink::{
+        SinkError, Trouble,
+        remote::{RemoteDriver, Requests},
+    },
 };
-use tokio::task::AbortHandle;
 
 use super::{
-    driver,
-    lines::Waiting,
     message::{CONTENT_TYPE, Message, insert},
     options::NatsSinkOptions,
-    shared::Shared,
+    requests,
     subject::NatsSubject,
+    target::NatsTarget,
 };
-use crate::{connection::Connection, server::NatsServer};
+use crate::server::NatsServer;
 
 /// So many bytes of an error are a header; all of it is in the letter.
 const SHOWN: usize = 512;
@@ -35,10 +36,10 @@ const SHOWN: usize = 512;
 /// is in a trace, and `greenroom-first-at` and `greenroom-last-at` (RFC 3339).
 ///
 /// A letter is confirmed when the server has stored it, and until then its event stays unsettled.
-/// Whatever the server refuses it for, it waits: a letter is never given up.
+/// Whatever the server refuses it for, it waits: a letter is never given up. Dropped, the store
+/// refuses what is not stored.
 pub struct NatsDeadLetters {
-    shared: Arc<Shared>,
-    driver: AbortHandle,
+    requests: Requests<NatsTarget>,
 }
 
 impl NatsDeadLetters {
@@ -52,55 +53,41 @@ impl NatsDeadLetters {
     /// # Cancel safety
     /// A dropped future has published nothing.
     pub async fn open(server: &NatsServer, subject: NatsSubject) -> Result<Self, SinkError> {
-        let name = format!("nats:{subject}");
-        let failed = |why: String| SinkError::new(&name, why);
         if subject.wildcard().is_some() {
             let why = "a letter may have no event: write a subject without fields in braces";
-            return Err(failed(why.to_owned()));
+            return Err(SinkError::new(format!("nats:{subject}"), why));
         }
-        let connection = Connection::open(server).await.map_err(failed)?;
-        let mut shared = Shared::new(name.clone(), connection, NatsSinkOptions::new(subject));
-        shared.rejects_nothing = true;
-        let shared = Arc::new(shared);
-        let driver = tokio::spawn(driver::drive(shared.clone())).abort_handle();
-        Ok(Self { shared, driver })
-    }
-}
-
-impl Drop for NatsDeadLetters {
-    /// What is not stored is refused.
-    fn drop(&mut self) {
-        self.driver.abort();
+        Ok(Self { requests: requests(server, NatsSinkOptions::new(subject), true).await? })
     }
 }
 
 impl DeadLetterStore for NatsDeadLetters {
     fn describe(&self) -> String {
-        self.shared.name.clone()
+        self.requests.describe()
     }
 
     fn store(&self, letter: DeadLetter) {
-        let message = message(&letter, self.shared.options.subject.to_string());
-        self.shared.push(Waiting::new(message, None, letter.ack, None));
+        let subject = self.requests.remote().options.subject.to_string();
+        self.requests.take(message(&letter, subject), letter.ack);
     }
 
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        self.shared.finish();
-        Box::pin(self.shared.finished())
+        self.requests.finish();
+        Box::pin(self.requests.room().ended())
     }
 
     fn failure(&self) -> Option<SinkError> {
-        self.shared.failure()
+        self.requests.room().failure()
     }
 
     fn trouble(&self) -> Option<Trouble> {
-        self.shared.trouble()
+        self.requests.trouble()
     }
 }
 
 impl fmt::Debug for NatsDeadLetters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NatsDeadLetters").field("name", &self.shared.name).finish_non_exhaustive()
+        f.debug_struct("NatsDeadLetters").field("name", &self.describe()).finish_non_exhaustive()
     }
 }
 

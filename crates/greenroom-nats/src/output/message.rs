@@ -11,7 +11,7 @@ const STRUCTURED: &str = "application/cloudevents+json";
 
 /// What is published, kept until it is stored.
 #[derive(Debug, Clone)]
-pub(super) struct Message {
+pub struct Message {
     pub(super) subject: String,
     pub(super) headers: HeaderMap,
     pub(super) payload: Bytes,
@@ -20,7 +20,7 @@ pub(super) struct Message {
 impl Message {
     /// # Errors
     /// Why none can be made of this event.
-    pub(super) fn of(event: &Event, options: &NatsSinkOptions) -> Result<Self, String> {
+    pub(super) fn new(event: &Event, options: &NatsSinkOptions) -> Result<Self, String> {
         let subject = options.subject.of(event).map_err(|error| error.to_string())?;
         let mut headers = HeaderMap::new();
         let payload = match options.mode {
@@ -71,7 +71,7 @@ mod tests {
 
     fn message(event: &Event, mode: NatsSinkMode) -> Message {
         let options = NatsSinkOptions::new("orders.{subject}".parse().unwrap());
-        Message::of(event, &NatsSinkOptions { mode, ..options }).unwrap()
+        Message::new(event, &NatsSinkOptions { mode, ..options }).unwrap()
     }
 
     fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use greenroom::Backoff;
 
-use crate::http::{StatusMap, TargetConfig};
+use crate::{
+    http::{StatusMap, TargetConfig},
+    sink::remote::{Batching, RequestPace},
+};
 
 /// Where to deliver, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,23 +54,6 @@ pub enum HttpSinkMode {
     Batch(Batching),
 }
 
-/// How many events a request takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batching {
-    /// At most so many. Default: 100.
-    pub events: usize,
-    /// About so many bytes at most; a single event may be larger. Default: 1 MiB.
-    pub bytes: usize,
-    /// How long an event waits for others where there are fewer. Default: 50 ms.
-    pub within: Duration,
-}
-
-impl Default for Batching {
-    fn default() -> Self {
-        Self { events: 100, bytes: 1024 * 1024, within: Duration::from_millis(50) }
-    }
-}
-
 impl HttpSinkConfig {
     /// # Errors
     /// The limit that is 0.
@@ -81,11 +67,12 @@ impl HttpSinkConfig {
         }
     }
 
-    /// None where each request has one event.
-    pub(super) fn batching(&self) -> Option<Batching> {
-        match self.mode {
+    pub(super) fn pace(&self) -> RequestPace {
+        let batching = match self.mode {
             HttpSinkMode::Batch(batching) => Some(batching),
             HttpSinkMode::Binary | HttpSinkMode::Structured => None,
-        }
+        };
+        let Self { concurrency, backoff, probe, .. } = *self;
+        RequestPace { concurrency, batching, backoff, probe }
     }
 }

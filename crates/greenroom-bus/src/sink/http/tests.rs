@@ -21,6 +21,7 @@ use crate::{
     event::Event,
     http::{On, StatusMap, TargetConfig, Verdict},
     settlement::{Ack, Settle, Settled},
+    sink::{Outgoing, Sink},
 };
 
 /// What the server does with a request.

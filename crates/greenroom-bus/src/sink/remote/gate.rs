@@ -21,7 +21,7 @@ const TOLD_EVERY: Duration = Duration::from_secs(10);
 
 /// What all requests of a sink pass. Each has a number of its own for as long as it is not settled.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub(super) struct Gate {
     state: Mutex<State>,
     /// Told when something may go that could not before.
     changed: Notify,
@@ -53,7 +53,7 @@ struct Paused {
 
 /// A request that may go. While it is kept, no other probes.
 #[derive(Debug)]
-pub struct Pass<'a> {
+pub(super) struct Pass<'a> {
     _probes: Option<MutexGuard<'a, ()>>,
 }
 
@@ -67,7 +67,7 @@ impl Gate {
     ///
     /// # Cancel safety
     /// A dropped future has changed nothing.
-    pub async fn pass(&self) -> Pass<'_> {
+    pub(super) async fn pass(&self) -> Pass<'_> {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
@@ -107,7 +107,7 @@ impl Gate {
 
     /// The target has settled this request. True if that may be news: the request had failed
     /// before, or all were paused.
-    pub fn works(&self, request: u64, target: &str) -> bool {
+    pub(super) fn works(&self, request: u64, name: impl FnOnce() -> String) -> bool {
         let mut state = self.state.lock();
         state.settled = Some(Instant::now());
         let (failed, paused) = (state.failing.remove(&request), state.paused.take());
@@ -116,7 +116,7 @@ impl Gate {
         }
         let works = state.failing.is_empty();
         if paused.is_some() || (works && state.told.take().is_some()) {
-            tracing::info!(target, "the output delivers again");
+            tracing::info!(target = name(), "the output delivers again");
         }
         drop(state);
         self.changed.notify_waiters();
@@ -124,12 +124,12 @@ impl Gate {
     }
 
     /// This request is over, and the target has not heard of it: that says nothing of the target.
-    pub fn leaves(&self, request: u64) {
+    pub(super) fn leaves(&self, request: u64) {
         self.state.lock().failing.remove(&request);
     }
 
     /// A request has failed of what may pass. Where the target says so, none goes for a while.
-    pub fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
+    pub(super) fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         let failing = state.failing.entry(request).or_insert_with(|| (now, String::new()));
         error.clone_into(&mut failing.1);
@@ -154,7 +154,7 @@ impl Gate {
 
     /// A request has failed of what an operator has to correct: the next probe goes once `probe`
     /// says so, of which `chance`, from 0 to 1, is the jitter.
-    pub fn pause(&self, target: &str, error: String, probe: &Backoff, chance: f64) {
+    pub(super) fn pause(&self, target: &str, error: String, probe: &Backoff, chance: f64) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         if state.paused.is_none() {
             tracing::error!(
@@ -170,7 +170,7 @@ impl Gate {
     }
 
     /// False where it is not paused.
-    pub fn resume(&self) -> bool {
+    pub(super) fn resume(&self) -> bool {
         let mut state = self.state.lock();
         let Some(paused) = &mut state.paused else { return false };
         paused.next = Instant::now();
@@ -180,14 +180,14 @@ impl Gate {
     }
 
     /// What it was held or paused for was said to another configuration.
-    pub fn begin_anew(&self) {
+    pub(super) fn begin_anew(&self) {
         self.state.lock().held_until = None;
         self.resume();
         self.changed.notify_waiters();
     }
 
-    /// What [`Sink::trouble`](super::Sink::trouble) says: the pause, or the oldest failure.
-    pub fn trouble(&self) -> Option<Trouble> {
+    /// What [`Sink::trouble`](crate::sink::Sink::trouble) says: the pause, or the oldest failure.
+    pub(super) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
         if let Some(Paused { since, error, .. }) = &state.paused {
             return Some(Trouble::paused(since.elapsed(), error.clone()));

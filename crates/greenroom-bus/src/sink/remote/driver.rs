@@ -1,39 +1,39 @@
-//! The task that publishes, with as many publishes under way as there may be.
+//! The task that makes requests, as many as may be under way.
 
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::{Instant, sleep_until};
 
-use super::{delivery, lines::Next, shared::Shared};
+use super::{delivery, lines::NextRequest, shared::Shared, target::Remote};
 
 /// Until all is settled and nothing comes any more.
-pub(super) async fn drive(shared: Arc<Shared>) {
-    let _end = End(&shared);
+pub(super) async fn drive<R: Remote>(shared: Arc<Shared<R>>) {
+    let _end = DriverEnd(&shared);
     // Dropped with the driver: what they have in hand is refused.
-    let mut under_way = FuturesUnordered::new();
+    let mut requests = FuturesUnordered::new();
     loop {
         let until = match shared.next() {
-            Next::Publish(waiting) => {
-                under_way.push(delivery::deliver(&shared, waiting));
+            NextRequest::Send(events) => {
+                requests.push(delivery::deliver(&shared, events));
                 continue;
             }
-            Next::WaitUntil(until) => Some(until),
-            Next::Wait => None,
-            Next::End => return,
+            NextRequest::WaitUntil(until) => Some(until),
+            NextRequest::Wait => None,
+            NextRequest::End => return,
         };
         tokio::select! {
             () = shared.wake.notified() => {}
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
-            Some(()) = under_way.next() => {}
+            Some(()) = requests.next() => {}
         }
     }
 }
 
 /// However the driver ends, nothing that came or comes later waits for ever.
-struct End<'a>(&'a Shared);
+struct DriverEnd<'a, R: Remote>(&'a Shared<R>);
 
-impl Drop for End<'_> {
+impl<R: Remote> Drop for DriverEnd<'_, R> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.fail("its driver panicked; see the log, and please report this");

@@ -1,0 +1,174 @@
+//! A target of HTTP, and what its answers mean.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use reqwest::{Request, Response};
+use tokio::time::Instant;
+
+use super::config::{HttpSinkConfig, HttpSinkMode};
+use crate::{
+    event::Event,
+    http::{
+        On, Verdict, answer,
+        connection::{Connection, NoAnswer},
+        message::{self, Mode, SentAttempt},
+    },
+    sink::remote::{Attempted, Remote, RequestPace, TargetHad, WaitingEvent},
+};
+
+/// The longest wait that a target may ask for (`Retry-After`).
+const LONGEST_ASKED: Duration = Duration::from_secs(300);
+
+/// How much is read of a body that nobody needs.
+const ANSWER: usize = 64 * 1024;
+
+/// Where to deliver, and how: replaced as a whole.
+#[derive(Debug)]
+struct Settings {
+    config: HttpSinkConfig,
+    connection: Connection,
+}
+
+impl Settings {
+    fn new(config: HttpSinkConfig) -> Result<Arc<Self>, String> {
+        config.check()?;
+        let connection = Connection::new(&config.target)?;
+        Ok(Arc::new(Self { config, connection }))
+    }
+}
+
+/// A URL that takes events.
+pub struct HttpTarget {
+    settings: RwLock<Arc<Settings>>,
+}
+
+/// What is kept of an event until it is settled.
+pub struct KeptEvent {
+    event: Event,
+    fence: Option<u64>,
+}
+
+impl HttpTarget {
+    pub(super) fn new(config: HttpSinkConfig) -> Result<Self, String> {
+        Ok(Self { settings: RwLock::new(Settings::new(config)?) })
+    }
+
+    fn settings(&self) -> Arc<Settings> {
+        self.settings.read().clone()
+    }
+
+    /// False where nothing changes.
+    pub(super) fn reconfigure(&self, config: HttpSinkConfig) -> Result<bool, String> {
+        if self.settings().config == config {
+            return Ok(false);
+        }
+        let settings = Settings::new(config)?;
+        *self.settings.write() = settings;
+        Ok(true)
+    }
+}
+
+impl Remote for HttpTarget {
+    type Kept = KeptEvent;
+
+    fn describe(&self) -> String {
+        self.settings().connection.target.shown.clone()
+    }
+
+    fn keep(&self, event: Event, fence: Option<u64>) -> KeptEvent {
+        KeptEvent { event, fence }
+    }
+
+    fn pace(&self) -> RequestPace {
+        self.settings.read().config.pace()
+    }
+
+    async fn attempt(&self, events: &[WaitingEvent<KeptEvent>]) -> Attempted {
+        let settings = self.settings();
+        let attempted = attempt(&settings, events).await;
+        if Arc::ptr_eq(&settings, &self.settings()) {
+            return attempted;
+        }
+        // What is said to a configuration that was replaced meanwhile holds up nothing.
+        let at_once = Some(Duration::ZERO);
+        match attempted {
+            Attempted::Failed { error, had, .. } => {
+                Attempted::Failed { error, after: at_once, had }
+            }
+            Attempted::Misconfigured(error) => {
+                Attempted::Failed { error, after: at_once, had: TargetHad::Answered }
+            }
+            settled => settled,
+        }
+    }
+}
+
+async fn attempt(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Attempted {
+    let request = match request(settings, events) {
+        Ok(request) => request,
+        Err(error) => return Attempted::Unwritable(error),
+    };
+    let started = Instant::now();
+    match settings.connection.send(request).await {
+        Ok(response) => answered(settings, response, started).await,
+        Err(none) => unanswered(settings, none),
+    }
+}
+
+fn request(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Result<Request, String> {
+    let fence = events[0].kept.fence;
+    // One that is not that of all says nothing.
+    let fence = fence.filter(|_| events.iter().all(|waiting| waiting.kept.fence == fence));
+    let attempt = SentAttempt { number: events[0].attempt, fence };
+    let mode = match (settings.config.mode, events) {
+        (HttpSinkMode::Binary, [_]) => Mode::Binary,
+        (HttpSinkMode::Structured, [_]) => Mode::Structured,
+        // Also several that were taken together before another mode was set.
+        _ => {
+            let events = events.iter().map(|waiting| &waiting.kept.event);
+            return Ok(message::batch(&settings.connection, events, attempt));
+        }
+    };
+    message::single(&settings.connection, mode, &events[0].kept.event, attempt)
+}
+
+async fn answered(settings: &Settings, mut response: Response, started: Instant) -> Attempted {
+    let took = started.elapsed();
+    let verdict = answer::said(&settings.connection, &settings.config.status, &response);
+    if verdict == Verdict::Settle {
+        // It has the events: whatever becomes of the body, nobody needs it.
+        answer::read_some(&mut response, ANSWER, 0).await;
+        return Attempted::Stored;
+    }
+    let after = answer::wait(&response).map(|after| after.min(LONGEST_ASKED));
+    // A gateway answers where the target has not, and does not know what that has done.
+    let had = match response.status().as_u16() {
+        502 | 504 => TargetHad::Gateway,
+        503 => TargetHad::Unavailable,
+        _ => TargetHad::Answered,
+    };
+    let error = answer::refusal(&settings.connection, &mut response, took).await;
+    comes_to(verdict, error, after, had)
+}
+
+fn unanswered(settings: &Settings, none: NoAnswer) -> Attempted {
+    let verdict = match none.on {
+        On::Timeout => settings.config.status.timeout(),
+        _ => settings.config.status.connection(),
+    };
+    // No attempt mends a certificate.
+    let mendable = none.untrusted && verdict == Verdict::Retry;
+    let verdict = if mendable { Verdict::Pause } else { verdict };
+    let had = if none.reached { TargetHad::Unknown } else { TargetHad::Nothing };
+    comes_to(verdict, none.text, None, had)
+}
+
+fn comes_to(verdict: Verdict, error: String, after: Option<Duration>, had: TargetHad) -> Attempted {
+    match verdict {
+        Verdict::Settle => Attempted::Stored,
+        Verdict::Retry => Attempted::Failed { error, after, had },
+        Verdict::Pause => Attempted::Misconfigured(error),
+        Verdict::Reject | Verdict::Park => Attempted::Rejected(error),
+    }
+}

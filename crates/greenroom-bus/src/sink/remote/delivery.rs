@@ -1,0 +1,125 @@
+//! A request, and what follows for its events.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use greenroom::Backoff;
+use tokio::time::Instant;
+
+use super::{
+    shared::Shared,
+    target::{Attempted, Remote, TargetHad},
+    waiting::WaitingEvent,
+};
+
+/// A batch that has failed so often is sent in halves from then on, until the event that it fails
+/// of is alone. A moment in which the target does not work is over by then, and leaves it whole.
+const FAILS_WHOLE: u32 = 3;
+
+/// The same where the target may be down, and has settled nothing else meanwhile.
+const FAILS_WHOLE_IN_OUTAGE: u32 = 10;
+
+/// Parts of a request: those of each are sent again together.
+type ResentParts<K> = Vec<Vec<WaitingEvent<K>>>;
+
+/// Makes an attempt at these events. It settles them, or they go back before their lines: while
+/// they wait for the next one, others are sent.
+pub(super) async fn deliver<R: Remote>(shared: &Shared<R>, events: Vec<WaitingEvent<R::Kept>>) {
+    let mut lines: Vec<_> = events.iter().filter_map(|waiting| waiting.line).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let again = attempt(shared, events).await;
+    // Only now the next of its lines may go, so that an order which is audited there holds.
+    shared.is_over(lines, again);
+}
+
+/// Attempts until they are settled, or are to be sent again later: those.
+async fn attempt<R: Remote>(
+    shared: &Shared<R>,
+    mut events: Vec<WaitingEvent<R::Kept>>,
+) -> ResentParts<R::Kept> {
+    let Shared { remote, gate, .. } = shared;
+    let number = events[0].number;
+    loop {
+        if let Some(why) = remote.down() {
+            gate.fails(number, &remote.describe(), &why, None);
+            remote.up().await;
+        }
+        let _pass = gate.pass().await;
+        events.retain(|waiting| !waiting.ack.is_revoked());
+        let Some(last) = events.iter().map(|waiting| waiting.attempt).max() else {
+            // Their new owner sends them.
+            gate.leaves(number);
+            return Vec::new();
+        };
+        events.iter_mut().for_each(|waiting| waiting.attempt = last + 1);
+        match remote.attempt(&events).await {
+            Attempted::Stored => {
+                shared.works(number);
+                events.into_iter().for_each(|waiting| waiting.ack.confirm());
+                return Vec::new();
+            }
+            Attempted::Rejected(error) => {
+                shared.works(number);
+                return rejected(events, &error);
+            }
+            Attempted::Unwritable(error) => {
+                gate.leaves(number);
+                return rejected(events, &error);
+            }
+            Attempted::Failed { error, after, had } => {
+                if matches!(had, TargetHad::Gateway | TargetHad::Unknown) {
+                    shared.unanswered.fetch_add(events.len() as u64, Ordering::Relaxed);
+                }
+                gate.fails(number, &remote.describe(), &error, after);
+                let settled = shared.settled.load(Ordering::Relaxed);
+                return put_off(events, &remote.pace().backoff, after, had, settled);
+            }
+            Attempted::Misconfigured(error) => {
+                gate.pause(&remote.describe(), error, &remote.pace().probe, rand::random());
+            }
+        }
+    }
+}
+
+/// One of several is to blame, and nobody knows which: each goes by itself.
+fn rejected<K>(mut events: Vec<WaitingEvent<K>>, error: &str) -> ResentParts<K> {
+    if events.len() == 1 {
+        events.into_iter().for_each(|waiting| waiting.ack.reject(error));
+        return Vec::new();
+    }
+    let now = Instant::now();
+    events.iter_mut().for_each(|waiting| waiting.due = now);
+    events.into_iter().map(|waiting| vec![waiting]).collect()
+}
+
+/// When events that have failed for now are sent again, and which of them together. `settled` is
+/// how many requests the target has settled by now.
+fn put_off<K>(
+    mut events: Vec<WaitingEvent<K>>,
+    backoff: &Backoff,
+    after: Option<Duration>,
+    had: TargetHad,
+    settled: u64,
+) -> ResentParts<K> {
+    let settles_others = settled > events[0].settled;
+    let failures = events.iter().map(|waiting| waiting.failures).max().unwrap_or(0) + 1;
+    let due = Instant::now() + after.unwrap_or_else(|| backoff.wait(failures, rand::random()));
+    for waiting in &mut events {
+        (waiting.failures, waiting.settled, waiting.due) = (failures, settled, due);
+    }
+    // A target that names a wait fails of no event.
+    let splits = after.is_none() && failures >= fails_whole(had, settles_others);
+    let half = if splits { events.len() / 2 } else { 0 };
+    let rest = events.split_off(events.len() - half);
+    [events, rest].into_iter().filter(|part| !part.is_empty()).collect()
+}
+
+/// How often a batch fails before it is sent in halves. Behind a gateway, a target that is down and
+/// an event that it fails of look alike; what else it settles tells one from the other.
+fn fails_whole(had: TargetHad, settles_others: bool) -> u32 {
+    match had {
+        TargetHad::Nothing => u32::MAX,
+        TargetHad::Unavailable | TargetHad::Gateway if !settles_others => FAILS_WHOLE_IN_OUTAGE,
+        _ => FAILS_WHOLE,
+    }
+}

@@ -1,0 +1,113 @@
+//! What is a target's own, and what it says of an attempt.
+
+use std::{future::Future, time::Duration};
+
+use greenroom::Backoff;
+
+use super::waiting::WaitingEvent;
+use crate::event::Event;
+
+/// The target of [`Requests`](super::Requests), which answers each of them.
+pub trait Remote: Send + Sync + 'static {
+    /// What is kept of an event until it is settled.
+    type Kept: Send + Sync;
+
+    /// What reports and logs call the sink.
+    fn describe(&self) -> String;
+
+    /// Called by the worker that has handled the event. `fence` is that of its
+    /// [`Outgoing`](crate::sink::Outgoing).
+    fn keep(&self, event: Event, fence: Option<u64>) -> Self::Kept;
+
+    /// How many requests, and when they are made again.
+    fn pace(&self) -> RequestPace;
+
+    /// Delivers these events in one request, several only if the pace has batches.
+    fn attempt(
+        &self,
+        events: &[WaitingEvent<Self::Kept>],
+    ) -> impl Future<Output = Attempted> + Send;
+
+    /// Why no request can be made now, because there is no connection.
+    fn down(&self) -> Option<String> {
+        None
+    }
+
+    /// Waits until there is a connection.
+    fn up(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
+    /// Whether an operator has to correct what keeps it [down](Self::down).
+    fn is_refused(&self) -> bool {
+        false
+    }
+}
+
+/// How many requests there are, and when they are made again.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestPace {
+    /// Requests under way at once; of one line, never more than one. With 1, events arrive in the
+    /// order in which they were accepted.
+    pub concurrency: usize,
+    /// `None` where each request has one event.
+    pub batching: Option<Batching>,
+    /// How long a request waits after it has failed, where the target does not say it.
+    pub backoff: Backoff,
+    /// How long a paused sink waits before it probes.
+    pub probe: Backoff,
+}
+
+/// How many events a request takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batching {
+    /// At most so many. Default: 100.
+    pub events: usize,
+    /// About so many bytes at most; a single event may be larger. Default: 1 MiB.
+    pub bytes: usize,
+    /// How long an event waits for others where there are fewer. Default: 50 ms.
+    pub within: Duration,
+}
+
+impl Default for Batching {
+    fn default() -> Self {
+        Self { events: 100, bytes: 1024 * 1024, within: Duration::from_millis(50) }
+    }
+}
+
+/// What an attempt comes to.
+#[derive(Debug)]
+pub enum Attempted {
+    /// All of it is stored.
+    Stored,
+    /// The target will never store it; of several events, one of them.
+    Rejected(String),
+    /// No request can be made of it: the target has not heard of it.
+    Unwritable(String),
+    /// It may pass.
+    Failed {
+        /// What happened, in words.
+        error: String,
+        /// The target says when it wants to hear more, and nothing before.
+        after: Option<Duration>,
+        /// What the target has had of it.
+        had: TargetHad,
+    },
+    /// An operator has to correct it.
+    Misconfigured(String),
+}
+
+/// What the target has had of a request that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetHad {
+    /// Not one event.
+    Nothing,
+    /// It says itself that it has failed.
+    Answered,
+    /// Not one event: it, or a gateway before it, says that nobody takes them now.
+    Unavailable,
+    /// The events, or not: a gateway has answered for it.
+    Gateway,
+    /// The events, or not.
+    Unknown,
+}
