@@ -15,6 +15,7 @@ pub mod http;
 pub mod layer;
 pub mod metrics;
 pub mod name;
+pub mod outage;
 pub mod pattern;
 pub mod printable;
 pub mod record;

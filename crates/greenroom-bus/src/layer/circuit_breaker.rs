@@ -2,12 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use greenroom::Backoff;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::Layer;
 
 use super::{Around, Request, Surrounded, passage::Passage};
-use crate::handler::{Failure, FailureKind, HandlerResult, shows_that_it_works};
+use crate::{
+    handler::{Failure, FailureKind, HandlerResult, shows_that_it_works},
+    outage::Outage,
+};
 
 /// Stops attempts while what they call is down.
 ///
@@ -40,24 +44,17 @@ struct HandlerCircuit {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    now: Now,
-    /// Counts every change, so that an attempt that began before the last one
-    /// says nothing of what is now.
+    /// Failures in a row.
+    failed: u32,
+    /// While it is open or half open.
+    outage: Option<Outage>,
+    /// Counts every change, so that an attempt that began before the last one says nothing of what
+    /// is now.
     era: u64,
     /// How often it opened.
     opened: u64,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Now {
-    /// Left with the last of so many failures in a row; a success starts the count again.
-    Closed { failed: u32 },
-    /// Left by the first attempt after that time.
-    Open { until: Instant },
-    /// Left when the probe ends: to closed by a success, to open by a failure.
-    HalfOpen,
 }
 
 /// Whether a [`CircuitBreaker`] lets attempts through.
@@ -75,18 +72,16 @@ impl CircuitBreaker {
     /// Opens after so many failures in a row, at least 1, for so long. 5 and 10 s are a beginning:
     /// as many as a healthy system never has in a row, and as long as it takes to come back.
     pub fn new(failures: u32, open_for: Duration) -> Self {
-        let state = State { now: Now::Closed { failed: 0 }, era: 0, opened: 0 };
-        let circuit =
-            HandlerCircuit { failures: failures.max(1), open_for, state: Mutex::new(state) };
-        Self { circuit: Arc::new(circuit) }
+        let (failures, state) = (failures.max(1), Mutex::default());
+        Self { circuit: Arc::new(HandlerCircuit { failures, open_for, state }) }
     }
 
     /// What it does at present.
     pub fn state(&self) -> CircuitState {
-        match self.circuit.state.lock().now {
-            Now::Closed { .. } => CircuitState::Closed,
-            Now::Open { .. } => CircuitState::Open,
-            Now::HalfOpen => CircuitState::HalfOpen,
+        match &self.circuit.state.lock().outage {
+            None => CircuitState::Closed,
+            Some(outage) if outage.is_probed() => CircuitState::HalfOpen,
+            Some(_) => CircuitState::Open,
         }
     }
 
@@ -151,11 +146,14 @@ impl HandlerCircuit {
     /// The era of an attempt that may be made.
     fn enter(&self) -> Result<u64, &'static str> {
         let mut state = self.state.lock();
-        match state.now {
-            Now::Closed { .. } => {}
-            Now::Open { until } if Instant::now() >= until => state.become_now(Now::HalfOpen),
-            Now::Open { .. } => return Err("too many attempts have failed"),
-            Now::HalfOpen => return Err("another event probes"),
+        if let Some(outage) = &mut state.outage {
+            if outage.is_probed() {
+                return Err("another event probes");
+            }
+            if !outage.try_probe(Instant::now()) {
+                return Err("too many attempts have failed");
+            }
+            state.era += 1;
         }
         Ok(state.era)
     }
@@ -165,13 +163,11 @@ impl HandlerCircuit {
         if state.era != era {
             return;
         }
-        match &mut state.now {
-            Now::Closed { failed } => *failed = 0,
-            _ => {
-                state.become_now(Now::Closed { failed: 0 });
-                drop(state);
-                tracing::info!("a circuit breaker has closed: the probe succeeded");
-            }
+        state.failed = 0;
+        if state.outage.take().is_some() {
+            state.era += 1;
+            drop(state);
+            tracing::info!("a circuit breaker has closed: the probe succeeded");
         }
     }
 
@@ -180,14 +176,14 @@ impl HandlerCircuit {
         if state.era != era {
             return;
         }
-        match &mut state.now {
-            Now::Closed { failed } if *failed + 1 < self.failures => *failed += 1,
-            _ => {
-                state.become_now(Now::Open { until: Instant::now() + self.open_for });
-                state.opened += 1;
-                drop(state);
-                tracing::warn!(open_for = ?self.open_for, "a circuit breaker has opened: attempts wait");
-            }
+        state.failed += 1;
+        if state.outage.is_some() || state.failed >= self.failures {
+            let waits = Backoff::new(self.open_for, self.open_for);
+            state.outage.iter_mut().for_each(Outage::ends_probe);
+            Outage::fails(&mut state.outage, "", &waits, 1.0, Instant::now());
+            (state.failed, state.era, state.opened) = (0, era + 1, state.opened + 1);
+            drop(state);
+            tracing::warn!(open_for = ?self.open_for, "a circuit breaker has opened: attempts wait");
         }
     }
 
@@ -195,15 +191,10 @@ impl HandlerCircuit {
     /// place.
     fn not_made(&self, era: u64) {
         let mut state = self.state.lock();
-        if state.era == era && matches!(state.now, Now::HalfOpen) {
-            state.become_now(Now::Open { until: Instant::now() });
+        if state.era == era
+            && let Some(outage) = &mut state.outage
+        {
+            outage.ends_probe();
         }
-    }
-}
-
-impl State {
-    fn become_now(&mut self, now: Now) {
-        self.now = now;
-        self.era += 1;
     }
 }

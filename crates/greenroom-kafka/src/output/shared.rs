@@ -2,14 +2,15 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use greenroom::Backoff;
 use greenroom_bus::{
+    outage::Outage,
     settlement::Ack,
     sink::{SinkError, Trouble, remote::SinkRoom},
 };
 use parking_lot::Mutex;
 use rdkafka::error::RDKafkaErrorCode;
-use std::time::Instant;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{options::KafkaSinkOptions, record::Record};
 use crate::client::Failures;
@@ -24,9 +25,8 @@ const ROOM_EVENTS: usize = 4_096;
 /// for its answer, these are 200,000 a second.
 const UNDER_WAY: usize = 2_048;
 
-/// Between two attempts at what was refused: at first, and at most.
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
+/// Between two attempts at what was refused.
+const WAITS: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
 
 /// A record on its way. It gives its room back when it is dropped.
 pub(super) struct Sent {
@@ -66,20 +66,12 @@ pub(super) struct State {
 /// What keeps records from being sent.
 #[derive(Default)]
 struct Hold {
-    /// Nothing is sent before.
-    until: Option<Instant>,
-    /// Since the last failure, until a record is stored.
-    holding: Option<Holding>,
+    /// Since the last failure, until a record is stored. Nothing is sent before its next probe.
+    outage: Option<Outage>,
+    is_paused: bool,
     /// Those below this number waited through a failure. The partitions of their inputs may have
     /// been lost meanwhile.
     waited_below: u64,
-}
-
-struct Holding {
-    since: Instant,
-    error: String,
-    is_paused: bool,
-    attempts: u32,
 }
 
 /// What an error means for a record.
@@ -158,20 +150,18 @@ impl Shared {
 
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
-        let Holding { since, error, is_paused, .. } = state.hold.holding.as_ref()?;
-        Some(match is_paused {
-            true => Trouble::paused(since.elapsed(), error.clone()),
-            false => Trouble::failing(since.elapsed(), error.clone()),
+        let outage = state.hold.outage.as_ref()?;
+        Some(match state.hold.is_paused {
+            true => Trouble::paused(outage.since.elapsed(), &*outage.error),
+            false => Trouble::failing(outage.since.elapsed(), &*outage.error),
         })
     }
 
     pub(super) fn resume(&self) -> bool {
         let mut state = self.state.lock();
-        let is_paused = state.hold.holding.as_ref().is_some_and(|holding| holding.is_paused);
-        if is_paused {
-            state.hold.until = None;
-        }
-        is_paused
+        let Hold { outage, is_paused, .. } = &mut state.hold;
+        let paused = outage.as_mut().filter(|_| *is_paused);
+        paused.map(|outage| outage.next_probe = Instant::now()).is_some()
     }
 
     /// A record was stored, and that is news or not.
@@ -185,7 +175,7 @@ impl Shared {
     /// Something went wrong that may pass, or has to be corrected. Its events wait.
     pub(super) fn fails(&self, error: String, meaning: Meaning) {
         let is_paused = meaning == Meaning::Pauses;
-        let is_new = self.state.lock().fails(error.clone(), is_paused);
+        let is_new = self.state.lock().fails(&error, is_paused);
         match (is_new, is_paused) {
             (true, true) => tracing::error!(
                 "{}: the output is paused until this is corrected, and probes meanwhile: {error}",
@@ -218,7 +208,7 @@ impl State {
     /// Those that waited through a failure, and whose partitions were lost meanwhile: their new
     /// owner publishes them.
     pub(super) fn take_revoked(&mut self) -> Vec<Sent> {
-        let below = match self.hold.holding {
+        let below = match self.hold.outage {
             Some(_) => u64::MAX,
             None => self.hold.waited_below,
         };
@@ -241,12 +231,13 @@ impl State {
 
     /// The next that may be sent now; from here on it is under way.
     pub(super) fn take_next(&mut self) -> Option<Sent> {
-        if self.hold.until.is_some_and(|until| Instant::now() < until) {
+        let next = self.hold.outage.as_ref().map(|outage| outage.next_probe);
+        if next.is_some_and(|next| Instant::now() < next) {
             return None;
         }
         let is_single = self.waiting.front()?.number < self.singly_below;
         // What librdkafka has cannot be taken back: while it stores nothing, it is given no more.
-        let waits_for_those = is_single || self.hold.holding.is_some();
+        let waits_for_those = is_single || next.is_some();
         let most = if waits_for_those { 1 } else { UNDER_WAY };
         if self.under_way >= most {
             return None;
@@ -259,8 +250,7 @@ impl State {
 
     /// A record was stored. True where that is news.
     pub(super) fn works(&mut self) -> bool {
-        self.hold.until = None;
-        let is_news = self.hold.holding.take().is_some();
+        let is_news = self.hold.outage.take().is_some();
         if is_news {
             self.hold.waited_below = self.next;
         }
@@ -268,14 +258,10 @@ impl State {
     }
 
     /// True where that is news.
-    fn fails(&mut self, error: String, is_paused: bool) -> bool {
-        let now = Instant::now();
-        let known = self.hold.holding.as_ref();
-        let is_new = known.is_none_or(|known| !known.is_paused && is_paused);
-        let (since, attempts) = known.map_or((now, 0), |known| (known.since, known.attempts + 1));
-        let wait = FIRST_WAIT.saturating_mul(1 << attempts.min(10)).min(LONGEST_WAIT);
-        self.hold.until = Some(now + wait);
-        self.hold.holding = Some(Holding { since, error, is_paused, attempts });
+    fn fails(&mut self, error: &str, is_paused: bool) -> bool {
+        let is_new = self.hold.outage.is_none() || (is_paused && !self.hold.is_paused);
+        Outage::fails(&mut self.hold.outage, error, &WAITS, 1.0, Instant::now());
+        self.hold.is_paused = is_paused;
         is_new
     }
 }
@@ -326,8 +312,8 @@ mod tests {
             accept(&mut state, is_revoked);
         }
         assert_eq!(state.take_next().unwrap().number, 0);
-        state.fails("no broker answers".to_owned(), false);
-        state.hold.until = None;
+        state.fails("no broker answers", false);
+        state.hold.outage.as_mut().unwrap().next_probe = Instant::now();
         assert!(state.take_next().is_none(), "librdkafka has one, and does not store it");
         lost.store(true, Relaxed);
         state.works();

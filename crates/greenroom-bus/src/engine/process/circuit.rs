@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::origin::OriginId;
-use crate::{engine::config::OutageConfig, handler::FailureKind};
+use crate::{engine::config::OutageConfig, handler::FailureKind, outage::Outage};
 
 /// The waits between probes.
 const PROBES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
@@ -51,10 +51,11 @@ pub struct OutageView {
 }
 
 /// What an outage is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutageCause {
     /// Attempts have only failed.
+    #[default]
     Failures,
     /// The target refuses greenroom itself (401, 403): only other credentials help.
     Refused,
@@ -112,21 +113,8 @@ struct State {
     /// The event that failed first, and whether another has failed too.
     first_event: Option<OriginId>,
     several: bool,
-    down: Option<Down>,
-}
-
-#[derive(Debug)]
-struct Down {
-    since: Instant,
-    /// Probes that have failed, the failure that began the outage included.
-    probes: u32,
-    /// A probe is under way. The attempt that was admitted as the probe clears this, whatever its
-    /// outcome.
-    probing: bool,
-    next_probe: Instant,
-    /// The last error.
-    error: String,
-    /// Of the last answer.
+    down: Option<Outage>,
+    /// Of the last answer in an outage.
     cause: OutageCause,
 }
 
@@ -141,28 +129,15 @@ impl State {
         let long = now.duration_since(since) >= config.window;
         self.several && (many || long)
     }
-}
 
-impl State {
     /// For how long there was nothing but failures.
     fn lasted(&self, now: Instant) -> Duration {
         self.since.map_or(Duration::ZERO, |since| now.duration_since(since))
     }
-}
 
-impl Down {
-    fn begin(error: &str, cause: OutageCause, now: Instant) -> Self {
-        let next_probe = now + PROBES.wait(1, 1.0);
-        let error = error.to_owned();
-        Self { since: now, probes: 1, probing: false, next_probe, error, cause }
-    }
-
-    fn probe_failed(&mut self, error: &str, cause: OutageCause, now: Instant) {
+    fn goes_down(&mut self, error: &str, cause: OutageCause, now: Instant) {
+        Outage::fails(&mut self.down, error, &PROBES, 1.0, now);
         self.cause = cause;
-        self.probing = false;
-        self.probes = self.probes.saturating_add(1);
-        self.next_probe = now + PROBES.wait(self.probes, 1.0);
-        error.clone_into(&mut self.error);
     }
 }
 
@@ -211,12 +186,11 @@ impl Circuit {
         }
         let mut state = self.state.lock();
         let Some(down) = &mut state.down else { return Admission::Attempt };
-        if down.probing || now < down.next_probe {
-            let until = down.next_probe.saturating_duration_since(now);
-            return Admission::Wait(until.clamp(Duration::from_millis(10), ASK_AGAIN));
+        if down.try_probe(now) {
+            return Admission::Probe;
         }
-        down.probing = true;
-        Admission::Probe
+        let until = down.next_probe.saturating_duration_since(now);
+        Admission::Wait(until.clamp(Duration::from_millis(10), ASK_AGAIN))
     }
 
     /// True where there is something that a success may end.
@@ -257,9 +231,10 @@ impl Circuit {
         let Failing { event, cause, error, probe, .. } = failing;
         let mut state = self.state.lock();
         self.troubled.store(true, Ordering::Relaxed);
-        if let Some(down) = &mut state.down {
+        if state.down.is_some() {
             if probe {
-                down.probe_failed(error, cause, now);
+                state.down.iter_mut().for_each(Outage::ends_probe);
+                state.goes_down(error, cause, now);
             }
             return Blame::Outage;
         }
@@ -274,7 +249,7 @@ impl Circuit {
                 _ => return Blame::Event,
             }
         }
-        state.down = Some(Down::begin(error, cause, now));
+        state.goes_down(error, cause, now);
         Blame::NewOutage
     }
 
@@ -282,7 +257,7 @@ impl Circuit {
     /// back. Another may probe.
     pub(crate) fn probe_cancelled(&self) {
         if let Some(down) = &mut self.state.lock().down {
-            down.probing = false;
+            down.ends_probe();
         }
     }
 
@@ -301,7 +276,7 @@ impl Circuit {
         let state = self.state.lock();
         let down = state.down.as_ref()?;
         let (lasted, error) = (down.since.elapsed(), down.error.clone());
-        Some(OutageView { lasted, error, cause: down.cause })
+        Some(OutageView { lasted, error, cause: state.cause })
     }
 }
 

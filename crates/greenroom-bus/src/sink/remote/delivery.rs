@@ -75,7 +75,7 @@ async fn attempt<R: Remote>(
                 return put_off(events, &remote.pace().backoff, after, had, settled);
             }
             Attempted::Misconfigured(error) => {
-                gate.pause(&remote.describe(), error, &remote.pace().probe, rand::random());
+                gate.pause(&remote.describe(), &error, &remote.pace().probe, rand::random());
             }
         }
     }

@@ -14,7 +14,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::sink::Trouble;
+use crate::{outage::Outage, sink::Trouble};
 
 /// Failures are told in the log so far apart.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
@@ -33,22 +33,14 @@ pub(super) struct Gate {
 struct State {
     /// The target wants to hear nothing before.
     held_until: Option<Instant>,
-    paused: Option<Paused>,
+    /// What an operator has to correct.
+    paused: Option<Outage>,
     /// Requests that have failed and are not settled, by their numbers: since when, and of what
     /// last.
     failing: HashMap<u64, (Instant, String)>,
     /// When the target settled a request last.
     settled: Option<Instant>,
     told: Option<Instant>,
-}
-
-/// What an operator has to correct.
-#[derive(Debug)]
-struct Paused {
-    since: Instant,
-    error: String,
-    probes: u32,
-    next: Instant,
 }
 
 /// A request that may go. While it is kept, no other probes.
@@ -96,7 +88,7 @@ impl Gate {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let next = self.state.lock().paused.as_ref().map(|paused| paused.next);
+            let next = self.state.lock().paused.as_ref().map(|paused| paused.next_probe);
             let Some(next) = next else { return false };
             tokio::select! {
                 () = sleep_until(next) => return true,
@@ -115,10 +107,11 @@ impl Gate {
             return false;
         }
         let works = state.failing.is_empty();
-        if paused.is_some() || (works && state.told.take().is_some()) {
+        let is_told = paused.is_some() || (works && state.told.take().is_some());
+        drop(state);
+        if is_told {
             tracing::info!(target = name(), "the output delivers again");
         }
-        drop(state);
         self.changed.notify_waiters();
         true
     }
@@ -154,7 +147,7 @@ impl Gate {
 
     /// A request has failed of what an operator has to correct: the next probe goes once `probe`
     /// says so, of which `chance`, from 0 to 1, is the jitter.
-    pub(super) fn pause(&self, target: &str, error: String, probe: &Backoff, chance: f64) {
+    pub(super) fn pause(&self, target: &str, error: &str, probe: &Backoff, chance: f64) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         if state.paused.is_none() {
             tracing::error!(
@@ -163,17 +156,14 @@ impl Gate {
                 "the output is paused until this is corrected: reload the configuration, or resume it; it probes meanwhile"
             );
         }
-        let (since, probes) =
-            state.paused.as_ref().map_or((now, 1), |paused| (paused.since, paused.probes + 1));
-        let next = now + probe.wait(probes, chance);
-        state.paused = Some(Paused { since, error, probes, next });
+        Outage::fails(&mut state.paused, error, probe, chance, now);
     }
 
     /// False where it is not paused.
     pub(super) fn resume(&self) -> bool {
         let mut state = self.state.lock();
         let Some(paused) = &mut state.paused else { return false };
-        paused.next = Instant::now();
+        paused.next_probe = Instant::now();
         drop(state);
         self.changed.notify_waiters();
         true
@@ -189,8 +179,8 @@ impl Gate {
     /// What [`Sink::trouble`](crate::sink::Sink::trouble) says: the pause, or the oldest failure.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
-        if let Some(Paused { since, error, .. }) = &state.paused {
-            return Some(Trouble::paused(since.elapsed(), error.clone()));
+        if let Some(paused) = &state.paused {
+            return Some(Trouble::paused(paused.since.elapsed(), &*paused.error));
         }
         let (since, error) = state.failing.values().min_by_key(|(since, _)| *since)?;
         let trouble = Trouble::failing(since.elapsed(), error.clone());
