@@ -13,6 +13,7 @@ pub(crate) mod emit;
 pub(crate) mod entries;
 pub(crate) mod failures;
 pub(crate) mod fair_share;
+pub(crate) mod gates;
 pub(crate) mod job;
 pub(crate) mod judge;
 pub(crate) mod loopback;

@@ -8,13 +8,11 @@ use std::{
 
 use super::{
     attempt_figures::WorkerFigures,
-    circuit::{Admission, Probe},
+    circuit::Probe,
     entries::{HandlerEntry, PoolSettings},
+    gates::{self, IN_OUTAGE},
     job::{BusError, PoolJob},
-    judge::{
-        failed, given_up, is_given_up, paused, released, tell_failure, waiting, waits_for_handler,
-        waits_for_the_probe,
-    },
+    judge::{OUTAGE, failed, given_up, released, tell_failure, waiting},
     loopback::{Loopback, has_room},
     shown::ShownEvent,
     under_way::{AttemptUnderWay, stays_unrecorded},
@@ -31,9 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is added to it before a handler is dropped that does not keep to it.
 const OVERTIME: Duration = Duration::from_secs(1);
-
-/// How long an event waits at a time before its last attempt.
-const HELD: Duration = Duration::from_millis(100);
 
 /// The handlers of one worker, and what they need for an attempt.
 pub(crate) struct Attempts {
@@ -67,7 +62,7 @@ impl Attempts {
         let mut results = Vec::with_capacity(jobs.len());
         for of_handler in jobs.chunk_by_mut(|one, next| one.handler() == next.handler()) {
             let config = &self.shared.process.handlers[of_handler[0].handler()].config;
-            let any_held = of_handler.iter().any(|job| held(&self.shared, job).is_some());
+            let any_held = of_handler.iter().any(|job| gates::held(&self.shared, job).is_some());
             let alone = any_held || config.ack == AckWhen::Manual || config.loopback > 0;
             match of_handler {
                 several if alone => results.extend(self.attempt_each(several).await),
@@ -100,36 +95,23 @@ impl Attempts {
         let Self { shared, handlers, pool, slot, .. } = self;
         let place = jobs[0].handler();
         let (entry, pool) = (&shared.process.handlers[place], &shared.process.pools[*pool]);
-        goes_on(shared, pool, jobs[0]).await;
-        if let Some(fair_share) = &shared.process.fair_share {
-            fair_share.turn(entry.pool).await;
-        }
-        if !shared.inputs.leases.all_hold() {
-            for job in &*jobs {
-                is_ours(shared, job).await;
-            }
-        }
-        if jobs.iter().any(|job| is_given_up(shared, job)) {
+        gates::wait(shared, pool, entry, jobs).await;
+        if jobs.iter().any(|job| gates::is_given_up(shared, job)) {
             return self.attempt_each(jobs).await;
         }
-        if entry.pause.is_on() {
-            return jobs.iter().map(|job| Err(paused(entry, job))).collect();
-        }
-        match entry.circuit.admit_now() {
-            Admission::Wait(wait) => {
-                return jobs.iter().map(|job| Err(waits_for_handler(entry, job, wait))).collect();
+        // One event probes; the others wait for what comes of it. It asks again by itself.
+        let probes = match gates::admit(shared, entry, jobs[0]) {
+            Err((why, wait)) => {
+                return jobs.iter().map(|job| Err(waiting(entry, job, why, wait))).collect();
             }
-            Admission::Probe => {
-                // One event probes; the others wait for what comes of it.
-                drop(Probe(Some(&entry.circuit)));
-                let (first, others) = jobs.split_at_mut(1);
-                let mut results = vec![self.attempt(first[0]).await];
-                let entry = &self.shared.process.handlers[place];
-                let wait = others.iter().map(|job| Err(waits_for_the_probe(entry, job)));
-                results.extend(wait);
-                return results;
-            }
-            _ => {}
+            Ok(probe) => probe.0.is_some(),
+        };
+        if probes {
+            let (first, others) = jobs.split_at_mut(1);
+            let mut results = vec![self.attempt(first[0]).await];
+            let entry = &self.shared.process.handlers[place];
+            results.extend(others.iter().map(|job| Err(waiting(entry, job, IN_OUTAGE, OUTAGE))));
+            return results;
         }
         let attempts: Vec<Attempt> =
             jobs.iter_mut().map(|job| begin(shared, job, pool, *slot)).collect();
@@ -181,34 +163,12 @@ impl Attempts {
         // Borrowed apart, so that no shared count is written for each event.
         let Self { shared, handlers, pool, slot, in_hand: shown } = self;
         let (entry, pool) = (&shared.process.handlers[job.handler()], &shared.process.pools[*pool]);
-        if pool.pause.is_on() {
-            goes_on(shared, pool, job).await;
-        }
-        if let Some(fair_share) = &shared.process.fair_share {
-            fair_share.turn(entry.pool).await;
-        }
-        if !shared.inputs.leases.all_hold() {
-            is_ours(shared, job).await;
-        }
-        if is_given_up(shared, job) {
+        gates::wait(shared, pool, entry, std::slice::from_ref(&job)).await;
+        if gates::is_given_up(shared, job) {
             return Err(given_up(entry, job));
         }
-        if entry.pause.is_on() {
-            return Err(paused(entry, job));
-        }
-        if let Some(wait) = held(shared, job) {
-            return Err(waiting(
-                entry,
-                job,
-                "its last attempt waits for others to say who is to blame",
-                wait,
-            ));
-        }
-        let admission = entry.circuit.admit_now();
-        if let Admission::Wait(wait) = admission {
-            return Err(waits_for_handler(entry, job, wait));
-        }
-        let probe = Probe((admission == Admission::Probe).then_some(&entry.circuit));
+        let probe = gates::admit(shared, entry, job)
+            .map_err(|(why, wait)| waiting(entry, job, why, wait))?;
         let attempt = begin(shared, job, pool, *slot);
         if !has_room(
             job.present_extras().and_then(|extras| extras.reserved.as_mut()),
@@ -262,26 +222,6 @@ impl Attempts {
                 tracing::warn!(pool, worker = self.slot, "a handler did not stop; it is dropped");
             }
         }
-    }
-}
-
-/// Waits until a paused pool goes on, or nobody waits for this event any more.
-async fn goes_on(shared: &Shared, pool: &PoolSettings, job: &PoolJob) {
-    tokio::select! {
-        () = pool.pause.off() => {}
-        () = shared.inputs.revocations.until(job.origin.assigned) => {}
-    }
-}
-
-/// Waits until the input of this event is sure again that its partition is its own, or nobody waits
-/// for it any more: a process that was paused for longer than its session has lost what it had, and
-/// has not heard of that (D12).
-async fn is_ours(shared: &Shared, job: &PoolJob) {
-    let input = shared.inputs.read_from(&job.origin);
-    let Some(lease) = input.lease() else { return };
-    tokio::select! {
-        () = lease.held() => {}
-        () = shared.inputs.revocations.until(job.origin.assigned) => {}
     }
 }
 
@@ -412,16 +352,6 @@ fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -
     let fences = &shared.inputs.revocations.fences;
     let fence = entry.config.factory.sends_fence().then(|| fences.get(job.origin.assigned));
     Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot, fence }
-}
-
-/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, and
-/// then nobody else comes; or another event succeeds, and then this one is to blame.
-fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
-    let tries = &job.extras()?.tries;
-    let left = tries.held_for(|| shared.inputs.others_may_come(&job.origin))?;
-    let circuit = &shared.process.handlers[job.handler()].circuit;
-    let others_succeed = circuit.has_worked_since(tries.streak());
-    (!others_succeed).then_some(left.min(HELD))
 }
 
 /// Notes that a handler works: it gave the result at this place itself, and reached the other side.

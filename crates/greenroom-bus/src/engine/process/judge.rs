@@ -31,28 +31,9 @@ const LONGEST_ASKED: Duration = Duration::from_secs(300);
 /// The wait of an event that its worker gave back unstarted.
 const RELEASED: Duration = Duration::from_millis(50);
 
-/// The wait of an event whose handler is paused, before it looks again.
-const PAUSED: Duration = Duration::from_secs(1);
-
 /// The wait of an event whose attempt failed in an outage, before it asks again
 /// whether the outage is over.
-const OUTAGE: Duration = Duration::from_millis(200);
-
-/// What an event waits for whose handler is in outage.
-pub(crate) fn waits_for_handler(entry: &HandlerEntry, job: &PoolJob, wait: Duration) -> BusError {
-    waiting(entry, job, "the handler is in outage", wait)
-}
-
-/// What an event waits for behind the one that probes.
-pub(crate) fn waits_for_the_probe(entry: &HandlerEntry, job: &PoolJob) -> BusError {
-    waits_for_handler(entry, job, OUTAGE)
-}
-
-/// True where an event is not to be started any more: its partition was taken away, or a stop does
-/// not wait for it.
-pub(crate) fn is_given_up(shared: &Shared, job: &PoolJob) -> bool {
-    shared.inputs.revocations.has(job.origin.assigned)
-}
+pub(crate) const OUTAGE: Duration = Duration::from_millis(200);
 
 /// An event that is not begun, because one before it in its line is to be attempted again.
 pub(crate) fn released(entry: &HandlerEntry, job: &PoolJob) -> BusError {
@@ -63,11 +44,6 @@ pub(crate) fn released(entry: &HandlerEntry, job: &PoolJob) -> BusError {
 pub(crate) fn given_up(entry: &HandlerEntry, job: &PoolJob) -> BusError {
     let why = "its partition was taken away, or a stop came, before it was attempted";
     BusError { is_given_up: true, ..waiting(entry, job, why, Duration::ZERO) }
-}
-
-/// What an event waits for whose handler is paused.
-pub(crate) fn paused(entry: &HandlerEntry, job: &PoolJob) -> BusError {
-    waiting(entry, job, "the handler is paused", PAUSED)
 }
 
 /// No attempt was made: what is told of it says also what the last one failed of.
