@@ -13,6 +13,7 @@ pub(crate) mod connection;
 mod credentials;
 mod kept;
 pub(crate) mod message;
+pub(crate) mod options;
 mod post;
 mod retry_after;
 #[cfg(feature = "http-input")]
@@ -25,6 +26,7 @@ pub use self::{
     answer::OUTCOME,
     config::{Auth, Identity, TargetConfig, Tls},
     credentials::{BadAuth, BadHeader, check_auth, check_header},
+    options::{BasicAuth, HttpAuth, HttpTls, UnreadFile},
     post::{NotPosted, Posted, Poster},
     status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict},
     target::{NoTarget, check_url},

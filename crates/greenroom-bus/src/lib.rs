@@ -12,6 +12,7 @@ pub mod event;
 mod excerpt;
 pub mod handler;
 pub mod http;
+pub mod kind;
 pub mod layer;
 pub mod metrics;
 pub mod name;

@@ -7,10 +7,12 @@ pub mod file;
 pub mod generator;
 #[cfg(feature = "http-input")]
 pub mod http;
+mod kind;
 pub(crate) mod lease;
 pub mod memory;
 mod partition;
 mod places;
+mod start;
 mod status;
 
 use std::sync::Arc;
@@ -20,9 +22,11 @@ use crate::{BoxFuture, event::Event};
 pub(crate) use committer::LOCAL;
 pub use committer::{Committer, PartitionStanding, Receipts, Resumed, Standing};
 pub use error::SourceError;
+pub use kind::{INPUTS, InputKind, InputServer, InputSetup, OpenInput, RecordShape, input};
 pub use lease::Lease;
 pub use partition::Partition;
 pub use places::{Place, Places};
+pub use start::StartAt;
 pub use status::{InputState, InputStatus, StatusCell};
 
 /// Where events come from. The engine pulls; a source never pushes, so that

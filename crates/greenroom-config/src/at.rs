@@ -20,7 +20,8 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    pub(crate) fn new(
+    /// The mapping at this path, which is its name alone where it has no dots.
+    pub fn new(
         path: &str,
         places: &'a Places,
         directory: &'a Path,
@@ -77,6 +78,15 @@ impl<'a> At<'a> {
     pub fn error(&mut self, name: &str, message: impl Into<String>, help: impl Into<String>) {
         let place = self.written(name).place;
         self.problems.push(Problem::error(message, place).help(help));
+    }
+
+    /// Reports a warning at the option of this name inside, where it was written: it does nothing
+    /// there.
+    pub fn useless(&mut self, name: &str, message: impl Into<String>, help: impl Into<String>) {
+        if self.has(name) {
+            let place = self.written(name).place;
+            self.problems.push(Problem::warning(message, place).help(help));
+        }
     }
 
     /// Reports an error at `name` where `low` is above `high`; both with the names of their

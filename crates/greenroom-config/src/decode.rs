@@ -358,7 +358,7 @@ impl Decoder<'_> {
     }
 
     fn one_of(&mut self, given: &[(&str, &Entry)], at: &Place, group: &Group) {
-        if group.kinds.is_empty() {
+        if !group.has_kinds() {
             return;
         }
         let kinds: Vec<_> = given.iter().filter(|(name, _)| group.is_kind(name)).collect();

@@ -43,6 +43,7 @@ mod at;
 mod decode;
 mod file;
 mod interpolate;
+mod listen;
 mod literal;
 mod macros;
 mod meant;
@@ -57,6 +58,7 @@ pub mod problem;
 mod read;
 mod record;
 mod reference;
+mod registry;
 mod scalar;
 pub mod schema;
 mod take;
@@ -72,6 +74,7 @@ pub use self::{
     decode::{decode, default_of, defaults},
     file::{STANDARD_INPUT, Unread, directory_of, text_of},
     interpolate::{World, interpolate},
+    listen::Listen,
     literal::Literal,
     option::{
         Of, bare, command, count, count_or, duration, durations, each, flag, group, list, literal,
@@ -82,6 +85,7 @@ pub use self::{
     problem::{Problem, Problems, Severity, plural},
     record::{Record, Typed},
     reference::reference,
+    registry::{AnyOptions, Chosen, Listed, Listing, Registry},
     take::{CountOr, Secret},
     tree::{Place, Span},
 };

@@ -147,6 +147,16 @@ macro_rules! options {
                 ];
                 pairs.iter().filter(|(_, differs)| *differs).map(|(key, _)| *key).collect()
             }
+
+            fn take_live(&mut self, wanted: &Self) {
+                $({
+                    const OF: $crate::Of<$type> = $of;
+                    if OF.is_live() {
+                        self.$field.clone_from(&wanted.$field);
+                    }
+                })*
+                let _ = wanted;
+            }
         }
 
         impl $crate::Take for $name {
@@ -175,12 +185,15 @@ macro_rules! options {
         }
 
         impl $crate::Kinds for $name {
-            const KINDS: &'static [$crate::schema::Opt] = &[
-                $({
-                    const OF: $crate::Of<$crate::__payload!($($type)?)> = $of;
-                    OF.kind($spelled, concat!($($doc),+).trim_ascii())
-                },)+
-            ];
+            fn kinds() -> &'static [$crate::schema::Opt] {
+                const KINDS: &[$crate::schema::Opt] = &[
+                    $({
+                        const OF: $crate::Of<$crate::__payload!($($type)?)> = $of;
+                        OF.kind($spelled, concat!($($doc),+).trim_ascii())
+                    },)+
+                ];
+                KINDS
+            }
 
             fn pick(record: &mut $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
                 let built = 'given: {
@@ -207,7 +220,7 @@ macro_rules! options {
                 title: $title,
                 doc: concat!($($about),+).trim_ascii(),
                 options: &[],
-                kinds: <Self as $crate::Kinds>::KINDS,
+                kinds: <Self as $crate::Kinds>::kinds,
                 short: None,
             };
 
@@ -218,6 +231,8 @@ macro_rules! options {
             fn differs(&self, other: &Self) -> Vec<&'static str> {
                 if self == other { Vec::new() } else { vec![$crate::Kinds::key(self)] }
             }
+
+            fn take_live(&mut self, _wanted: &Self) {}
         }
 
         impl $crate::Take for $name {
@@ -227,6 +242,102 @@ macro_rules! options {
                     _ => None,
                 }
             }
+        }
+    };
+}
+
+/// Declares a [`Registry`](crate::Registry) of the kinds that implement a trait, and the function
+/// that makes a [`Listing`](crate::Listing) of one. The trait has [`AnyOptions`](crate::AnyOptions)
+/// above it.
+///
+/// ```
+/// use greenroom_config::{AnyOptions, Chosen, Yaml, count, named, options, read};
+///
+/// trait Source: AnyOptions {
+///     fn first(&self) -> u64;
+/// }
+///
+/// greenroom_config::kinds! {
+///     /// What may be read.
+///     static SOURCES: dyn Source;
+///     /// A source, by its key.
+///     fn source;
+/// }
+///
+/// options! {
+///     /// Counts.
+///     struct Counter = "a counter" {
+///         /// From where.
+///         from: u64 = count(0..=9).default("1");
+///     }
+/// }
+///
+/// impl Source for Counter {
+///     fn first(&self) -> u64 {
+///         self.from
+///     }
+/// }
+///
+/// options! {
+///     /// Where events come from.
+///     struct Input named name = "an input" {
+///         .. /// What it reads.
+///         kind: Chosen<dyn Source>;
+///     }
+/// }
+///
+/// options! {
+///     /// The whole.
+///     struct Config = "the configuration" {
+///         /// Where events come from, by name.
+///         inputs: Vec<Input> = named();
+///     }
+/// }
+///
+/// SOURCES.add(source::<Counter>("counter", "Counts up."));
+/// let config = read::<Config>(Yaml, "inputs: { a: { counter: { from: 3 } } }").unwrap();
+/// assert_eq!(config.inputs[0].kind.first(), 3);
+/// let problems = read::<Config>(Yaml, "inputs: { a: { file: {} } }").unwrap_err();
+/// assert!(problems.to_string().contains("it knows `counter`"), "{problems}");
+/// ```
+#[macro_export]
+macro_rules! kinds {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis static $registry:ident: dyn $kind:path;
+        $(#[doc = $doc:literal])+
+        $line_vis:vis fn $line:ident;
+    ) => {
+        $(#[doc = $about])+
+        $vis static $registry: $crate::Registry<dyn $kind> = $crate::Registry::new();
+
+        impl $crate::Listed for dyn $kind {
+            fn registry() -> &'static $crate::Registry<Self> {
+                &$registry
+            }
+
+            fn options(&self) -> &dyn $crate::AnyOptions {
+                self
+            }
+        }
+
+        $(#[doc = $doc])+
+        $line_vis const fn $line<T: $kind + $crate::Options + Clone>(
+            key: &'static str,
+            doc: &'static str,
+        ) -> $crate::Listing<dyn $kind> {
+            $crate::Listing::new(
+                $crate::group::<T>().kind(key, doc),
+                |record, key, at| {
+                    let options = <T as $crate::Take>::take_from(record, key, at)?;
+                    Some(::std::sync::Arc::new(options))
+                },
+                |is, wanted| {
+                    let mut taken = is.as_any().downcast_ref::<T>()?.clone();
+                    taken.take_live(wanted.as_any().downcast_ref::<T>()?);
+                    Some(::std::sync::Arc::new(taken))
+                },
+            )
         }
     };
 }
@@ -318,10 +429,10 @@ macro_rules! __payload {
 #[macro_export]
 macro_rules! __kinds {
     () => {
-        &[]
+        $crate::schema::no_kinds
     };
     ($type:ty) => {
-        <$type as $crate::Kinds>::KINDS
+        <$type as $crate::Kinds>::kinds
     };
 }
 

@@ -87,6 +87,11 @@ impl<T> Of<T> {
         self.with(presence)
     }
 
+    /// Whether a change of it takes effect while the program runs.
+    pub const fn is_live(&self) -> bool {
+        self.live
+    }
+
     /// The entry of the table.
     pub const fn opt(self, name: &'static str, doc: &'static str) -> Opt {
         let Self { kind, presence, aliases, live, secret, .. } = self;

@@ -39,13 +39,16 @@ pub trait Options: Take {
     /// The keys that have another value there, in the order of the declaration; `(its kind)` for
     /// those of which one is given.
     fn differs(&self, other: &Self) -> Vec<&'static str>;
+
+    /// Takes the values of all options over that are declared [live](crate::Of::live).
+    fn take_live(&mut self, wanted: &Self);
 }
 
 /// Keys of which exactly one is given, and the type that it is read into. Written by
 /// [`options!`](crate::options).
 pub trait Kinds: Sized {
     /// Their table.
-    const KINDS: &'static [Opt];
+    fn kinds() -> &'static [Opt];
 
     /// Builds the one that was given. `None`: none was, or it had a problem; that has been
     /// reported.

@@ -80,7 +80,7 @@ fn takes(kind: &Kind) -> String {
 }
 
 fn default(opt: &Opt, group: &Group) -> String {
-    let only = group.kinds.len() == 1;
+    let only = group.kind_names().len() == 1;
     match opt.presence {
         Presence::Default(text) => format!("`{text}`"),
         Presence::Required => "required".to_owned(),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::units;
 
 /// A mapping with known keys.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Group {
     /// What messages call it, with an article: `a pool`.
     pub title: &'static str,
@@ -16,8 +16,9 @@ pub struct Group {
     pub doc: &'static str,
     /// Its keys.
     pub options: &'static [Opt],
-    /// Further keys, of which exactly one has to be given; empty where there is no such choice.
-    pub kinds: &'static [Opt],
+    /// Further keys, of which exactly one has to be given; none where there is no such choice. A
+    /// function, because a [`Registry`](crate::Registry) is filled while the program runs.
+    pub kinds: fn() -> &'static [Opt],
     /// The key that a single value stands for, written in place of the mapping.
     pub short: Option<&'static str>,
 }
@@ -25,12 +26,12 @@ pub struct Group {
 impl Group {
     /// Without any key, for kinds that have no settings; `title` as in `this layer`.
     pub const fn without_settings(title: &'static str) -> Self {
-        Self { title, doc: "Has no settings.", options: &[], kinds: &[], short: None }
+        Self { title, doc: "Has no settings.", options: &[], kinds: no_kinds, short: None }
     }
 
     /// All keys.
     pub fn all(&self) -> impl Iterator<Item = &'static Opt> + Clone + use<> {
-        self.options.iter().chain(self.kinds)
+        self.options.iter().chain((self.kinds)())
     }
 
     /// The keys that this version has.
@@ -55,22 +56,32 @@ impl Group {
 
     /// True where it has no keys.
     pub fn is_empty(&self) -> bool {
-        self.options.is_empty() && self.kinds.is_empty()
+        self.options.is_empty() && !self.has_kinds()
+    }
+
+    /// True where exactly one of several keys has to be given.
+    pub fn has_kinds(&self) -> bool {
+        !(self.kinds)().is_empty()
     }
 
     /// True when it is one of the keys of which exactly one has to be given.
     pub fn is_kind(&self, name: &str) -> bool {
-        self.kinds.iter().any(|opt| opt.name == name)
+        (self.kinds)().iter().any(|opt| opt.name == name)
     }
 
     /// The names of these, that this version has.
     pub fn kind_names(&self) -> Vec<&'static str> {
-        self.kinds.iter().map(|opt| opt.name).collect()
+        (self.kinds)().iter().map(|opt| opt.name).collect()
     }
 }
 
+/// Of a mapping without a choice of keys.
+pub const fn no_kinds() -> &'static [Opt] {
+    &[]
+}
+
 /// One key: what it takes, what it defaults to, what it means.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Opt {
     /// Its name, in snake case. The camel-case spelling is accepted too.
     pub name: &'static str,

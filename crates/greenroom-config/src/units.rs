@@ -2,6 +2,12 @@
 
 use std::{fmt, time::Duration};
 
+/// A day, in milliseconds: bounds of durations are declared in these.
+pub const DAY_MS: u64 = 86_400_000;
+
+/// A gibibyte, in bytes.
+pub const GIB: u64 = 1 << 30;
+
 /// A number of things per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {

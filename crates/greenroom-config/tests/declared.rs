@@ -370,7 +370,7 @@ fn what_a_declaration_cannot_be_held_to_by_the_compiler_is_found() {
             count::<usize>(1..=5).default("7").opt("one", "Too much."),
             flag().alias(&["one"]).opt("two", "no sentence"),
         ],
-        kinds: &[],
+        kinds: greenroom_config::schema::no_kinds,
         short: Some("one"),
     };
     let mistakes = BAD.mistakes();

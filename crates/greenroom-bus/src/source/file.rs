@@ -27,6 +27,7 @@ mod gzip;
 mod identity;
 mod input;
 mod keeper;
+mod kind;
 mod known;
 mod lines;
 mod marks;
@@ -71,6 +72,7 @@ use crate::{BoxFuture, record::Mapping};
 #[doc(hidden)]
 pub use checkpoint::positions_in;
 pub use follow::FollowSource;
+pub use kind::{FileInput, INPUT};
 pub use select::{EXTENSIONS, FileSet, UnreadableEntry};
 pub use set::FileSetSource;
 

@@ -1,10 +1,14 @@
 //! Events from a seed (B04): the same options make the same events, with a chosen skew
 //! of keys and a chosen rate.
 
+mod kind;
 pub mod zipf;
 
+pub use greenroom_config::units::Rate;
+use greenroom_config::{count, number, options, rate, size, texts};
 use tokio::time::{Duration, Instant, sleep_until};
 
+pub use self::kind::INPUT;
 use self::zipf::{Chance, Zipf};
 use super::{Pull, Source, SourceError, Taken};
 use crate::{
@@ -19,26 +23,27 @@ const BATCH: u64 = 512;
 /// input may have in flight.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// What a [`GeneratorSource`] generates.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GeneratorOptions {
-    /// Where chance begins. Default: 1.
-    pub seed: u64,
-    /// How many events; none means without end. Default: none.
-    pub count: Option<u64>,
-    /// Events per second; none means as fast as they are pulled. Default: none.
-    pub rate: Option<f64>,
-    /// How many keys, from `key-1` on. Default: 1,000. Each takes four bytes of memory.
-    pub keys: u32,
-    /// The exponent of Zipf's law: the n-th key is drawn with a weight of
-    /// `1 / n^zipf`. Default: 0, all alike.
-    pub zipf: f64,
-    /// The event types, drawn alike. Default: `generated`.
-    pub types: Vec<String>,
-    /// The length of the data's member `payload`, in bytes; 0 leaves it out. Default: 0.
-    pub payload: usize,
+options! {
+    /// Events made up from a seed, for trying things out and for measuring.
+    pub struct GeneratorOptions = "a generator", then GeneratorOptions::checked {
+        /// How many. Without it, until a signal.
+        count: Option<u64> = count(1..=1_000_000_000_000).optional();
+        /// How fast. Without it, as fast as they are handled.
+        rate: Option<Rate> = rate().optional();
+        /// How many different subjects.
+        keys: u32 = count(1..=100_000_000).default("1000");
+        /// How uneven the subjects are: 0 is even, 1 gives the n-th of them a share of 1/n.
+        zipf: f64 = number(0.0..=10.0).default("1.0");
+        /// The event types, each as likely as the others.
+        types: Vec<String> = texts().default("[greenroom.generated]");
+        /// The size of the data of each event.
+        payload: usize = size(0..=16 << 20).default("100");
+        /// The same seed makes the same events.
+        seed: u64 = count(0..=i64::MAX as u64).default("1");
+    }
 }
 
+/// As the library has it where nothing is said: one type, no payload, all keys alike.
 impl Default for GeneratorOptions {
     fn default() -> Self {
         let types = vec!["generated".to_owned()];
@@ -86,9 +91,10 @@ impl GeneratorSource {
     async fn due(&mut self) -> u64 {
         let Some(rate) = self.options.rate else { return BATCH };
         let started = *self.started.get_or_insert_with(Instant::now);
-        let at = started + Duration::try_from_secs_f64(self.made as f64 / rate).unwrap_or(FAR);
+        let at = started
+            + Duration::try_from_secs_f64(self.made as f64 / rate.per_second).unwrap_or(FAR);
         sleep_until(at).await;
-        let due = (started.elapsed().as_secs_f64() * rate) as u64 + 1;
+        let due = (started.elapsed().as_secs_f64() * rate.per_second) as u64 + 1;
         due.saturating_sub(self.made).clamp(1, BATCH)
     }
 
@@ -127,7 +133,8 @@ fn check(options: &GeneratorOptions) -> Result<(), &'static str> {
     if options.types.is_empty() || options.types.iter().any(String::is_empty) {
         return Err("`types` is empty or has an empty type; name at least one");
     }
-    if options.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+    if options.rate.is_some_and(|Rate { per_second }| !per_second.is_finite() || per_second <= 0.0)
+    {
         return Err("`rate` has to be a number above 0; leave it out for no limit");
     }
     if !options.zipf.is_finite() || options.zipf < 0.0 {

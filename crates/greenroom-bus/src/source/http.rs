@@ -28,7 +28,9 @@ mod body;
 pub mod fuzzed;
 mod guard;
 mod intake;
+mod kind;
 mod message;
+mod options;
 mod requests;
 mod serve;
 mod settings;
@@ -44,7 +46,12 @@ use crate::BoxFuture;
 pub use self::{
     access::{Access, BadAccess, Encoding, Signature, SignedTime},
     intake::{Intake, listen},
+    kind::INPUT,
     message::{BadMessage, MEDIA_TYPES, Message, Reading, read},
+    options::{
+        HttpInput, HttpInputAuth, RepeatsConfig, RetentionConfig, ServerTlsConfig, SignatureConfig,
+        SignatureEncoding, TimestampConfig, WebhookConfig,
+    },
     settings::HttpSettings,
     tls::ServerTls,
     webhook::Webhook,

@@ -4,7 +4,7 @@ use greenroom_bus::{
     BoxFuture,
     source::{
         Partition, Pull, Source, SourceError, Taken,
-        generator::{GeneratorOptions, GeneratorSource},
+        generator::{GeneratorOptions, GeneratorSource, Rate},
     },
 };
 use greenroom_test::{
@@ -27,7 +27,7 @@ impl Generator {
             count: Some(count),
             keys: 30,
             zipf: 0.8,
-            rate,
+            rate: rate.map(|per_second| Rate { per_second }),
             ..Default::default()
         };
         GeneratorSource::new(options)

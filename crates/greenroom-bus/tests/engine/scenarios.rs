@@ -54,7 +54,7 @@ struct Handled {
 impl Meter {
     /// For a generator that begins now.
     fn new(options: &GeneratorOptions) -> Self {
-        let rate = options.rate.unwrap_or(f64::INFINITY);
+        let rate = options.rate.map_or(f64::INFINITY, |rate| rate.per_second);
         Self { began: Instant::now(), rate, handled: Arc::default() }
     }
 

@@ -95,11 +95,7 @@ fn with_a_broker(
     config: &str,
 ) -> String {
     let file = |name| directory.join(name).display().to_string();
-    let install = lacking(feature).map_or_else(String::new, |install| {
-        format!(
-            "this greenroom was built without `{feature}`; install one that has it: {install}\n"
-        )
-    });
+    let install = lacking(feature).map_or_else(String::new, |install| install + "\n");
     format!(
         "{install}next, with a broker at {at} ({} says how to get one):\n  python3 {}\n\
          and in another terminal:\n  {publish}\n  greenroom run {config}\n",

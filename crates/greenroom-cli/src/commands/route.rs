@@ -13,6 +13,8 @@ mod way;
 
 use std::process::ExitCode;
 
+use greenroom_bus::source::http::HttpInput;
+
 pub use self::{expect::Expectation, header::Header};
 use self::{
     plan::Plan,
@@ -21,7 +23,7 @@ use self::{
 use super::check;
 use crate::{
     cli::RouteArgs,
-    config::{Config, InputConfig, InputKind, Kinds},
+    config::{Config, InputConfig, Kinds},
     exit::{self, Exit},
 };
 
@@ -43,15 +45,14 @@ fn sample<'s>(config: &'s Config, arguments: &'s RouteArgs) -> Result<Sample<'s>
     let RouteArgs { path, headers, .. } = arguments;
     let is_request = path.is_some() || !headers.is_empty();
     let records = input.and_then(|input| input.records.as_ref());
-    match (input.map(|input| &input.kind), records) {
-        (Some(InputKind::Http(http)), records) if is_request || records.is_some() => {
-            Ok(Sample::Request(SampleRequest {
-                input: http,
-                records,
-                path: path.as_deref(),
-                headers,
-            }))
-        }
+    let kind = input.map(|input| &input.kind);
+    if let Some(input) = kind.and_then(|kind| kind.downcast_ref::<HttpInput>())
+        && (is_request || records.is_some())
+    {
+        let path = path.as_deref();
+        return Ok(Sample::Request(SampleRequest { input, records, path, headers }));
+    }
+    match (kind, records) {
         (None, _) if is_request => Err("`--header` and `--path` are of a request: say with \
             `--input` which `http` input it is posted to"
             .to_owned()),

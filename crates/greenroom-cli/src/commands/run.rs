@@ -2,7 +2,6 @@
 
 pub(crate) mod assemble;
 mod dry;
-mod intakes;
 mod interrupt;
 pub(crate) mod kafka;
 pub(crate) mod layers;
@@ -100,7 +99,7 @@ async fn run_to_the_end(
     // Between events on the same terminal, a bar would be drawn over them.
     let may_draw = !(config.has_standard_output() && std::io::stdout().is_terminal());
     let runtime = tokio::runtime::Handle::current();
-    let intakes = targets.clone();
+    let servers = targets.clone();
     let admin = config.admin.clone();
     let reload = Reload::new(source.clone(), control.clone(), config, runtime, targets);
     let reload = Arc::new(reload);
@@ -124,7 +123,7 @@ async fn run_to_the_end(
         biased;
         report = engine.run() => {
             // What was being stored is answered; the next run handles it.
-            let answers = intakes.close_intakes(LAST_ANSWERS).await;
+            let answers = servers.close_servers(LAST_ANSWERS).await;
             layers.conclude();
             Ok(Some((report, answers)))
         }

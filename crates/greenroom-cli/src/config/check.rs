@@ -1,19 +1,23 @@
 //! What only shows when values are looked at together: names that must exist, types taken twice,
 //! patterns, URLs. What lies outside the file is looked at in [`reach`](super::reach).
 
-use std::{collections::HashMap, net::SocketAddr, path::Path};
+use std::{collections::HashMap, net::SocketAddr};
 
 use greenroom::event_pool::Engine;
-use greenroom_bus::http::{
-    BadHeader, NoTarget, On, StatusMap, Verdict, check_auth, check_header, check_url,
+use greenroom_bus::{
+    http::{
+        BadHeader, HttpAuth, HttpTls, NoTarget, On, StatusMap, Verdict, check_auth, check_header,
+        check_url,
+    },
+    source::RecordShape,
 };
 use greenroom_config::{Kinds, Places, Problem, Problems, near};
 use url::Url;
 
 use super::{
     options::{
-        Breaker, Config, HandlerConfig, HandlerKind, HttpAuth, HttpTls, InputKind, LayerConfig,
-        OtlpConfig, OutputConfig, OutputKind, PoolConfig,
+        Breaker, Config, HandlerConfig, HandlerKind, LayerConfig, OtlpConfig, OutputConfig,
+        OutputKind, PoolConfig, RecordsConfig,
     },
     pattern,
 };
@@ -22,8 +26,6 @@ use super::{
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut checker = Checker { config, places, problems };
     checker.empty_sections();
-    checker.checkpoints();
-    checker.follow();
     checker.records();
     checker.listeners();
     checker.pools();
@@ -76,61 +78,26 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn checkpoints(&mut self) {
-        for input in &self.config.inputs {
-            if let InputKind::File(file) = &input.kind
-                && file.checkpoint.is_some()
-                && file.path == Path::new("-")
-            {
-                let text = "standard input cannot be read again, so it has no checkpoint";
-                let help = "read a file, or leave `checkpoint` out";
-                self.error(&format!("inputs.{}.file.checkpoint", input.name), text, help);
-            }
-        }
-    }
-
-    fn follow(&mut self) {
-        for input in &self.config.inputs {
-            let InputKind::File(file) = &input.kind else { continue };
-            let at = |option: &str| format!("inputs.{}.file.{option}", input.name);
-            if file.follow && file.path == Path::new("-") {
-                let text = "standard input cannot be followed: it is read until it closes anyway";
-                self.error(&at("follow"), text, "leave `follow` out");
-            } else if !file.follow && self.places.has(&at("poll")) {
-                let text = "`poll` is for a file that is followed";
-                self.error(&at("poll"), text, "set `follow: true`, or leave `poll` out");
-            }
-        }
-    }
-
     fn records(&mut self) {
         for input in &self.config.inputs {
             let path = format!("inputs.{}.records", input.name);
-            if matches!(input.kind, InputKind::Generator(_)) && self.places.has(&path) {
-                let text =
-                    format!("a `{}` input gives events: there are no records", input.kind.key());
-                self.error(&path, text, "leave `records` out");
-            }
-            let Some(records) = &input.records else { continue };
-            let (what, has) = parts_of(&input.kind);
-            let nats_key = match &input.kind {
-                InputKind::Nats(nats) => nats.key.is_some(),
-                _ => true,
-            };
-            for (attribute, part) in records.parts() {
-                if part == "key" && !nats_key {
-                    let help = "say what the key of a message is: `nats: { key: { token: 2 } }`";
-                    let text = "a message of this input has no key";
-                    self.error(&format!("{path}.{attribute}.{part}"), text, help);
+            let Some(RecordShape { one, parts }) = input.kind.record() else {
+                if self.places.has(&path) {
+                    let kind = input.kind.key();
+                    let text = format!("a `{kind}` input gives events: there are no records");
+                    self.error(&path, text, "leave `records` out");
                 }
-                if part != "literal" && !has.contains(&part) {
-                    let text = format!(
-                        "{what} has no {}",
-                        if part == "header" { "headers" } else { part }
-                    );
-                    let has: Vec<_> = has.iter().map(|part| format!("`{part}`")).collect();
-                    let help = format!("{what} has {}; or write the text itself", has.join(", "));
-                    self.error(&format!("{path}.{attribute}.{part}"), text, help);
+                continue;
+            };
+            for (attribute, part) in input.records.iter().flat_map(RecordsConfig::parts) {
+                let at = format!("{path}.{attribute}.{part}");
+                if let Some((text, help)) = input.kind.lacks(part) {
+                    self.error(&at, text, help);
+                } else if part != "literal" && !parts.contains(&part) {
+                    let shown = if part == "header" { "headers" } else { part };
+                    let has: Vec<_> = parts.iter().map(|part| format!("`{part}`")).collect();
+                    let help = format!("{one} has {}; or write the text itself", has.join(", "));
+                    self.error(&at, format!("{one} has no {shown}"), help);
                 }
             }
         }
@@ -138,11 +105,9 @@ impl<'a> Checker<'a> {
 
     /// Of two at one address only one could start. Port 0 is another one each time.
     fn listeners(&mut self) {
-        let inputs = self.config.inputs.iter().filter_map(|input| match &input.kind {
-            InputKind::Http(http) => {
-                Some((format!("inputs.{}.http.listen", input.name), http.listen.0))
-            }
-            _ => None,
+        let inputs = self.config.inputs.iter().filter_map(|input| {
+            let path = format!("inputs.{}.{}.listen", input.name, input.kind.key());
+            Some((path, input.kind.listens()?))
         });
         let admin = self.config.admin.iter();
         let admin = admin.map(|admin| ("admin.listen".to_owned(), admin.listen.0));
@@ -588,17 +553,6 @@ impl<'a> Checker<'a> {
                 let text = format!("`{}` cannot be an environment variable", name.escape_debug());
                 self.error(path, text, "no `=` in the name, and no NUL anywhere");
             }
-        }
-    }
-}
-
-/// What an input takes, with an article, and what an attribute can be taken from there.
-fn parts_of(kind: &InputKind) -> (&'static str, &'static [&'static str]) {
-    match kind {
-        InputKind::File(_) | InputKind::Generator(_) => ("a line", &["pointer", "path"]),
-        InputKind::Http(_) => ("a request", &["pointer", "header", "path"]),
-        InputKind::Kafka(_) | InputKind::Nats(_) => {
-            ("a record", &["pointer", "header", "key", "topic", "time"])
         }
     }
 }

@@ -8,9 +8,8 @@ use greenroom_bus::handler::http::Verdict;
 use greenroom_config::{Places, Problem, Problems, plural};
 
 use super::options::{
-    Autotune, Config, ExecConfig, Finish, GeneratorConfig, HandlerConfig, HandlerKind, HttpConfig,
-    InputConfig, InputKind, LayerConfig, OnFinalFailure, OnFull, OtlpConfig, OutputConfig,
-    OutputKind, PoolConfig,
+    Autotune, Config, ExecConfig, Finish, HandlerConfig, HandlerKind, HttpConfig, InputConfig,
+    LayerConfig, OnFinalFailure, OnFull, OtlpConfig, OutputConfig, OutputKind, PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.
@@ -19,9 +18,6 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     effect.root();
     for input in &config.inputs {
         effect.input(&format!("inputs.{}", input.name), input);
-        if let InputKind::Generator(generator) = &input.kind {
-            effect.generator(&format!("inputs.{}.generator", input.name), generator);
-        }
     }
     for pool in &config.pools {
         effect.pool(&format!("pools.{}", pool.name), pool);
@@ -110,17 +106,6 @@ impl<'a> Effect<'a> {
             let text = "this input keeps no positions that could be stored";
             let help = "leave `commit_every` out; a file keeps them with `checkpoint`";
             self.useless(&format!("{path}.commit_every"), text, help);
-        }
-    }
-
-    fn generator(&mut self, path: &str, generator: &GeneratorConfig) {
-        if generator.keys == 1 {
-            let text = "with a single key there is nothing to be uneven";
-            self.useless(&format!("{path}.zipf"), text, "leave `zipf` out, or raise `keys`");
-        }
-        for (index, ty) in generator.types.iter().enumerate().filter(|(_, ty)| ty.contains('*')) {
-            let text = format!("events are made of the type `{ty}` as it stands: it is no pattern");
-            self.useless(&format!("{path}.types.{index}"), text, "name the types one by one");
         }
     }
 

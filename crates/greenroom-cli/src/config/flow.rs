@@ -11,7 +11,8 @@ use greenroom_config::{Places, Problem, Problems};
 
 use super::{
     options::{
-        Config, FieldCondition, HandlerConfig, HandlerKind, InputKind, LoopbackConfig, OutputConfig,
+        Config, FieldCondition, HandlerConfig, HandlerKind, LoopbackConfig, OutputConfig,
+        RecordsConfig,
     },
     pattern::{covers, matches, overlap},
 };
@@ -53,15 +54,8 @@ impl<'a> Flow<'a> {
     fn types(&self) -> Option<Vec<&'a str>> {
         let mut types = Vec::new();
         for input in &self.config.inputs {
-            match (&input.kind, &input.records) {
-                (InputKind::Generator(generator), _) => {
-                    types.extend(generator.types.iter().map(String::as_str));
-                }
-                // CloudEvents are taken beside the records.
-                (InputKind::Http(_), _) => return None,
-                (_, Some(records)) => types.push(records.known_type()?),
-                _ => return None,
-            }
+            let of_records = input.records.as_ref().and_then(RecordsConfig::known_type);
+            types.extend(input.kind.types(of_records)?);
         }
         self.config.loopback.is_none().then_some(types)
     }

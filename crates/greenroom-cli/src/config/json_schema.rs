@@ -36,11 +36,8 @@ fn group(group: &Group) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert("description".to_owned(), json!(group.doc));
     let nullable = group.all().all(|opt| opt.presence != Presence::Required);
-    let kind = if nullable && group.kinds.is_empty() {
-        json!(["object", "null"])
-    } else {
-        json!("object")
-    };
+    let kind =
+        if nullable && !group.has_kinds() { json!(["object", "null"]) } else { json!("object") };
     schema.insert("type".to_owned(), kind);
     schema.insert("properties".to_owned(), Value::Object(properties));
     schema.insert("additionalProperties".to_owned(), json!(false));
@@ -49,7 +46,7 @@ fn group(group: &Group) -> Map<String, Value> {
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
     }
-    if !group.kinds.is_empty() {
+    if group.has_kinds() {
         let names = group.kind_names();
         let kinds: Vec<_> = names.iter().map(|name| json!({ "required": [name] })).collect();
         schema.insert("oneOf".to_owned(), json!(kinds));

@@ -30,9 +30,10 @@ pub(super) fn check(places: &Places, problems: &mut Problems) {
     }
 }
 
-/// The line that installs a greenroom that has this feature, where this one has not.
+/// What to say of this feature and how to get it, where this build has it not.
 pub(crate) fn lacking(feature: &str) -> Option<String> {
-    OPTIONAL.contains(&(feature, false)).then(|| install(feature))
+    let lacks = OPTIONAL.contains(&(feature, false));
+    lacks.then(|| format!("{}; {}", built_without(feature), get(feature)))
 }
 
 /// Says that this build has not this feature.

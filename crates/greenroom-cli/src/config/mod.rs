@@ -10,11 +10,8 @@ mod check;
 mod effect;
 mod flow;
 mod json_schema;
-#[cfg(feature = "kafka")]
-mod kafka;
+mod kinds;
 mod lacking;
-#[cfg(feature = "nats")]
-mod nats;
 mod options;
 mod pattern;
 mod reach;
@@ -36,11 +33,13 @@ pub(crate) use self::reach::identity;
 
 /// The schema of the configuration file.
 pub fn json_schema() -> serde_json::Value {
+    kinds::install();
     json_schema::json_schema::<Config>("Greenroom configuration")
 }
 
 /// The page `docs/configuration.md`.
 pub fn reference() -> String {
+    kinds::install();
     greenroom_config::reference::<Config>(INTRODUCTION)
 }
 
@@ -123,16 +122,13 @@ impl ConfigSource<'_> {
             apply(&mut root, setting, problems);
         }
         interpolate(&mut root, self.world, problems);
+        kinds::install();
         let (config, places) = decode::<Config>(&root, self.world.directory, problems);
         let config = config?;
         check::check(&config, &places, problems);
         if self.reach {
             lacking::check(&places, problems);
-            reach::check(&config, self.file, &places, problems);
-            #[cfg(feature = "kafka")]
-            kafka::check(&config, &places, problems);
-            #[cfg(feature = "nats")]
-            nats::check(&config, &places, problems);
+            reach::check(&config, self.file, &places, self.world.directory, problems);
         }
         // Both look at the configuration as a whole, of which parts are missing where there were
         // errors.

@@ -13,19 +13,25 @@ use std::{
 };
 
 use greenroom_bus::{
-    http::{BadTls, check_tls},
+    kind::FileRole,
     sink::{is_rotated_name, rotated_name},
     source::file::{EXTENSIONS, FileSet},
 };
-use greenroom_config::{Places, Problem, Problems, STANDARD_INPUT, Written};
+use greenroom_config::{At, Kinds, Places, Problem, Problems, STANDARD_INPUT, Written};
 
 use super::options::{
-    Config, DeduplicationConfig, ExecConfig, HandlerKind, HttpTls, InputKind, LayerConfig,
-    LettersTo, OutputKind, RotateConfig, ServerTlsConfig,
+    Config, DeduplicationConfig, ExecConfig, HandlerKind, LayerConfig, LettersTo, OutputKind,
+    RotateConfig,
 };
 
 /// Reports every file, directory and program that cannot be reached from here.
-pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mut Problems) {
+pub(super) fn check(
+    config: &Config,
+    file: &Path,
+    places: &Places,
+    directory: &Path,
+    problems: &mut Problems,
+) {
     let mut reach = Reach {
         places,
         problems,
@@ -39,25 +45,28 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         let stdin = KnownFile::Path(STANDARD_INPUT.into());
         reach.read.insert(stdin, "the configuration".to_owned());
     }
-    for input in &config.inputs {
-        if let InputKind::File(file) = &input.kind {
-            reach.input(&format!("inputs.{}.file.path", input.name), &file.path, file.follow);
+    let inputs = config.inputs.iter().flat_map(|input| {
+        let path = format!("inputs.{}.{}", input.name, input.kind.key());
+        let files = input.kind.files().into_iter();
+        files.map(move |file| (format!("{path}.{}", file.option), file))
+    });
+    let inputs: Vec<_> = inputs.collect();
+    // What is read is known before anything that is written is looked at.
+    for (key, file) in &inputs {
+        if let FileRole::Read { waits } = file.role {
+            reach.input(key, file.path, waits);
+        }
+    }
+    for (key, file) in &inputs {
+        match file.role {
+            FileRole::Read { .. } => {}
+            FileRole::Checkpoint { of } => reach.checkpoint(key, of, file.path),
+            FileRole::Log => reach.log_store(key, file.path),
         }
     }
     for input in &config.inputs {
-        if let InputKind::File(file) = &input.kind
-            && let Some(checkpoint) = &file.checkpoint
-        {
-            let key = format!("inputs.{}.file.checkpoint", input.name);
-            reach.checkpoint(&key, &file.path, checkpoint);
-        }
-    }
-    for input in &config.inputs {
-        if let InputKind::Http(http) = &input.kind {
-            let key = format!("inputs.{}.http", input.name);
-            reach.log_store(&format!("{key}.store"), &http.store);
-            reach.server_tls(&format!("{key}.tls"), http.tls.as_ref());
-        }
+        let path = format!("inputs.{}.{}", input.name, input.kind.key());
+        input.kind.reach(&mut reach.at(&path, directory));
     }
     for output in &config.outputs {
         let OutputKind::File(file) = &output.kind else { continue };
@@ -74,8 +83,8 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
             reach.output("dead_letters.file.path", &letters.path);
             reach.rotates("dead_letters.file", &letters.path, letters.rotate);
         }
-        // No broker is asked.
-        LettersTo::Kafka(_) | LettersTo::Nats(_) => {}
+        LettersTo::Kafka(letters) => letters.reach(&mut reach.at("dead_letters.kafka", directory)),
+        LettersTo::Nats(letters) => letters.reach(&mut reach.at("dead_letters.nats", directory)),
     }
     for handler in &config.handlers {
         for (place, layer) in handler.layers.iter().enumerate() {
@@ -91,17 +100,29 @@ pub(super) fn check(config: &Config, file: &Path, places: &Places, problems: &mu
         let path = format!("handlers.{}", handler.name);
         match &handler.kind {
             HandlerKind::Exec(exec) => reach.program(&format!("{path}.exec"), exec),
-            HandlerKind::Http(http) => reach.tls(&format!("{path}.http.tls"), http.tls.as_ref()),
+            HandlerKind::Http(http) => {
+                if let Some(tls) = &http.tls {
+                    tls.reach(&mut reach.at(&format!("{path}.http.tls"), directory));
+                }
+            }
             _ => {}
         }
     }
     for output in &config.outputs {
-        if let OutputKind::Http(http) = &output.kind {
-            reach.tls(&format!("outputs.{}.http.tls", output.name), http.tls.as_ref());
+        let mut at = reach.at(&format!("outputs.{}.{}", output.name, output.kind.key()), directory);
+        match &output.kind {
+            OutputKind::File(_) => {}
+            OutputKind::Http(http) => {
+                if let Some(tls) = &http.tls {
+                    tls.reach(&mut at.inside("tls"));
+                }
+            }
+            OutputKind::Kafka(kafka) => kafka.reach(&mut at),
+            OutputKind::Nats(nats) => nats.reach(&mut at),
         }
     }
-    if let Some(otlp) = config.otlp() {
-        reach.tls("telemetry.otlp.tls", otlp.tls.as_ref());
+    if let Some(tls) = config.otlp().and_then(|otlp| otlp.tls.as_ref()) {
+        tls.reach(&mut reach.at("telemetry.otlp.tls", directory));
     }
 }
 
@@ -142,7 +163,11 @@ impl KnownFile {
     }
 }
 
-impl Reach<'_> {
+impl<'a> Reach<'a> {
+    fn at<'r>(&'r mut self, path: &str, directory: &'r Path) -> At<'r> {
+        At::new(path, self.places, directory, self.problems)
+    }
+
     fn error(&mut self, at: &Written, message: String, help: &str) {
         self.problems.push(Problem::error(message, at.place.clone()).help(help));
     }
@@ -367,64 +392,6 @@ impl Reach<'_> {
                 self.error(&at, text, "choose another path for one of them");
             }
         }
-    }
-
-    /// Certificates that cannot be read or used, and keys that do not fit them.
-    fn tls(&mut self, key: &str, tls: Option<&HttpTls>) {
-        let Some(tls) = tls else { return };
-        let (option, text, help) = match tls.read() {
-            Err(unread) => {
-                let at = self.places.at(&format!("{key}.{}", unread.option));
-                let shown = at.show(&unread.path.display().to_string());
-                let text = format!("cannot read `{shown}`: {}", unread.error);
-                (unread.option, text, "paths start at the directory of the configuration file")
-            }
-            Ok(tls) => match check_tls(&tls) {
-                Ok(()) => return,
-                Err(why) => {
-                    let help =
-                        "`openssl x509 -in FILE -text -noout` shows what a certificate holds";
-                    let (option, help) = match why {
-                        BadTls::Ca(_) => ("ca", help),
-                        BadTls::Cert(_) => ("cert", help),
-                        BadTls::Key(_) => {
-                            ("key", "name the key that the certificate was made with")
-                        }
-                        _ => ("server_name", "leave it out to expect the host of the URL"),
-                    };
-                    (option, why.to_string(), help)
-                }
-            },
-        };
-        let at = self.places.at(&format!("{key}.{option}"));
-        self.error(&at, text, help);
-    }
-
-    /// Certificates that cannot be read or used, and keys that do not fit them.
-    fn server_tls(&mut self, key: &str, tls: Option<&ServerTlsConfig>) {
-        let Some(tls) = tls else { return };
-        let (option, text, help) = match tls.read() {
-            Err(unread) => {
-                let at = self.places.at(&format!("{key}.{}", unread.option));
-                let shown = at.show(&unread.path.display().to_string());
-                let text = format!("cannot read `{shown}`: {}", unread.error);
-                (unread.option, text, "paths start at the directory of the configuration file")
-            }
-            Ok(read) => match read.check() {
-                Ok(()) => return,
-                Err(why @ BadTls::Cert(_)) => {
-                    let help =
-                        "`openssl x509 -in FILE -text -noout` shows what a certificate holds";
-                    ("cert", why.to_string(), help)
-                }
-                Err(why @ BadTls::Key(_)) => {
-                    ("key", why.to_string(), "name the key that the certificate was made with")
-                }
-                Err(why) => ("client_ca", why.to_string(), "name a file of certificates, as PEM"),
-            },
-        };
-        let at = self.places.at(&format!("{key}.{option}"));
-        self.error(&at, text, help);
     }
 
     /// The directory of a log: there or to be made, and of one input.

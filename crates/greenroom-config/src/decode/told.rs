@@ -25,7 +25,7 @@ pub(super) fn takes_nothing(entry: &Entry) -> Problem {
 /// The kind that an unknown key has as its value: `kind: pass`.
 pub(super) fn named_kind(entry: &Entry, group: &Group) -> Option<&'static Opt> {
     let Value::Text(word) = &entry.node.value else { return None };
-    group.kinds.iter().find(|opt| opt.is_named(word) && entry.node.origin.is_none())
+    (group.kinds)().iter().find(|opt| opt.is_named(word) && entry.node.origin.is_none())
 }
 
 /// Something else stands for a mapping with known keys.

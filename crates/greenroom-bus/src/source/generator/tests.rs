@@ -51,8 +51,12 @@ async fn b04_revisions_rise_by_one_for_each_key() {
 #[tokio::test(start_paused = true)]
 async fn b04_the_rate_is_kept_in_virtual_time() {
     let started = Instant::now();
-    let taken =
-        all(GeneratorOptions { count: Some(1_001), rate: Some(100.0), ..Default::default() }).await;
+    let taken = all(GeneratorOptions {
+        count: Some(1_001),
+        rate: Some(Rate { per_second: 100.0 }),
+        ..Default::default()
+    })
+    .await;
     assert_eq!(taken.len(), 1_001);
     let seconds = started.elapsed().as_secs_f64();
     assert!((9.9..10.2).contains(&seconds), "{seconds}");
@@ -60,8 +64,11 @@ async fn b04_the_rate_is_kept_in_virtual_time() {
 
 #[tokio::test(start_paused = true)]
 async fn b04_a_late_pull_catches_up() {
-    let mut source =
-        GeneratorSource::new(GeneratorOptions { rate: Some(100.0), ..Default::default() }).unwrap();
+    let mut source = GeneratorSource::new(GeneratorOptions {
+        rate: Some(Rate { per_second: 100.0 }),
+        ..Default::default()
+    })
+    .unwrap();
     let mut taken = Vec::new();
     source.pull(&mut taken).await.unwrap();
     tokio::time::advance(Duration::from_secs(1)).await;
@@ -84,7 +91,7 @@ fn options_out_of_range_are_refused() {
     bad(|options| options.keys = 0);
     bad(|options| options.types.clear());
     bad(|options| options.types.push(String::new()));
-    bad(|options| options.rate = Some(0.0));
-    bad(|options| options.rate = Some(f64::NAN));
+    bad(|options| options.rate = Some(Rate { per_second: 0.0 }));
+    bad(|options| options.rate = Some(Rate { per_second: f64::NAN }));
     bad(|options| options.zipf = -1.0);
 }

@@ -7,7 +7,7 @@ use greenroom_bus::{
     engine::{Control, HandlerConfig, Retry, RunReport},
     event::Event,
     handler::{Failure, HandlerResult, Outputs},
-    source::generator::GeneratorOptions,
+    source::generator::{GeneratorOptions, Rate},
 };
 
 use super::{Meter, generator, seeds};
@@ -41,7 +41,7 @@ fn bench(seed: u64, poison: Poison, letters: MemoryLetters) -> (Bench, Meter) {
     let options = GeneratorOptions {
         seed,
         count: Some(COUNT),
-        rate: Some(400.0),
+        rate: Some(Rate { per_second: 400.0 }),
         ..GeneratorOptions::default()
     };
     let meter = Meter::new(&options);

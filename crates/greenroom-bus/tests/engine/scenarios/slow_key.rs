@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use greenroom_bus::{handler::Outputs, source::generator::GeneratorOptions};
+use greenroom_bus::{
+    handler::Outputs,
+    source::generator::{GeneratorOptions, Rate},
+};
 
 use super::{Meter, generator, seeds};
 use crate::engine::support::{Bench, handlers::handle, ms, on, pool};
@@ -15,7 +18,7 @@ async fn p99(seed: u64, slow: Duration) -> Duration {
     let options = GeneratorOptions {
         seed,
         count: Some(EVENTS),
-        rate: Some(800.0),
+        rate: Some(Rate { per_second: 800.0 }),
         keys: 1_001,
         ..GeneratorOptions::default()
     };

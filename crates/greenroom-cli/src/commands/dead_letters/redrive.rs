@@ -123,18 +123,12 @@ impl Redriven {
     }
 }
 
-#[cfg(not(all(feature = "kafka", feature = "nats")))]
-fn lacking(kind: &str) -> String {
-    let install = config::lacking(kind).unwrap_or_default();
-    format!("this greenroom was built without `{kind}`; install one that has it: {install}")
-}
-
 #[cfg(feature = "kafka")]
 mod kafka {
     use greenroom_kafka::RedriveOptions;
 
     use super::{Config, RedriveArgs, Redriven, progress};
-    use crate::config::{InputKind, KafkaLetters};
+    use crate::config::{KafkaInput, KafkaLetters};
 
     pub(super) fn redrive(
         arguments: &RedriveArgs,
@@ -153,8 +147,9 @@ mod kafka {
             options.group.clone_from(group);
         }
         for input in &config.inputs {
-            if let InputKind::Kafka(kafka) = &input.kind {
-                options.inputs.push((input.name.clone(), kafka.options(input.records.as_ref())?));
+            if let Some(kafka) = input.kind.downcast_ref::<KafkaInput>() {
+                let setup = input.setup(&config.pools)?;
+                options.inputs.push((setup.name, kafka.options(setup.records)));
             }
         }
         let tells = |redriven: &greenroom_kafka::Redriven| {
@@ -173,15 +168,15 @@ mod kafka {
 
 #[cfg(not(feature = "kafka"))]
 mod kafka {
-    use super::{Config, RedriveArgs, Redriven, lacking};
-    use crate::config::KafkaLetters;
+    use super::{Config, RedriveArgs, Redriven};
+    use crate::config::{KafkaLetters, lacking};
 
     pub(super) fn redrive(
         _: &RedriveArgs,
         _: &Config,
         _: &KafkaLetters,
     ) -> Result<Redriven, String> {
-        Err(lacking("kafka"))
+        Err(lacking("kafka").unwrap_or_default())
     }
 }
 
@@ -190,7 +185,7 @@ mod nats {
     use greenroom_nats::RedriveOptions;
 
     use super::{Config, RedriveArgs, Redriven, progress};
-    use crate::config::{InputKind, NatsLetters};
+    use crate::config::{NatsInput, NatsLetters};
 
     pub(super) fn redrive(
         arguments: &RedriveArgs,
@@ -210,7 +205,7 @@ mod nats {
             ..RedriveOptions::new(letters.library_subject()?)
         };
         for input in &config.inputs {
-            if let InputKind::Nats(nats) = &input.kind {
+            if let Some(nats) = input.kind.downcast_ref::<NatsInput>() {
                 options.inputs.push((input.name.clone(), nats.server()));
             }
         }
@@ -234,14 +229,14 @@ mod nats {
 
 #[cfg(not(feature = "nats"))]
 mod nats {
-    use super::{Config, RedriveArgs, Redriven, lacking};
-    use crate::config::NatsLetters;
+    use super::{Config, RedriveArgs, Redriven};
+    use crate::config::{NatsLetters, lacking};
 
     pub(super) fn redrive(
         _: &RedriveArgs,
         _: &Config,
         _: &NatsLetters,
     ) -> Result<Redriven, String> {
-        Err(lacking("nats"))
+        Err(lacking("nats").unwrap_or_default())
     }
 }

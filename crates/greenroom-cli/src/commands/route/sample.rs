@@ -14,12 +14,12 @@ use bytes::Bytes;
 use greenroom_bus::{
     event::Event,
     record::Record,
-    source::http::{self, Message, Reading},
+    source::http::{self, HttpInput, Message, Reading},
 };
 use serde_json::value::RawValue;
 
 use super::Header;
-use crate::config::{HttpInput, RecordsConfig};
+use crate::config::RecordsConfig;
 
 /// What a sample is taken for.
 pub(super) enum Sample<'s> {

@@ -17,25 +17,20 @@ use greenroom_bus::{
     },
     pattern::Pattern,
     router::{Interest, Matcher},
-    source::{
-        Source, SourceError,
-        file::{FileSet, FileSetSource, FileSource, FileSourceOptions, FollowSource},
-        generator::{GeneratorOptions, GeneratorSource},
-    },
+    source::{OpenInput, Source},
     store::letters::LetterStore,
     trace::Recorder,
 };
 
 use super::{
-    intakes, kafka,
+    kafka,
     layers::HandlerLayers,
     nats,
     targets::{self, Targets},
 };
 use crate::config::{
-    self, AckWhen, Config, FieldCondition, FileInput, Finish, GeneratorConfig, HandlerConfig,
-    HandlerKind, InputConfig, InputKind, LettersTo, NoHandler, OnFinalFailure, OnFull,
-    OutputConfig, PoolConfig, RecordsConfig, Retry,
+    self, AckWhen, Config, FieldCondition, Finish, HandlerConfig, HandlerKind, InputConfig,
+    LettersTo, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
 };
 
 /// Where dead letters go, for those who look.
@@ -179,93 +174,22 @@ pub(super) async fn source(
     targets: &Targets,
     pools: &[PoolConfig],
 ) -> Result<Box<dyn Source>, String> {
-    match &input.kind {
-        InputKind::File(file) => files(input, file, false),
-        InputKind::Http(http) => {
-            let (source, intake) = intakes::source(input, http)?;
-            targets.intake(&input.name, intake);
-            Ok(source)
-        }
-        InputKind::Kafka(kafka) => {
-            // Of an input that is added, letters are about records of it, too.
-            targets.known_letters().map_or(Ok(()), |letters| kafka::reads(&letters, input))?;
-            kafka::source(input, kafka)
-        }
-        InputKind::Nats(nats) => nats::source(input, nats, pools).await,
-        InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
+    // Of an input that is added, letters are about records of it, too.
+    targets.known_letters().map_or(Ok(()), |letters| kafka::reads(&letters, input))?;
+    let OpenInput { source, server } = input.kind.open(&input.setup(pools)?).await?;
+    if let Some(server) = server {
+        targets.server(&input.name, server);
     }
+    Ok(source)
 }
 
 /// As [`source`], for a caller that only looks: nothing is settled or written, and no connection is
 /// accepted.
-pub(super) async fn looking(input: &InputConfig) -> Result<Box<dyn Source>, String> {
-    match &input.kind {
-        InputKind::File(file) => files(input, file, true),
-        InputKind::Http(http) => intakes::looking(http),
-        InputKind::Kafka(kafka) => kafka::looking(input, kafka),
-        InputKind::Nats(nats) => nats::looking(input, nats).await,
-        InputKind::Generator(config) => Ok(Box::new(generator(config)?)),
-    }
-}
-
-fn file_options(input: &InputConfig, max_event: u64) -> Result<FileSourceOptions, String> {
-    let records = input.records.as_ref().map(RecordsConfig::mapping).transpose()?.map(Arc::new);
-    let max_event = usize::try_from(max_event).unwrap_or(usize::MAX);
-    Ok(FileSourceOptions { max_event, records })
-}
-
-/// One file, or several as one input.
-fn files(input: &InputConfig, file: &FileInput, looks: bool) -> Result<Box<dyn Source>, String> {
-    let path = &file.path;
-    let options = file_options(input, file.max_event)?;
-    if file.follow {
-        return followed(file, options, looks).map_err(|error| error.to_string());
-    }
-    let set = FileSet::at(path).map_err(|why| format!("file:{}: {why}", path.display()))?;
-    let source: Result<Box<dyn Source>, SourceError> = match (set, &file.checkpoint) {
-        (None, None) => FileSource::open(path, options).map(boxed),
-        (None, Some(kept)) if looks => FileSource::looking(path, kept, options).map(boxed),
-        (None, Some(kept)) => FileSource::with_checkpoint(path, kept, options).map(boxed),
-        (Some(set), None) => FileSetSource::open(path, &set, options).map(boxed),
-        (Some(set), Some(kept)) if looks => {
-            FileSetSource::looking(path, &set, kept, options).map(boxed)
-        }
-        (Some(set), Some(kept)) => {
-            FileSetSource::with_checkpoint(path, &set, kept, options).map(boxed)
-        }
-    };
-    source.map_err(|error| error.to_string())
-}
-
-/// What grows.
-fn followed(
-    file: &FileInput,
-    options: FileSourceOptions,
-    looks: bool,
-) -> Result<Box<dyn Source>, SourceError> {
-    let FileInput { path, checkpoint, poll, .. } = file;
-    match checkpoint {
-        _ if looks => FollowSource::looking(path, checkpoint.as_deref(), options).map(boxed),
-        Some(kept) => FollowSource::with_checkpoint(path, kept, *poll, options).map(boxed),
-        None => FollowSource::open(path, *poll, options).map(boxed),
-    }
-}
-
-fn boxed(source: impl Source) -> Box<dyn Source> {
-    Box::new(source)
-}
-
-fn generator(config: &GeneratorConfig) -> Result<GeneratorSource, String> {
-    let options = GeneratorOptions {
-        seed: config.seed,
-        count: config.count,
-        rate: config.rate.map(|rate| rate.per_second),
-        keys: u32::try_from(config.keys).map_err(|_| "`keys` is above 4,294,967,295".to_owned())?,
-        zipf: config.zipf,
-        types: config.types.clone(),
-        payload: usize::try_from(config.payload).unwrap_or(usize::MAX),
-    };
-    GeneratorSource::new(options).map_err(|error| error.to_string())
+pub(super) async fn looking(
+    input: &InputConfig,
+    config: &Config,
+) -> Result<Box<dyn Source>, String> {
+    input.kind.look(&input.setup(&config.pools)?).await
 }
 
 fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {

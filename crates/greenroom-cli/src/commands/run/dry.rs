@@ -7,7 +7,7 @@
 mod moment;
 mod tally;
 
-use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
+use std::{process::ExitCode, sync::Arc, time::Duration};
 
 use greenroom_bus::source::{Pull, Source};
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ use tokio::{
 use self::tally::DryTally;
 use super::assemble;
 use crate::{
-    config::{Config, InputKind},
+    config::Config,
     exit::{self, Exit, LAST_TASKS},
 };
 
@@ -54,7 +54,7 @@ async fn read(config: &Config) -> Result<String, String> {
     let mut sources = Vec::new();
     for input in &config.inputs {
         let within = |why| format!("input `{}`: {why}", input.name);
-        sources.push(assemble::looking(input).await.map_err(within)?);
+        sources.push(assemble::looking(input, config).await.map_err(within)?);
     }
     let (started, mut reading) = (Instant::now(), JoinSet::new());
     for (place, source) in sources.into_iter().enumerate() {
@@ -70,21 +70,12 @@ async fn read(config: &Config) -> Result<String, String> {
         End::Time => "more may follow: reading ended after 10 s; nothing was handled or settled\n",
         End::Signal => "more may follow: reading was interrupted; nothing was handled or settled\n",
     });
-    if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Http(_))) {
-        text.push_str("nothing was listened to: what `http` inputs have stored was read\n");
-    }
-    if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Kafka(_))) {
-        text.push_str("no group was joined: of topics, what is there now and not done was read\n");
-    }
-    if config.inputs.iter().any(|input| matches!(input.kind, InputKind::Nats(_))) {
-        text.push_str(
-            "no consumer was read from: of streams, what is there now and not done was read\n",
-        );
-    }
-    let stdin =
-        |kind: &InputKind| matches!(kind, InputKind::File(file) if file.path == Path::new("-"));
-    if config.inputs.iter().any(|input| stdin(&input.kind)) {
-        text.push_str("what was read from standard input is gone: it cannot be read again\n");
+    let mut looked: Vec<_> = config.inputs.iter().filter_map(|input| input.kind.looked()).collect();
+    looked.sort_unstable();
+    looked.dedup();
+    for looked in looked {
+        text.push_str(looked);
+        text.push('\n');
     }
     Ok(text)
 }

@@ -2,40 +2,19 @@
 
 use std::sync::Arc;
 
-use greenroom_bus::{sink::Sink, source::Source};
+use greenroom_bus::sink::Sink;
 #[cfg(feature = "kafka")]
-use greenroom_kafka::{
-    output::KafkaSink,
-    source::{KafkaLooking, KafkaSource},
-};
+use greenroom_kafka::output::KafkaSink;
 
 #[cfg(feature = "kafka")]
-use crate::config::InputKind;
-use crate::config::{InputConfig, KafkaInput, KafkaLetters, KafkaOutput};
+use crate::config::KafkaInput;
+#[cfg(not(feature = "kafka"))]
+use crate::config::lacking;
+use crate::config::{InputConfig, KafkaLetters, KafkaOutput};
 
 /// Dead letters that go to a topic.
 #[cfg(feature = "kafka")]
 pub(super) type Letters = greenroom_kafka::output::KafkaDeadLetters;
-
-/// Joins the group, in the background.
-///
-/// # Errors
-/// What cannot be used.
-#[cfg(feature = "kafka")]
-pub(super) fn source(input: &InputConfig, kafka: &KafkaInput) -> Result<Box<dyn Source>, String> {
-    let source = KafkaSource::open(kafka.options(input.records.as_ref())?);
-    Ok(Box::new(source.map_err(|error| error.to_string())?))
-}
-
-/// What the group has not done, up to what is there now. The group is not joined.
-///
-/// # Errors
-/// What cannot be used.
-#[cfg(feature = "kafka")]
-pub(super) fn looking(input: &InputConfig, kafka: &KafkaInput) -> Result<Box<dyn Source>, String> {
-    let source = KafkaLooking::new(kafka.options(input.records.as_ref())?);
-    Ok(Box::new(source.map_err(|error| error.to_string())?))
-}
 
 /// Connects in the background.
 ///
@@ -63,26 +42,16 @@ pub(super) fn letters(kafka: &KafkaLetters) -> Result<Arc<Letters>, String> {
 /// What cannot be used.
 #[cfg(feature = "kafka")]
 pub(super) fn reads(letters: &Letters, input: &InputConfig) -> Result<(), String> {
-    let InputKind::Kafka(kafka) = &input.kind else { return Ok(()) };
-    let options = kafka.options(input.records.as_ref())?;
+    let Some(kafka) = input.kind.downcast_ref::<KafkaInput>() else { return Ok(()) };
+    let options = kafka.options(input.setup(&[])?.records);
     letters.input(input.name.as_str(), &options).map_err(|error| error.to_string())
 }
 
 // A configuration that was checked has none of these in a build without the feature.
 
 #[cfg(not(feature = "kafka"))]
-pub(super) fn source(_: &InputConfig, _: &KafkaInput) -> Result<Box<dyn Source>, String> {
-    Err(lacking())
-}
-
-#[cfg(not(feature = "kafka"))]
-pub(super) fn looking(_: &InputConfig, _: &KafkaInput) -> Result<Box<dyn Source>, String> {
-    Err(lacking())
-}
-
-#[cfg(not(feature = "kafka"))]
 pub(super) fn sink(_: &KafkaOutput) -> Result<Arc<dyn Sink>, String> {
-    Err(lacking())
+    Err(lacking("kafka").unwrap_or_default())
 }
 
 /// There are none.
@@ -112,16 +81,10 @@ impl greenroom_bus::dead_letter::DeadLetterStore for Letters {
 
 #[cfg(not(feature = "kafka"))]
 pub(super) fn letters(_: &KafkaLetters) -> Result<Arc<Letters>, String> {
-    Err(lacking())
+    Err(lacking("kafka").unwrap_or_default())
 }
 
 #[cfg(not(feature = "kafka"))]
 pub(super) fn reads(letters: &Letters, _: &InputConfig) -> Result<(), String> {
     match *letters {}
-}
-
-#[cfg(not(feature = "kafka"))]
-fn lacking() -> String {
-    let install = crate::config::lacking("kafka").unwrap_or_default();
-    format!("this greenroom was built without `kafka`; install one that has it: {install}")
 }

@@ -13,23 +13,21 @@ use greenroom_bus::{
         HandlerFactory,
         http::{self as handler, HttpFactory},
     },
-    http::{NoRow, NoVerdict, On, StatusMap, TargetConfig, Tls, Verdict},
+    http::{HttpAuth, HttpTls, NoRow, NoVerdict, On, StatusMap, TargetConfig, Tls, Verdict},
     sink::{
         Rotate, Sink,
         file::{FileSink, FileSinkOptions},
         http::{Batching, HttpSink, HttpSinkConfig, HttpSinkMode},
     },
+    source::{InputKind, InputServer, InputSetup},
 };
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{
-    intakes::{self, HttpIntake},
-    kafka, nats,
-};
+use super::{kafka, nats};
 use crate::config::{
-    DurationRange, HttpAuth, HttpBatch, HttpConfig, HttpInput, HttpMode, HttpOutput,
-    HttpOutputMode, HttpTls, InputConfig, OutputConfig, OutputKind, RotateConfig,
+    DurationRange, HttpBatch, HttpConfig, HttpMode, HttpOutput, HttpOutputMode, OutputConfig,
+    OutputKind, RotateConfig,
 };
 use crate::report::{AllAnswers, Answers};
 
@@ -39,7 +37,8 @@ pub(crate) struct Targets {
     handlers: Mutex<HashMap<String, HttpFactory>>,
     /// Of each name the last one, which its engine holds: also while it is removed and not done.
     outputs: Mutex<HashMap<String, Weak<HttpSink>>>,
-    intakes: Mutex<HashMap<String, HttpIntake>>,
+    /// Of inputs that others send to.
+    servers: Mutex<HashMap<String, Arc<dyn InputServer>>>,
     /// Dead letters that go to a topic.
     letters: Mutex<Option<Arc<kafka::Letters>>>,
 }
@@ -119,50 +118,50 @@ impl Targets {
     }
 
     /// The server of an input, which is there from now on.
-    pub(super) fn intake(&self, name: &str, intake: HttpIntake) {
-        self.intakes.lock().insert(name.to_owned(), intake);
+    pub(super) fn server(&self, name: &str, server: Arc<dyn InputServer>) {
+        self.servers.lock().insert(name.to_owned(), server);
     }
 
     /// It was not added, or is removed: what it is storing is stored, and it takes nothing more.
-    pub(super) fn forget_intake(&self, name: &str) -> Option<HttpIntake> {
-        let intake = self.intakes.lock().remove(name)?;
-        intake.close();
-        Some(intake)
+    pub(super) fn forget_server(&self, name: &str) -> Option<Arc<dyn InputServer>> {
+        let server = self.servers.lock().remove(name)?;
+        server.close();
+        Some(server)
     }
 
-    /// Judges what is posted by other options from now on; false where they are the same.
+    /// Judges what is sent to it by other options from now on; false where they are the same.
     ///
     /// # Errors
     /// Why they cannot be used.
-    pub(super) fn reconfigure_intake(
+    pub(super) fn reconfigure_input(
         &self,
-        input: &InputConfig,
-        http: &HttpInput,
+        wanted: &dyn InputKind,
+        setup: &InputSetup,
     ) -> Result<bool, String> {
-        let intake = self.intakes.lock().get(&input.name).cloned();
-        intake.map_or(Ok(false), |intake| intake.reconfigure(intakes::settings(input, http)?))
+        let server = self.servers.lock().get(&setup.name).cloned();
+        server.map_or(Ok(false), |server| server.reconfigure(wanted, setup))
     }
 
-    /// How many requests an `http` input has answered with each status.
+    /// How many requests an input that others send to has answered with each status.
     pub(super) fn answers(&self, input: &str) -> Option<Answers> {
-        self.intakes.lock().get(input).map(HttpIntake::answers)
+        self.servers.lock().get(input).map(|server| server.answers())
     }
 
-    /// What the log of an `http` input finds no room for, and why.
+    /// What of such an input finds no room, and why.
     pub(super) fn trouble(&self, input: &str) -> Option<String> {
-        self.intakes.lock().get(input)?.trouble()
+        self.servers.lock().get(input)?.trouble()
     }
 
     /// Takes nothing more, and waits until what was being stored is answered, but no longer than
     /// this. What each has answered, by its name.
-    pub(super) async fn close_intakes(&self, within: Duration) -> AllAnswers {
-        let all: Vec<_> = self.intakes.lock().drain().collect();
-        all.iter().for_each(|(_, intake)| intake.close());
+    pub(super) async fn close_servers(&self, within: Duration) -> AllAnswers {
+        let all: Vec<_> = self.servers.lock().drain().collect();
+        all.iter().for_each(|(_, server)| server.close());
         let until = Instant::now() + within;
         let mut answers = AllAnswers::new();
-        for (name, intake) in all {
-            intake.answered(until.saturating_duration_since(Instant::now())).await;
-            answers.insert(name, intake.answers());
+        for (name, server) in all {
+            server.answered(until.saturating_duration_since(Instant::now())).await;
+            answers.insert(name, server.answers());
         }
         answers
     }

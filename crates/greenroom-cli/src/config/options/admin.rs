@@ -1,13 +1,10 @@
 //! The admin listener.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr},
-    time::Duration,
+use std::time::Duration;
+
+use greenroom_config::{
+    At, Listen, Secret, duration, flag, group, number, options, text, units::DAY_MS,
 };
-
-use greenroom_config::{At, Secret, Take, Typed, duration, flag, group, number, options, text};
-
-use super::bounds::DAY_MS;
 
 options! {
     /// The dashboard in a browser, and JSON over HTTP, on threads of its own: it answers also while
@@ -42,40 +39,6 @@ options! {
         /// A worker that has had one event in hand for so long counts as wedged. More than the
         /// longest `timeout` of an attempt.
         wedged_after: Duration = duration(1..=DAY_MS).default("60s");
-    }
-}
-
-/// An address to listen at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listen(pub SocketAddr);
-
-impl Listen {
-    /// `127.0.0.1:7070`, `[::1]:7070`, `localhost:7070`. Other names are not looked up: what they
-    /// mean may change.
-    fn parse(text: &str) -> Option<Self> {
-        let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
-        match local {
-            Some(port) => Some(Self(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))),
-            None => text.parse().ok().map(Self),
-        }
-    }
-}
-
-impl Take for Listen {
-    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
-        let written = String::take(found, at)?;
-        let listen = Self::parse(&written);
-        if listen.is_none() {
-            let here = at.written("");
-            let text = format!("`{}` is no address to listen at", here.show(&written));
-            let port = written.trim_start_matches(':').parse::<u16>().ok();
-            let help = match port.filter(|_| here.origin.is_none()) {
-                Some(port) => format!("did you mean `127.0.0.1:{port}`?"),
-                None => "an IP address and a port, such as `127.0.0.1:7070`".to_owned(),
-            };
-            at.error("", text, help);
-        }
-        listen
     }
 }
 

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use greenroom::advisor::Advisor;
-use greenroom_config::{At, count, duration, number, options, words};
-
-use super::bounds::DAY_MS;
+use greenroom_config::{At, count, duration, number, options, units::DAY_MS, words};
 
 /// Nobody is advised to make a queue smaller than this, which is what one has that nothing was said
 /// of: what it would save is not worth a line.

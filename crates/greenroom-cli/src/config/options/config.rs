@@ -4,13 +4,14 @@ use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::store::letters::{LetterStoreOptions, Mask};
 use greenroom_config::{
-    At, count, defaults, duration, flag, group, named, options, path, size, texts, word, words,
+    At, count, defaults, duration, flag, group, named, options, path, size, texts,
+    units::{DAY_MS, GIB},
+    word, words,
 };
 
 use super::{
     admin::AdminConfig,
     advisor::{AdvisorConfig, Autotune},
-    bounds::{DAY_MS, GIB},
     handler::HandlerConfig,
     input::InputConfig,
     kafka::KafkaLetters,

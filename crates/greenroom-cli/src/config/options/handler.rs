@@ -2,16 +2,19 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use greenroom_bus::http::{HttpAuth, HttpTls};
 use greenroom_config::{
     At, Secret, bare, command, count, duration, durations, each, flag, group, list, number,
-    options, path, schema::Group, size, text, texts, units::DurationRange, url, variables, word,
-    words,
+    options, path,
+    schema::Group,
+    size, text, texts,
+    units::DurationRange,
+    units::{DAY_MS, GIB},
+    url, variables, word, words,
 };
 
 use super::{
-    bounds::{DAY_MS, GIB},
     condition::FieldCondition,
-    http::{HttpAuth, HttpTls},
     layer::LayerConfig,
     pool::{PoolConfig, Retry},
 };

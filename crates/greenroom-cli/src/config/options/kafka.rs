@@ -1,18 +1,17 @@
 //! Topics that are read and published to. What a build without the feature `kafka` reads of it, it
 //! refuses (`config/lacking.rs`).
 
-#[cfg(feature = "kafka")]
+pub(crate) mod input;
+#[cfg_attr(not(feature = "kafka"), path = "kafka/without.rs")]
 mod library;
 
 use std::{path::PathBuf, time::Duration};
 
-use greenroom_bus::event::OrderBy;
+use greenroom_bus::{event::OrderBy, source::StartAt};
 use greenroom_config::{
-    At, Secret, count, duration, flag, group, options, path, size, text, texts, variables, word,
-    words,
+    At, Secret, count, duration, flag, group, options, path, size, text, texts, units::DAY_MS,
+    variables, word, words,
 };
-
-use super::{bounds::DAY_MS, start::StartAt};
 
 options! {
     /// Reads topics as a member of a consumer group: CloudEvents by their Kafka binding, or what

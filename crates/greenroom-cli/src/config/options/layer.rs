@@ -12,11 +12,10 @@ use std::{
 use greenroom_bus::layer::Validation;
 use greenroom_config::{
     At, Take, Typed, bare, count, duration, group, options, path, rate, schema::Group, text,
-    units::Rate, variables,
+    units::DAY_MS, units::Rate, variables,
 };
 use serde_json::Value;
 
-use super::bounds::DAY_MS;
 use crate::config::{
     lacking::{built_without, get, lacking},
     pattern,

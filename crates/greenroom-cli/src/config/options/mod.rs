@@ -4,25 +4,21 @@
 
 mod admin;
 mod advisor;
-mod bounds;
 mod condition;
 mod config;
 mod handler;
-mod http;
-mod http_input;
 mod input;
-mod kafka;
+pub(super) mod kafka;
 mod layer;
-mod nats;
+pub(super) mod nats;
 mod output;
 mod pool;
 mod records;
 mod rotate;
-mod start;
 mod telemetry;
 
 pub use self::{
-    admin::{AdminConfig, Listen, MetricsConfig},
+    admin::{AdminConfig, MetricsConfig},
     advisor::{AdvisorConfig, Autotune},
     condition::FieldCondition,
     config::{
@@ -33,12 +29,7 @@ pub use self::{
         AckWhen, ExecConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode, RestartConfig,
         SimulateConfig,
     },
-    http::{BasicAuth, HttpAuth, HttpTls},
-    http_input::{
-        HttpInput, HttpInputAuth, RepeatsConfig, RetentionConfig, ServerTlsConfig, SignatureConfig,
-        SignatureEncoding, TimestampConfig, WebhookConfig,
-    },
-    input::{FileInput, GeneratorConfig, InputConfig, InputKind},
+    input::InputConfig,
     kafka::{
         KafkaCompression, KafkaGuard, KafkaInput, KafkaIsolation, KafkaLetters, KafkaMechanism,
         KafkaMode, KafkaOutput, KafkaProtocol, KafkaSasl, KafkaTls,
@@ -55,6 +46,5 @@ pub use self::{
     },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     rotate::RotateConfig,
-    start::StartAt,
     telemetry::{OtlpConfig, TelemetryConfig},
 };

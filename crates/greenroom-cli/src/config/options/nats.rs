@@ -1,19 +1,20 @@
 //! Streams of NATS JetStream that are read and published to. What a build without the feature
 //! `nats` reads of it, it refuses (`config/lacking.rs`).
 
-#[cfg(feature = "nats")]
+pub(crate) mod input;
+#[cfg_attr(not(feature = "nats"), path = "nats/without.rs")]
 mod library;
 
 use std::{path::PathBuf, time::Duration};
 
+use greenroom_bus::source::StartAt;
 use greenroom_config::{
     At, Secret, Take, Typed, bare, count, duration, durations, flag, group, options, path,
-    schema::Group, size, text, texts, units::DurationRange, word, words,
-};
-
-use super::{
-    bounds::{DAY_MS, GIB},
-    start::StartAt,
+    schema::Group,
+    size, text, texts,
+    units::DurationRange,
+    units::{DAY_MS, GIB},
+    word, words,
 };
 
 const NOTHING: &Group = &Group::without_settings("this part of a message");

@@ -5,18 +5,16 @@ use std::{
     time::Duration,
 };
 
+use greenroom_bus::http::{HttpAuth, HttpTls};
 use greenroom_config::{
     At, Secret, count, duration, durations, each, flag, group, options, path, size, texts,
-    units::DurationRange, url, variables, word, words,
+    units::DurationRange,
+    units::{DAY_MS, GIB},
+    url, variables, word, words,
 };
 
 use super::{
-    bounds::{DAY_MS, GIB},
-    condition::FieldCondition,
-    http::{HttpAuth, HttpTls},
-    kafka::KafkaOutput,
-    nats::NatsOutput,
-    rotate::RotateConfig,
+    condition::FieldCondition, kafka::KafkaOutput, nats::NatsOutput, rotate::RotateConfig,
 };
 
 options! {

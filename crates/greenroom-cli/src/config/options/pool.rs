@@ -11,14 +11,12 @@ use greenroom::{
 use greenroom_config::{
     At, CountOr, count, count_or, duration, durations, flag, group, number, options, rate, size,
     text,
+    units::{DAY_MS, GIB},
     units::{DurationRange, Rate},
     word, words,
 };
 
-use super::{
-    advisor::{AdvisorConfig, Autotune},
-    bounds::{DAY_MS, GIB},
-};
+use super::advisor::{AdvisorConfig, Autotune};
 
 /// What a pool can hold.
 const MAX_QUEUE: usize = 100_000_000;
@@ -108,6 +106,12 @@ options! {
 }
 
 impl PoolConfig {
+    /// How many events it holds at most: in its queue, and with its workers.
+    pub(super) fn holds(&self) -> usize {
+        let workers = self.autoscale.map_or(self.workers, |autoscale| autoscale.max);
+        self.queue + workers * self.batch.map_or(1, |batch| batch.events)
+    }
+
     /// Who looks at the pool; `None` for `off`.
     pub fn advised(&self) -> Option<Advisor> {
         (self.autotune == Autotune::Say).then(|| self.advisor.advisor())

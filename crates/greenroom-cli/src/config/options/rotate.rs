@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use greenroom_config::{At, count, duration, options, size};
-
-use super::bounds::{DAY_MS, GIB};
+use greenroom_config::{
+    At, count, duration, options, size,
+    units::{DAY_MS, GIB},
+};
 
 options! {
     /// The file is put aside and begun anew, between two lines. One that was put aside has its name

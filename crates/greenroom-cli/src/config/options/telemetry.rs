@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use greenroom_config::{Secret, duration, flag, group, number, options, text, url, variables};
-
-use super::{bounds::DAY_MS, http::HttpTls};
+use greenroom_bus::http::HttpTls;
+use greenroom_config::{
+    Secret, duration, flag, group, number, options, text, units::DAY_MS, url, variables,
+};
 
 options! {
     /// Traces, metrics and logs for OpenTelemetry. docs/tracing.md says more.

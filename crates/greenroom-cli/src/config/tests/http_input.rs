@@ -1,5 +1,7 @@
 //! `http` inputs (B02).
 
+use greenroom_bus::source::http::HttpInput;
+
 use super::*;
 
 fn input(options: &str) -> String {
@@ -17,7 +19,7 @@ fn why(text: &str) -> String {
 #[test]
 fn b02_an_input_listens_on_this_machine_unless_somebody_is_asked_who_they_are() {
     let config = load(&input("")).good();
-    let InputKind::Http(http) = &config.inputs[0].kind else { panic!("{config:?}") };
+    let http = config.inputs[0].kind.downcast_ref::<HttpInput>().unwrap();
     assert_eq!((http.listen.0.to_string(), &*http.path), ("127.0.0.1:8080".into(), "/events"));
     assert!(why(&input("listen: '0.0.0.0:80'")).contains("needs `auth`"));
     for guarded in ["auth: { bearer: x }", "allow_anonymous: true"] {
@@ -47,7 +49,7 @@ fn b02_senders_of_webhooks_have_names_and_whole_requests_a_minute() {
         ("{ origin: a }", None),
     ] {
         let config = load(&input(&format!("webhook: {options}"))).good();
-        let InputKind::Http(http) = &config.inputs[0].kind else { panic!("{config:?}") };
+        let http = config.inputs[0].kind.downcast_ref::<HttpInput>().unwrap();
         let webhook = http.webhook.as_ref().unwrap().to_bus();
         assert_eq!(webhook.per_minute.map(std::num::NonZeroU64::get), rate, "{options}");
     }

@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use greenroom_bus::source::StartAt;
+
 use super::*;
 
 fn input(options: &str) -> String {
@@ -18,10 +20,8 @@ fn output(options: &str) -> String {
 }
 
 fn kafka_input(text: &str) -> KafkaInput {
-    match load_as_written(text).good().inputs.remove(0).kind {
-        InputKind::Kafka(kafka) => kafka,
-        other => panic!("{other:?}"),
-    }
+    let config = load_as_written(text).good();
+    config.inputs[0].kind.downcast_ref::<KafkaInput>().unwrap().clone()
 }
 
 #[test]

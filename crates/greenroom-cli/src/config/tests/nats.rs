@@ -14,10 +14,8 @@ fn output(options: &str) -> String {
 }
 
 fn nats_input(text: &str) -> NatsInput {
-    match load_as_written(text).good().inputs.remove(0).kind {
-        InputKind::Nats(nats) => nats,
-        other => panic!("{other:?}"),
-    }
+    let config = load_as_written(text).good();
+    config.inputs[0].kind.downcast_ref::<NatsInput>().unwrap().clone()
 }
 
 #[test]

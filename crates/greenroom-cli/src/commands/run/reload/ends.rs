@@ -13,16 +13,13 @@ use std::{
     time::Duration,
 };
 
-use greenroom_bus::{engine::ChangeError, router::Interest, source::file::FileSet};
+use greenroom_bus::{engine::ChangeError, kind::FileRole, router::Interest, source::file::FileSet};
 
 use super::{
     super::assemble::{self},
-    BEFORE_THE_START, Turn, is_live,
+    BEFORE_THE_START, Turn,
 };
-use crate::config::{
-    Config, FileInput, HttpInput, InputConfig, InputKind, LettersTo, Options, OutputConfig,
-    OutputKind, identity,
-};
+use crate::config::{Config, InputConfig, Kinds, LettersTo, OutputConfig, OutputKind, identity};
 
 /// Why the last input stays.
 const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
@@ -33,21 +30,24 @@ const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
 /// The directory of its log, where it has one.
 fn store_of(input: &InputConfig) -> Option<PathBuf> {
-    match &input.kind {
-        InputKind::Http(http) => Some(identity(&http.store)),
-        InputKind::File(_) | InputKind::Kafka(_) | InputKind::Nats(_) | InputKind::Generator(_) => {
-            None
-        }
-    }
+    let files = input.kind.files();
+    let mut logs = files.iter().filter(|file| file.role == FileRole::Log);
+    logs.next().map(|log| identity(log.path))
+}
+
+/// What it reads: files, directories and patterns.
+fn read_by(input: &InputConfig) -> impl Iterator<Item = PathBuf> {
+    let files = input.kind.files().into_iter();
+    let read = files.filter(|file| matches!(file.role, FileRole::Read { .. }));
+    read.map(|file| file.path.to_owned()).collect::<Vec<_>>().into_iter()
 }
 
 /// Whether an input reads this file, or would read it with a new start.
 fn reads(input: &InputConfig, file: &Path) -> bool {
-    let InputKind::File(FileInput { path, .. }) = &input.kind else { return false };
-    match FileSet::at(path) {
+    read_by(input).any(|path| match FileSet::at(&path) {
         Ok(Some(set)) => set.takes(file) || set.files().iter().any(|other| identity(other) == file),
-        Ok(None) | Err(_) => identity(path) == file,
-    }
+        Ok(None) | Err(_) => identity(&path) == file,
+    })
 }
 
 impl Turn<'_> {
@@ -263,12 +263,12 @@ impl Turn<'_> {
     }
 
     fn add_input(&self, input: &InputConfig) -> Result<(), String> {
-        if let InputKind::File(file) = &input.kind {
-            if file.path == Path::new("-") {
+        for path in read_by(input) {
+            if path == Path::new("-") {
                 return Err(format!("it reads standard input; {BEFORE_THE_START}"));
             }
-            let set = FileSet::at(&file.path)?;
-            let files = set.as_ref().map_or(slice::from_ref(&file.path), FileSet::files);
+            let set = FileSet::at(&path)?;
+            let files = set.as_ref().map_or(slice::from_ref(&path), FileSet::files);
             files.iter().try_for_each(|file| self.file_is_not_written(file))?;
         }
         self.store_is_free(input)?;
@@ -278,7 +278,7 @@ impl Turn<'_> {
         let source = self.runtime.block_on(opened)?;
         let added = self.control.add_input(&input.name, assemble::input_config(input), source);
         added.map_err(|error| {
-            drop(self.targets.forget_intake(&input.name));
+            drop(self.targets.forget_server(&input.name));
             error.to_string()
         })
     }
@@ -337,13 +337,13 @@ impl Turn<'_> {
     /// The log tells when all that it gave is settled; nobody waits for it.
     fn remove_input(&self, input: &InputConfig) -> Result<(), ChangeError> {
         let removal = self.control.remove_input(&input.name)?;
-        let intake = self.targets.forget_intake(&input.name);
+        let server = self.targets.forget_server(&input.name);
         let (leaving, store) = (self.leaving.clone(), store_of(input));
         leaving.lock().extend(store.clone());
         drop(self.runtime.spawn(async move {
             let gone = removal.done().await;
-            if let Some(intake) = intake {
-                intake.ended(LAST_ANSWERS).await;
+            if let Some(server) = server {
+                server.ended(LAST_ANSWERS).await;
             }
             if let Some(store) = store {
                 leaving.lock().remove(&store);
@@ -360,33 +360,32 @@ impl Turn<'_> {
                 continue;
             };
             let mut to = to.clone();
-            self.http_input(place, &mut to);
+            self.live_options(place, &mut to);
             let differs = self.config.inputs[place] != to;
             self.compare(format!("inputs.{}", to.name), differs);
         }
     }
 
-    /// What an `http` input judges requests by can change; where it listens and what it stores in
-    /// cannot. Called for each: its files may hold something else. What was looked at is in `to` as
-    /// it is in what holds.
-    fn http_input(&mut self, place: usize, to: &mut InputConfig) {
+    /// Carries out what of the options of its kind can change while it runs. Called for each: its
+    /// files may hold something else. What was looked at is in `to` as it is in what holds.
+    fn live_options(&mut self, place: usize, to: &mut InputConfig) {
         let input = &self.config.inputs[place];
-        let (InputKind::Http(is), InputKind::Http(http)) = (&input.kind, &to.kind) else { return };
-        let what = format!("inputs.{}.http", to.name);
-        let (is, http) = (is.clone(), http.clone());
-        let mut holds = is.clone();
-        match self.targets.reconfigure_intake(input, &http) {
+        let (is, wanted) = (input.kind.clone(), to.kind.clone());
+        if !is.is_as(&wanted) || !is.has_live() {
+            return;
+        }
+        let what = format!("inputs.{}.{}", to.name, to.kind.key());
+        let setup = input.setup(&self.config.pools);
+        match setup.and_then(|setup| self.targets.reconfigure_input(&*wanted, &setup)) {
             Ok(changed) => {
                 self.changed.extend(changed.then(|| what.clone()));
-                let HttpInput { listen, path, store, retention, deduplicate, .. } = is.clone();
-                holds = HttpInput { listen, path, store, retention, deduplicate, ..http.clone() };
+                self.config.inputs[place].kind = is.with_live(&wanted);
             }
             Err(why) => self.leave(what.clone(), why),
         }
-        for option in is.differs(&http).into_iter().filter(|option| !is_live::<HttpInput>(option)) {
-            self.compare(format!("{what}.{option}"), option != "allow_anonymous");
+        for option in is.fixed_that_differ(&wanted) {
+            self.compare(format!("{what}.{option}"), true);
         }
-        self.config.inputs[place].kind = InputKind::Http(holds.clone());
-        to.kind = InputKind::Http(holds);
+        to.kind = self.config.inputs[place].kind.clone();
     }
 }

@@ -1,36 +1,102 @@
 //! Inputs and outputs as the library has them.
 
-use std::path::PathBuf;
+use std::{fs::File, path::PathBuf};
 
-use greenroom_config::Word;
+use greenroom_bus::{
+    record::Mapping,
+    source::{InputSetup, Source},
+};
+use greenroom_config::{At, Word};
 use greenroom_kafka::{
-    Kept, KeptHeaders, Properties, RecordFormat, RedriveOptions,
-    output::{KafkaDeadLettersOptions, KafkaSinkMode, KafkaSinkOptions},
-    source::{self, GuardOptions, KafkaSourceOptions},
+    Kept, KeptHeaders, Properties, RecordFormat, RedriveOptions, Unusable,
+    output::{
+        KafkaDeadLetters, KafkaDeadLettersOptions, KafkaSink, KafkaSinkMode, KafkaSinkOptions,
+    },
+    source::{self, GuardOptions, KafkaLooking, KafkaSource, KafkaSourceOptions},
 };
 
 use super::{
-    super::records::RecordsConfig, KafkaConnection, KafkaFormer, KafkaGuard, KafkaInput,
-    KafkaLetters, KafkaMode, KafkaOutput, KafkaPartitioner, KafkaTls, StartAt,
+    KafkaConnection, KafkaFormer, KafkaGuard, KafkaInput, KafkaLetters, KafkaMode, KafkaOutput,
+    KafkaPartitioner, KafkaTls, StartAt,
 };
+
+/// Joins the group, in the background.
+pub(super) fn source(kafka: &KafkaInput, setup: &InputSetup) -> Result<Box<dyn Source>, String> {
+    let source = KafkaSource::open(kafka.options(setup.records.clone()));
+    Ok(Box::new(source.map_err(|error| error.to_string())?))
+}
+
+/// What the group has not done, up to what is there now. The group is not joined.
+pub(super) fn looking(kafka: &KafkaInput, setup: &InputSetup) -> Result<Box<dyn Source>, String> {
+    let source = KafkaLooking::new(kafka.options(setup.records.clone()));
+    Ok(Box::new(source.map_err(|error| error.to_string())?))
+}
+
+/// Reports files that cannot be read, and properties that cannot be used.
+pub(super) fn reach_input(kafka: &KafkaInput, at: &mut At<'_>) {
+    if reach_tls(kafka.tls.as_ref(), at)
+        && let Err(why) = KafkaSource::check(&kafka.options(None))
+    {
+        unusable(at, why);
+    }
+}
+
+/// Whether all files can be read.
+fn reach_tls(tls: Option<&KafkaTls>, at: &mut At<'_>) -> bool {
+    for (option, file) in tls.iter().flat_map(|tls| tls.files()) {
+        if let Err(error) = File::open(file) {
+            let key = format!("tls.{option}");
+            let shown = at.written(&key).show(&file.display().to_string());
+            let help = "paths start at the directory of the configuration file";
+            at.error(&key, format!("cannot read `{shown}`: {error}"), help);
+            return false;
+        }
+    }
+    true
+}
+
+/// Where the property or the option was written, if it was.
+fn unusable(at: &mut At<'_>, Unusable { property, option, why }: Unusable) {
+    let written = property.map(|name| format!("properties.{name}")).or(option);
+    let written = written.filter(|name| at.has(name)).unwrap_or_default();
+    let help =
+        "docs/kafka.md says what can be set; librdkafka's CONFIGURATION.md has all properties";
+    at.error(&written, why, help);
+}
+
+impl KafkaOutput {
+    /// Reports files that cannot be read, and properties that cannot be used.
+    pub(crate) fn reach(&self, at: &mut At<'_>) {
+        if reach_tls(self.tls.as_ref(), at)
+            && let Ok(options) = self.options()
+            && let Err(why) = KafkaSink::check(&options)
+        {
+            unusable(at, why);
+        }
+    }
+}
+
+impl KafkaLetters {
+    /// Reports files that cannot be read, and properties that cannot be used.
+    pub(crate) fn reach(&self, at: &mut At<'_>) {
+        if reach_tls(self.tls.as_ref(), at)
+            && let Err(why) = KafkaDeadLetters::check(&self.options())
+        {
+            unusable(at, why);
+        }
+    }
+}
 
 impl KafkaInput {
     /// As the library has it.
-    ///
-    /// # Errors
-    /// A rule for records that no event can follow; a configuration that was checked has none.
-    pub(crate) fn options(
-        &self,
-        records: Option<&RecordsConfig>,
-    ) -> Result<KafkaSourceOptions, String> {
+    pub(crate) fn options(&self, records: Option<Mapping>) -> KafkaSourceOptions {
         let mut properties = self.connection().library_properties();
         properties.set("group.protocol", self.protocol.word());
         properties.set("isolation.level", self.isolation.word());
         if let Some(id) = &self.instance_id {
             properties.set("group.instance.id", id);
         }
-        let mapping = records.map(RecordsConfig::mapping).transpose()?;
-        Ok(KafkaSourceOptions {
+        KafkaSourceOptions {
             start: match self.start {
                 StartAt::Earliest => source::StartAt::Earliest,
                 StartAt::Latest => source::StartAt::Latest,
@@ -39,7 +105,7 @@ impl KafkaInput {
             from: self.from.map(|former| match former {
                 KafkaFormer::ParallelConsumer => source::FormerConsumer::ParallelConsumer,
             }),
-            format: mapping.map_or(RecordFormat::CloudEvents, |mapping| {
+            format: records.map_or(RecordFormat::CloudEvents, |mapping| {
                 RecordFormat::Mapped(Box::new(mapping))
             }),
             keeps: Kept { headers: self.kept_headers(), timestamp: self.keep_timestamp },
@@ -49,7 +115,7 @@ impl KafkaInput {
             guard: self.guard.as_ref().map(KafkaGuard::options),
             properties,
             ..KafkaSourceOptions::new(self.brokers.join(","), &self.group, &self.topics)
-        })
+        }
     }
 }
 

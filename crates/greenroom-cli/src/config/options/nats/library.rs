@@ -1,18 +1,81 @@
 //! Inputs and outputs as the library has them.
 
-use std::sync::Arc;
+use std::{fs::File, path::PathBuf, sync::Arc};
 
 use greenroom::Backoff;
+use greenroom_bus::source::{InputSetup, Source};
+use greenroom_config::At;
 use greenroom_nats::{
     NatsKey, NatsServer,
     output::{BadSubject, NatsSinkMode, NatsSinkOptions, NatsSubject},
-    source::{NatsSourceOptions, NatsStart},
+    source::{NatsLooking, NatsSource, NatsSourceOptions, NatsStart},
 };
 
 use super::{
-    super::{pool::PoolConfig, records::RecordsConfig},
     NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls, StartAt,
 };
+
+/// Connects, and finds or makes the consumer.
+pub(super) async fn source(
+    nats: &NatsInput,
+    setup: &InputSetup,
+) -> Result<Box<dyn Source>, String> {
+    let source = NatsSource::open(&nats.server(), nats.options(setup)?).await;
+    Ok(Box::new(source.map_err(|error| error.to_string())?))
+}
+
+/// What the consumer has not done, up to what is there now. The consumer is left alone.
+pub(super) async fn looking(
+    nats: &NatsInput,
+    setup: &InputSetup,
+) -> Result<Box<dyn Source>, String> {
+    let source = NatsLooking::open(&nats.server(), nats.options(setup)?).await;
+    Ok(Box::new(source.map_err(|error| error.to_string())?))
+}
+
+/// Reports files that cannot be read, and a key that is none.
+pub(super) fn reach_input(nats: &NatsInput, at: &mut At<'_>) {
+    reach_tls(nats.tls.as_ref(), at);
+    if let Some(Err(why)) = nats.key.as_ref().map(NatsKeyFrom::to_library) {
+        at.error("key", why, "for example `key: { template: \"{2}.{3}\" }`");
+    }
+}
+
+fn reach_tls(tls: Option<&NatsTls>, at: &mut At<'_>) {
+    for (option, file) in tls.into_iter().flat_map(files) {
+        if let Err(why) = File::open(file) {
+            let key = format!("tls.{option}");
+            let shown = at.written(&key).show(&file.display().to_string());
+            let help = "paths start at the directory of the configuration file";
+            at.error(&key, format!("cannot read `{shown}`: {why}"), help);
+        }
+    }
+}
+
+fn files(tls: &NatsTls) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    let files = [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)];
+    files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+}
+
+impl NatsOutput {
+    /// Reports files that cannot be read, and a subject that is none.
+    pub(crate) fn reach(&self, at: &mut At<'_>) {
+        reach_tls(self.tls.as_ref(), at);
+        if let Err(why) = self.options() {
+            at.error("subject", why, "for example `orders.new` or `orders.{subject}.{type}`");
+        }
+    }
+}
+
+impl NatsLetters {
+    /// Reports files that cannot be read, and a subject that is none.
+    pub(crate) fn reach(&self, at: &mut At<'_>) {
+        reach_tls(self.tls.as_ref(), at);
+        if let Err(why) = self.library_subject() {
+            at.error("subject", why, "for example `letters.orders`");
+        }
+    }
+}
 
 impl NatsOutput {
     /// Where to connect, and as whom.
@@ -81,19 +144,8 @@ impl NatsInput {
     /// decide how much that may be.
     ///
     /// # Errors
-    /// A key or a rule for records that is none; a configuration that was checked has neither.
-    pub(crate) fn options(
-        &self,
-        records: Option<&RecordsConfig>,
-        run_ahead: usize,
-        pools: &[PoolConfig],
-    ) -> Result<NatsSourceOptions, String> {
-        let held = |pool: &PoolConfig| {
-            let workers = pool.autoscale.map_or(pool.workers, |autoscale| autoscale.max);
-            pool.queue + workers * pool.batch.map_or(1, |batch| batch.events)
-        };
-        let all = pools.iter().map(held).fold(run_ahead, usize::saturating_add);
-        let mapping = records.map(RecordsConfig::mapping).transpose()?;
+    /// A key that is none; a configuration that was checked has none.
+    fn options(&self, setup: &InputSetup) -> Result<NatsSourceOptions, String> {
         Ok(NatsSourceOptions {
             filters: self.subjects.clone().unwrap_or_default(),
             partitions: self.partitions.clone().map_or_else(Vec::new, |partitions| partitions.0),
@@ -102,13 +154,13 @@ impl NatsInput {
                 StartAt::Latest => NatsStart::Latest,
                 StartAt::Time(time) => NatsStart::Time(time),
             },
-            capacity: self.capacity.unwrap_or(all),
+            capacity: self.capacity.unwrap_or(setup.room),
             batch: self.batch,
             batch_bytes: self.batch_bytes,
             ack_wait: self.ack_wait,
             hold_bytes: self.hold,
             key: self.key.as_ref().map(NatsKeyFrom::to_library).transpose()?,
-            records: mapping.map(Arc::new),
+            records: setup.records.clone().map(Arc::new),
             ..NatsSourceOptions::new(&self.stream, &self.consumer)
         })
     }

@@ -1,9 +1,10 @@
 //! Where a broker's input begins that has got nowhere yet.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use greenroom_bus::store::letters::Filter;
 use greenroom_config::{At, Take, Typed};
+
+use crate::event::rfc3339;
 
 /// Where to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +25,16 @@ impl Take for StartAt {
             "latest" => return Some(Self::Latest),
             _ => {}
         }
-        let time = Filter::moment(&written);
+        let time = moment(&written);
         if time.is_none() {
             let text = format!("`{}` is no place to start at", at.written("").show(&written));
             at.error("", text, "`earliest`, `latest` or a time such as `2026-01-31T12:00:00Z`");
         }
         time.map(Self::Time)
     }
+}
+
+fn moment(text: &str) -> Option<SystemTime> {
+    let (seconds, nanos) = rfc3339::moment(text)?;
+    UNIX_EPOCH.checked_add(Duration::new(u64::try_from(seconds).unwrap_or_default(), nanos))
 }

@@ -6,16 +6,16 @@ use std::{
     time::Duration,
 };
 
-use greenroom_bus::source::http::{Access, Encoding, ServerTls, Signature, SignedTime, Webhook};
 use greenroom_config::{
-    At, Secret, count, duration, flag, group, options, path, rate, size, text, texts, units::Rate,
+    At, Listen, Secret, count, duration, flag, group, options, path, rate, size, text, texts,
+    units::{DAY_MS, GIB, Rate},
     word, words,
 };
 
-use super::{
-    admin::Listen,
-    bounds::{DAY_MS, GIB},
-    http::{Unread, read},
+use super::{Access, Encoding, ServerTls, Signature, SignedTime, Webhook};
+use crate::http::{
+    BadTls,
+    options::{ITS_KEY, SHOW, UnreadFile, read},
 };
 
 /// As long as anybody keeps events.
@@ -64,7 +64,7 @@ options! {
         /// HTTPS in place of HTTP. It cannot be switched on or off while greenroom runs.
         tls: Option<ServerTlsConfig> = group().live().optional();
         /// Lets everybody post who can reach an address that is not of this machine alone.
-        allow_anonymous: bool = flag().default("false");
+        allow_anonymous: bool = flag().live().default("false");
     }
 }
 
@@ -169,13 +169,30 @@ impl ServerTlsConfig {
     ///
     /// # Errors
     /// The first file that cannot be read.
-    pub fn read(&self) -> Result<ServerTls, Unread> {
+    pub fn read(&self) -> Result<ServerTls, UnreadFile> {
         let client_ca = self.client_ca.as_deref();
         Ok(ServerTls {
             cert: read("cert", &self.cert)?,
             key: read("key", &self.key)?,
             client_ca: client_ca.map(|path: &Path| read("client_ca", path)).transpose()?,
         })
+    }
+}
+
+impl ServerTlsConfig {
+    /// Reports certificates that cannot be read or used, and keys that do not fit them.
+    pub(super) fn reach(&self, at: &mut At<'_>) {
+        let tls = match self.read() {
+            Ok(tls) => tls,
+            Err(unread) => return unread.report(at),
+        };
+        let Err(why) = tls.check() else { return };
+        let (option, help) = match why {
+            BadTls::Cert(_) => ("cert", SHOW),
+            BadTls::Key(_) => ("key", ITS_KEY),
+            _ => ("client_ca", "name a file of certificates, as PEM"),
+        };
+        at.error(option, why.to_string(), help);
     }
 }
 

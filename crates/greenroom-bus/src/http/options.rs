@@ -5,8 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use greenroom_bus::http::{Auth, Identity, Tls};
 use greenroom_config::{At, Secret, group, options, path, text};
+
+use super::{Auth, BadTls, Identity, Tls, check_tls};
 
 options! {
     /// How the target is told who posts, in the header `authorization`: exactly one.
@@ -72,7 +73,7 @@ impl HttpAuth {
 
 /// A file that cannot be read.
 #[derive(Debug)]
-pub struct Unread {
+pub struct UnreadFile {
     /// The option that names it.
     pub option: &'static str,
     /// Its path.
@@ -81,7 +82,7 @@ pub struct Unread {
     pub error: io::Error,
 }
 
-impl std::fmt::Display for Unread {
+impl std::fmt::Display for UnreadFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { option, path, error } = self;
         write!(f, "cannot read `tls.{option}`, {}: {error}", path.display())
@@ -93,7 +94,7 @@ impl HttpTls {
     ///
     /// # Errors
     /// The first file that cannot be read.
-    pub fn read(&self) -> Result<Tls, Unread> {
+    pub fn read(&self) -> Result<Tls, UnreadFile> {
         let ca = self.ca.as_deref().map(|path| read("ca", path)).transpose()?;
         let identity = match (&self.cert, &self.key) {
             (Some(cert), Some(key)) => {
@@ -105,6 +106,39 @@ impl HttpTls {
     }
 }
 
-pub(super) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, Unread> {
-    std::fs::read(path).map_err(|error| Unread { option, path: path.to_owned(), error })
+impl UnreadFile {
+    /// Reports it below `tls`, which is at `at`.
+    pub(crate) fn report(&self, at: &mut At<'_>) {
+        let shown = at.written(self.option).show(&self.path.display().to_string());
+        let text = format!("cannot read `{shown}`: {}", self.error);
+        at.error(self.option, text, "paths start at the directory of the configuration file");
+    }
+}
+
+/// How to see what is wrong with a certificate.
+pub(crate) const SHOW: &str = "`openssl x509 -in FILE -text -noout` shows what a certificate holds";
+
+/// What to do about a key that does not fit its certificate.
+pub(crate) const ITS_KEY: &str = "name the key that the certificate was made with";
+
+impl HttpTls {
+    /// Reports certificates that cannot be read or used, and keys that do not fit them.
+    pub fn reach(&self, at: &mut At<'_>) {
+        let tls = match self.read() {
+            Ok(tls) => tls,
+            Err(unread) => return unread.report(at),
+        };
+        let Err(why) = check_tls(&tls) else { return };
+        let (option, help) = match why {
+            BadTls::Ca(_) => ("ca", SHOW),
+            BadTls::Cert(_) => ("cert", SHOW),
+            BadTls::Key(_) => ("key", ITS_KEY),
+            BadTls::ServerName(_) => ("server_name", "leave it out to expect the host of the URL"),
+        };
+        at.error(option, why.to_string(), help);
+    }
+}
+
+pub(crate) fn read(option: &'static str, path: &Path) -> Result<Vec<u8>, UnreadFile> {
+    std::fs::read(path).map_err(|error| UnreadFile { option, path: path.to_owned(), error })
 }

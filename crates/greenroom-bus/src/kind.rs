@@ -1,0 +1,34 @@
+//! What inputs, outputs and handlers say of themselves to a program that reads a configuration.
+//!
+//! The options of each kind lie beside what they are for, and implement
+//! [`InputKind`](crate::source::InputKind): a program asks its kinds, and names none.
+
+use std::path::Path;
+
+/// A file or directory that an option names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileUse<'a> {
+    /// The option.
+    pub option: &'static str,
+    /// The path. `-` is standard input or output.
+    pub path: &'a Path,
+    /// What is done with it.
+    pub role: FileRole<'a>,
+}
+
+/// What is done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRole<'a> {
+    /// It is read: a file, the files of a directory, or those that match a pattern.
+    Read {
+        /// What is missing is waited for.
+        waits: bool,
+    },
+    /// Positions in the file `of` are kept in it.
+    Checkpoint {
+        /// What is read.
+        of: &'a Path,
+    },
+    /// A directory with a log that one input has to itself.
+    Log,
+}
