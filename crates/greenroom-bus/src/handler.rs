@@ -8,6 +8,7 @@
 pub mod discard;
 pub mod exec;
 pub mod http;
+mod kind;
 pub mod log;
 pub mod pass;
 mod settlement;
@@ -19,6 +20,7 @@ pub(crate) mod samples;
 
 use std::time::Duration;
 
+pub use kind::{HANDLERS, HandlerKind, LiveHandler, Makes, OpenHandler, handler};
 pub use settlement::Settlement;
 
 use crate::{

@@ -15,6 +15,7 @@ mod kept;
 pub(crate) mod message;
 pub(crate) mod options;
 mod post;
+mod posting;
 mod retry_after;
 #[cfg(feature = "http-input")]
 pub mod server;
@@ -28,6 +29,7 @@ pub use self::{
     credentials::{BadAuth, BadHeader, check_auth, check_header},
     options::{BasicAuth, HttpAuth, HttpTls, UnreadFile},
     post::{NotPosted, Posted, Poster},
+    posting::{Posting, check_headers, check_scheme, check_target, status_map},
     status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict},
     target::{NoTarget, check_url},
     tls::{BadTls, check_tls},

@@ -1,7 +1,8 @@
 //! What inputs, outputs and handlers say of themselves to a program that reads a configuration.
 //!
 //! The options of each kind lie beside what they are for, and implement
-//! [`InputKind`](crate::source::InputKind): a program asks its kinds, and names none.
+//! [`InputKind`](crate::source::InputKind), [`OutputKind`](crate::sink::OutputKind) or
+//! [`HandlerKind`](crate::handler::HandlerKind): a program asks its kinds, and names none.
 
 use std::path::Path;
 
@@ -31,4 +32,9 @@ pub enum FileRole<'a> {
     },
     /// A directory with a log that one input has to itself.
     Log,
+    /// Lines are appended to it; `-` is standard output.
+    Write {
+        /// It is put aside when it is large or old.
+        rotates: bool,
+    },
 }

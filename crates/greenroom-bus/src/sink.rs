@@ -2,6 +2,7 @@
 
 pub mod file;
 pub mod http;
+mod kind;
 pub(crate) mod line_writer;
 pub(crate) mod lock;
 pub mod remote;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use crate::{BoxFuture, event::Event, name::Name, settlement::Ack};
 
+pub use kind::{LiveOutput, OUTPUTS, OpenOutput, OutputKind, output};
 pub use rotate::{Rotate, is_rotated_name, rotated_name};
 
 /// Where events go.

@@ -1,8 +1,31 @@
 //! `drop` in the configuration: the event is handled by forgetting it.
 
+use greenroom_config::{Listing, options};
+
 use crate::event::Event;
 
-use super::{Attempt, Handler, HandlerFactory, Handling, Outputs};
+use super::{
+    Attempt, Handler, HandlerFactory, HandlerKind, Handling, Makes, OpenHandler, Outputs, handler,
+};
+
+/// Its line in the registry.
+pub const HANDLER: Listing<dyn HandlerKind> =
+    handler::<DropOptions>("drop", "The event is acknowledged and goes nowhere.");
+
+options! {
+    /// Has no settings.
+    pub struct DropOptions = "this handler" {}
+}
+
+impl HandlerKind for DropOptions {
+    fn makes(&self) -> Makes {
+        Makes::Nothing
+    }
+
+    fn open(&self) -> Result<OpenHandler, String> {
+        Ok(OpenHandler::fixed(DiscardFactory))
+    }
+}
 
 /// Builds [`Discard`] handlers; they have no state and no settings.
 #[derive(Debug, Clone, Copy, Default)]

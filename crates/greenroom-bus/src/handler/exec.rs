@@ -80,6 +80,7 @@ mod errors;
 pub mod fuzzed;
 mod group;
 mod in_hand;
+mod kind;
 mod lines;
 mod message;
 mod process;
@@ -101,6 +102,7 @@ use tokio::time::Instant;
 
 pub use config::ExecConfig;
 pub use group::kill_all;
+pub use kind::{ExecOptions, HANDLER};
 pub use restarts::RestartLimit;
 
 use self::{counters::Counters, desk::Desk};

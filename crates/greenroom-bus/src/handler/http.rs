@@ -40,6 +40,7 @@
 //! `repeated at most`.
 
 mod config;
+mod kind;
 mod response;
 mod shared;
 
@@ -47,7 +48,10 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-pub use self::config::HttpConfig;
+pub use self::{
+    config::HttpConfig,
+    kind::{HANDLER, HttpMode, HttpOptions},
+};
 pub use crate::http::{
     NoRow, NoTarget, NoVerdict, OUTCOME, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict,
     check_url, message::Mode,

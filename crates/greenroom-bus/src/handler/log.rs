@@ -5,15 +5,38 @@
 
 use std::borrow::Cow;
 
+use greenroom_config::{Listing, options};
+
 use crate::{
     event::{Data, Event},
     excerpt::excerpt,
 };
 
-use super::{Attempt, Handler, HandlerFactory, Handling, Outputs};
+use super::{
+    Attempt, Handler, HandlerFactory, HandlerKind, Handling, Makes, OpenHandler, Outputs, handler,
+};
 
 /// How many bytes of an event's data one line shows.
 const SHOWN: usize = 4096;
+
+/// Its line in the registry.
+pub const HANDLER: Listing<dyn HandlerKind> =
+    handler::<LogHandlerOptions>("log", "The event is written to the log.");
+
+options! {
+    /// Has no settings.
+    pub struct LogHandlerOptions = "this handler" {}
+}
+
+impl HandlerKind for LogHandlerOptions {
+    fn makes(&self) -> Makes {
+        Makes::Nothing
+    }
+
+    fn open(&self) -> Result<OpenHandler, String> {
+        Ok(OpenHandler::fixed(LogFactory))
+    }
+}
 
 /// Builds [`Log`] handlers; they have no state and no settings.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,8 +1,31 @@
 //! `pass`: the event goes on to the outputs as it is.
 
+use greenroom_config::{Listing, options};
+
 use crate::event::Event;
 
-use super::{Attempt, Handler, HandlerFactory, Handling, Outputs};
+use super::{
+    Attempt, Handler, HandlerFactory, HandlerKind, Handling, Makes, OpenHandler, Outputs, handler,
+};
+
+/// Its line in the registry.
+pub const HANDLER: Listing<dyn HandlerKind> =
+    handler::<PassOptions>("pass", "The event goes to the outputs as it is.");
+
+options! {
+    /// Has no settings.
+    pub struct PassOptions = "this handler" {}
+}
+
+impl HandlerKind for PassOptions {
+    fn makes(&self) -> Makes {
+        Makes::Same
+    }
+
+    fn open(&self) -> Result<OpenHandler, String> {
+        Ok(OpenHandler::fixed(PassFactory))
+    }
+}
 
 /// Builds [`Pass`] handlers; they have no state and no settings.
 #[derive(Debug, Clone, Copy, Default)]

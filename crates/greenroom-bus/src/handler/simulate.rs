@@ -5,13 +5,57 @@
 //! draws from a generator of its own, seeded from the factory's seed and the worker's index: with
 //! one worker a run repeats itself exactly, and workers do not draw the same numbers.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{
+    ops::RangeInclusive,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
+use greenroom_config::{Listing, count, durations, number, options, units::DurationRange};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
 use crate::event::Event;
 
-use super::{Attempt, Failure, Handler, HandlerFactory, HandlerResult, Handling, Outputs};
+use super::{
+    Attempt, Failure, Handler, HandlerFactory, HandlerKind, HandlerResult, Handling, Makes,
+    OpenHandler, Outputs, handler,
+};
+
+/// Its line in the registry.
+pub const HANDLER: Listing<dyn HandlerKind> =
+    handler::<SimulateOptions>("simulate", "Waits, sometimes fails, then does as `pass`.");
+
+options! {
+    /// A stand-in for a real handler.
+    pub struct SimulateOptions = "simulate" {
+        /// How long an event takes, evenly distributed.
+        latency: DurationRange = durations().default("0ms..5ms");
+        /// The share of attempts that fail.
+        failures: f64 = number(0.0..=1.0).default("0.01");
+        /// Makes the failures the same in every run; random when left out.
+        seed: Option<u64> = count(0..=i64::MAX as u64).optional();
+    }
+}
+
+impl HandlerKind for SimulateOptions {
+    fn makes(&self) -> Makes {
+        Makes::Same
+    }
+
+    fn open(&self) -> Result<OpenHandler, String> {
+        let config = SimulateConfig {
+            latency: self.latency.from..=self.latency.to,
+            failures: self.failures,
+            seed: self.seed.unwrap_or_else(clock_seed),
+        };
+        SimulateFactory::new(config).map(OpenHandler::fixed)
+    }
+}
+
+/// A seed that differs from run to run.
+fn clock_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or(Duration::ZERO).as_nanos() as u64
+}
 
 /// What a simulated target does.
 #[derive(Debug, Clone, PartialEq)]

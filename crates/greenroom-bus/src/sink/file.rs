@@ -1,7 +1,10 @@
 //! Events into a file, one a line, in the order in which they were handled (B05, C12).
 
+mod kind;
+
 use std::{io, path::Path, time::Duration};
 
+pub use self::kind::{FileOutput, OUTPUT};
 use super::{
     Outgoing, Sink, SinkError,
     line_writer::{DrainBuffer, Line, LineWriter},

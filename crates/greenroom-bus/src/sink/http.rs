@@ -22,10 +22,16 @@
 //! larger passes alone.
 
 mod config;
+mod kind;
+mod options;
 mod target;
 
-pub use self::config::{HttpSinkConfig, HttpSinkMode};
 use self::target::HttpTarget;
+pub use self::{
+    config::{HttpSinkConfig, HttpSinkMode},
+    kind::OUTPUT,
+    options::{HttpBatch, HttpOutput, HttpOutputMode},
+};
 pub use super::remote::Batching;
 use super::{
     SinkError,

@@ -18,22 +18,44 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use greenroom_config::{
+    At, count, duration, options, size,
+    units::{DAY_MS, GIB},
+};
+
 use super::storage::{AppendFile, Storage, sync_directory};
 
 /// A number has as many digits at least, so that names sort by age.
 const DIGITS: usize = 6;
 
-/// When a file is put aside, under its name with a number before its extension
-/// (`done.000001.ndjson`), and begun anew. With neither size nor time, never.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Rotate {
-    /// With the line that makes it as large as this, in bytes. Default: never.
-    pub size: Option<u64>,
-    /// At the end of each period, counted from 1970-01-01T00:00Z: an hour ends at the full hour, a
-    /// day at midnight UTC. A file without a line is not put aside. Default: never.
-    pub every: Option<Duration>,
-    /// So many that were put aside are kept; the oldest are removed. Default: all.
-    pub keep: Option<usize>,
+options! {
+    /// The file is put aside and begun anew, between two lines. One that was put aside has its name
+    /// with a number before the extension (`done.000001.ndjson`): the higher the newer, also over
+    /// several runs.
+    #[derive(Copy, Eq, Default)]
+    pub struct Rotate = "`rotate`", then Rotate::is_ever_due {
+        /// It is put aside with the line that makes it as large as this. Without it, not by size.
+        size: Option<u64> = size(1024..=1024 * GIB).optional();
+        /// It is put aside at the end of each period: `1h` ends at each full hour, `1d` at midnight
+        /// UTC. A file without a line is not put aside. Without it, not by time.
+        every: Option<Duration> = duration(1_000..=366 * DAY_MS).optional();
+        /// How many that were put aside are kept: the oldest are removed. Without it, all are.
+        keep: Option<usize> = count(1..=1_000_000).optional();
+    }
+}
+
+impl Rotate {
+    fn is_ever_due(self, at: &mut At<'_>) -> Option<Self> {
+        if self.size.is_some() || self.every.is_some() {
+            return Some(self);
+        }
+        // One of them that is wrong has been reported.
+        if !at.has("size") && !at.has("every") {
+            let help = "write `size: 100MiB`, `every: 1d`, or both";
+            at.error("", "nothing says when the file is put aside", help);
+        }
+        None
+    }
 }
 
 /// Tells the time.

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
-use greenroom_bus::handler::http::{OUTCOME, StatusMap};
+use greenroom_bus::http::{OUTCOME, StatusMap, status_map};
 
 use crate::{
     cli::{ExplainStatusArgs, Source},
-    commands::{check, run::targets},
-    config::{Config, HandlerKind, OutputKind},
+    commands::check,
+    config::Config,
     exit::{self, Exit},
 };
 
@@ -25,17 +25,15 @@ pub fn explain(arguments: &ExplainStatusArgs) -> ExitCode {
 }
 
 fn of_targets(config: &Config) -> Result<String, String> {
-    let handlers = config.handlers.iter().filter_map(|handler| match &handler.kind {
-        HandlerKind::Http(http) => Some(("handler", &handler.name, &http.status)),
-        _ => None,
-    });
-    let outputs = config.outputs.iter().filter_map(|output| match &output.kind {
-        OutputKind::Http(http) => Some(("output", &output.name, &http.status)),
-        OutputKind::File(_) | OutputKind::Kafka(_) | OutputKind::Nats(_) => None,
-    });
+    let handlers = config.handlers.iter();
+    let handlers =
+        handlers.filter_map(|handler| Some(("handler", &handler.name, handler.kind.status()?)));
+    let outputs = config.outputs.iter();
+    let outputs =
+        outputs.filter_map(|output| Some(("output", &output.name, output.kind.status()?)));
     let mut out = String::new();
     for (what, name, status) in handlers.chain(outputs) {
-        let map = targets::status_map(status)?;
+        let map = status_map(status)?;
         out.push_str(&format!("{what} {name}\n{}\n", table(&map)));
     }
     Ok(match out.is_empty() {

@@ -1,24 +1,17 @@
 //! What only shows when values are looked at together: names that must exist, types taken twice,
 //! patterns, URLs. What lies outside the file is looked at in [`reach`](super::reach).
 
-use std::{collections::HashMap, net::SocketAddr};
+use std::{collections::HashMap, net::SocketAddr, path::Path};
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::{
-    http::{
-        BadHeader, HttpAuth, HttpTls, NoTarget, On, StatusMap, Verdict, check_auth, check_header,
-        check_url,
-    },
+    http::{check_headers, check_scheme, check_target},
     source::RecordShape,
 };
-use greenroom_config::{Kinds, Places, Problem, Problems, near};
-use url::Url;
+use greenroom_config::{At, Kinds, Places, Problem, Problems, near};
 
 use super::{
-    options::{
-        Breaker, Config, HandlerConfig, HandlerKind, LayerConfig, OtlpConfig, OutputConfig,
-        OutputKind, PoolConfig, RecordsConfig,
-    },
+    options::{Breaker, Config, HandlerConfig, LayerConfig, OtlpConfig, PoolConfig, RecordsConfig},
     pattern,
 };
 
@@ -34,8 +27,7 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
         checker.handler(handler);
     }
     for output in &config.outputs {
-        checker.standard_output(output);
-        checker.output(output);
+        checker.patterns(&format!("outputs.{}.on", output.name), &output.on);
     }
     if let Some(loopback) = &config.loopback {
         checker.patterns("loopback.on", &loopback.on);
@@ -44,14 +36,6 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
         checker.otlp("telemetry.otlp", otlp);
     }
     checker.breakers();
-}
-
-/// Where is posted to, and as whom.
-struct Posting<'a> {
-    url: &'a str,
-    headers: &'a [(String, String)],
-    auth: Option<&'a HttpAuth>,
-    tls: Option<&'a HttpTls>,
 }
 
 struct Checker<'a> {
@@ -127,23 +111,6 @@ impl<'a> Checker<'a> {
                 let at = if self.places.has(path) { path } else { input };
                 self.error(at, text, "give each a port of its own");
             }
-        }
-    }
-
-    /// What was written there cannot be taken back, and has no name.
-    fn standard_output(&mut self, output: &OutputConfig) {
-        let path = |option: &str| format!("outputs.{}.file.{option}", output.name);
-        let OutputKind::File(file) = &output.kind else { return };
-        if !output.is_standard() {
-            return;
-        }
-        if file.truncate {
-            let text = "standard output cannot be started anew";
-            self.error(&path("truncate"), text, "leave `truncate` out, or name a file");
-        }
-        if file.rotate.is_some() {
-            let text = "standard output cannot be put aside";
-            self.error(&path("rotate"), text, "leave `rotate` out, or name a file");
         }
     }
 
@@ -242,35 +209,6 @@ impl<'a> Checker<'a> {
         self.loopback(&format!("{path}.loopback"), handler.loopback);
         self.pool_exists(&format!("{path}.pool"), &handler.pool);
         self.order(&path, handler);
-        match &handler.kind {
-            HandlerKind::Http(http) => {
-                let posting = Posting {
-                    url: &http.url,
-                    headers: &http.headers,
-                    auth: http.auth.as_ref(),
-                    tls: http.tls.as_ref(),
-                };
-                self.posting(&format!("{path}.http"), &posting);
-                self.status(&format!("{path}.http.status"), &http.status);
-            }
-            HandlerKind::Exec(exec) => self.variables(&format!("{path}.exec.env"), &exec.env),
-            _ => {}
-        }
-    }
-
-    fn output(&mut self, output: &OutputConfig) {
-        let path = format!("outputs.{}", output.name);
-        self.patterns(&format!("{path}.on"), &output.on);
-        if let OutputKind::Http(http) = &output.kind {
-            let posting = Posting {
-                url: &http.url,
-                headers: &http.headers,
-                auth: http.auth.as_ref(),
-                tls: http.tls.as_ref(),
-            };
-            self.posting(&format!("{path}.http"), &posting);
-            self.status(&format!("{path}.http.status"), &http.status);
-        }
     }
 
     fn breakers(&mut self) {
@@ -447,112 +385,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Where is posted to, and as whom. No text here repeats a value: any may be secret.
-    fn posting(&mut self, path: &str, posting: &Posting<'_>) {
-        self.url(&format!("{path}.url"), posting.url);
-        self.headers(path, posting.headers);
-        let has_authorization =
-            posting.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-        let url = Url::parse(posting.url).ok();
-        if let Some(auth) = posting.auth {
-            let at = format!("{path}.auth");
-            if let Err(why) = check_auth(&auth.to_bus()) {
-                let help = "write it as the target has given it; `file:PATH` reads a file without its last line end";
-                self.error(&at, why.to_string(), help);
-            }
-            let in_url = url
-                .as_ref()
-                .is_some_and(|url| !url.username().is_empty() || url.password().is_some());
-            if has_authorization || in_url {
-                let other =
-                    if in_url { "credentials in the URL" } else { "a header `authorization`" };
-                let text = format!("there is `auth` and {other}");
-                self.error(&at, text, "leave one of the two out");
-            }
-        }
-        self.tls_has_its_scheme(path, posting.tls, url.as_ref());
-    }
-
-    fn headers(&mut self, path: &str, headers: &[(String, String)]) {
-        for (name, value) in headers {
-            if let Err(why) = check_header(name, value) {
-                let help = match why {
-                    BadHeader::Reserved(_) => "leave it out",
-                    BadHeader::Name(_) => "letters, digits and `-`, for example `x-team`",
-                    _ => "a header is one line of text",
-                };
-                self.error(&format!("{path}.headers.{name}"), why.to_string(), help);
-            }
-        }
-    }
-
-    fn tls_has_its_scheme(&mut self, path: &str, tls: Option<&HttpTls>, url: Option<&Url>) {
-        if tls.is_some() && url.is_some_and(|url| url.scheme() == "http") {
-            let help = "write `https` in the URL, or leave `tls` out";
-            self.error(&format!("{path}.tls"), "`tls` is for an https URL", help);
-        }
-    }
-
     fn otlp(&mut self, path: &str, otlp: &OtlpConfig) {
-        self.headers(path, &otlp.headers);
-        let Some(endpoint) = &otlp.endpoint else { return };
-        self.url(&format!("{path}.endpoint"), endpoint);
-        self.tls_has_its_scheme(path, otlp.tls.as_ref(), Url::parse(endpoint).ok().as_ref());
-    }
-
-    fn url(&mut self, path: &str, text: &str) {
-        let help = "for example `http://localhost:9000/path`";
-        match check_url(text) {
-            Ok(()) => {}
-            Err(NoTarget::Unreadable(why)) => {
-                self.error(path, format!("this is not a URL: {why}"), help);
-            }
-            Err(NoTarget::Host) => {
-                let help = format!("write the host after two slashes, {help}");
-                self.error(path, "this URL has no host", help);
-            }
-            Err(_) => self.error(path, "this is not an http or https URL", help),
-        }
-    }
-
-    fn status(&mut self, path: &str, rows: &[(String, String)]) {
-        let mut map = Vec::new();
-        for (on, verdict) in rows {
-            let path = format!("{path}.{on}");
-            let row = match (on.parse::<On>(), verdict.parse::<Verdict>()) {
-                (Ok(on), Ok(verdict)) => (on, verdict),
-                (found, because) => {
-                    let usual =
-                        || "for example `404: retry`, `5xx: park` or `timeout: reject`".to_owned();
-                    if let Err(why) = found {
-                        let near = near::suggestion(on, ["timeout", "connection"]);
-                        self.error(&path, why.to_string(), near.unwrap_or_else(usual));
-                    }
-                    if let Err(why) = because {
-                        let near = near::suggestion(verdict, Verdict::ALL.map(Verdict::as_str));
-                        self.error(&path, why.to_string(), near.unwrap_or_else(usual));
-                    }
-                    continue;
-                }
-            };
-            map.push(row);
-            if let Err(why) = StatusMap::with(map.iter().copied()) {
-                map.pop();
-                self.error(
-                    &path,
-                    why.to_string(),
-                    "`greenroom explain-status` prints the usual rows",
-                );
-            }
-        }
-    }
-
-    fn variables(&mut self, path: &str, env: &[(String, String)]) {
-        for (name, value) in env {
-            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-                let text = format!("`{}` cannot be an environment variable", name.escape_debug());
-                self.error(path, text, "no `=` in the name, and no NUL anywhere");
-            }
+        let mut at = At::new(path, self.places, Path::new(""), self.problems);
+        check_headers(&mut at, &otlp.headers);
+        if let Some(endpoint) = &otlp.endpoint {
+            check_target(&mut at, "endpoint", endpoint);
+            check_scheme(&mut at, otlp.tls.as_ref(), endpoint);
         }
     }
 }

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use greenroom::event_pool::Engine;
-use greenroom_bus::handler::http::Verdict;
-use greenroom_config::{Places, Problem, Problems, plural};
+use greenroom_bus::{handler::Makes, http::Verdict};
+use greenroom_config::{Kinds, Places, Problem, Problems, plural};
 
 use super::options::{
-    Autotune, Config, ExecConfig, Finish, HandlerConfig, HandlerKind, HttpConfig, InputConfig,
-    LayerConfig, OnFinalFailure, OnFull, OtlpConfig, OutputConfig, OutputKind, PoolConfig,
+    Autotune, Config, Finish, HandlerConfig, InputConfig, LayerConfig, OnFinalFailure, OnFull,
+    OtlpConfig, PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.
@@ -24,9 +24,6 @@ pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     }
     for handler in &config.handlers {
         effect.handler(&format!("handlers.{}", handler.name), handler);
-    }
-    for output in &config.outputs {
-        effect.output(&format!("outputs.{}", output.name), output);
     }
     if let Some(otlp) = config.otlp() {
         effect.otlp("telemetry.otlp", otlp);
@@ -233,20 +230,8 @@ impl<'a> Effect<'a> {
         }
         self.makes_events(path, handler);
         self.layers(path, handler);
-        if let HandlerKind::Http(http) = &handler.kind {
-            self.parks_without_a_key(path, handler, http);
-        }
-        if let HandlerKind::Exec(exec) = &handler.kind {
-            self.has_too_few_workers(path, handler, exec);
-        }
-    }
-
-    fn output(&mut self, path: &str, output: &OutputConfig) {
-        let OutputKind::Http(http) = &output.kind else { return };
-        for (on, _) in http.status.iter().filter(|(_, verdict)| verdict == Verdict::Park.as_str()) {
-            let text = "an output parks nothing: each becomes a dead letter";
-            self.useless(&format!("{path}.http.status.{on}"), text, "write `reject`");
-        }
+        self.parks_without_a_key(path, handler);
+        self.has_too_few_workers(path, handler);
     }
 
     fn otlp(&mut self, path: &str, otlp: &OtlpConfig) {
@@ -268,17 +253,17 @@ impl<'a> Effect<'a> {
     }
 
     fn makes_events(&mut self, path: &str, handler: &HandlerConfig) {
-        match handler.kind {
-            HandlerKind::Log | HandlerKind::Drop => {
+        match handler.kind.makes() {
+            Makes::Nothing => {
                 let text = "this handler makes no events";
                 self.useless(&format!("{path}.ack"), text, "leave `ack` out");
                 self.useless(&format!("{path}.loopback"), text, "leave `loopback` out");
             }
-            HandlerKind::Pass | HandlerKind::Simulate(_) if handler.loopback > 1 => {
+            Makes::Same if handler.loopback > 1 => {
                 let text = "this handler makes one event of each: room for more is never used";
                 self.useless(&format!("{path}.loopback"), text, "write `loopback: 1`");
             }
-            _ => {}
+            Makes::Same | Makes::Answers => {}
         }
     }
 
@@ -298,15 +283,11 @@ impl<'a> Effect<'a> {
         }
     }
 
-    /// A timeout of `exec` or `http` that another one around it never lets come.
+    /// A timeout of its kind that another one around it never lets come.
     fn shadowed(&mut self, handler: &str, outer: Duration, whose: &str) {
         let handlers = &self.config.handlers;
         let Some(found) = handlers.iter().find(|found| found.name == handler) else { return };
-        let (kind, own) = match &found.kind {
-            HandlerKind::Exec(ExecConfig { timeout, .. }) => ("exec", *timeout),
-            HandlerKind::Http(HttpConfig { timeout, .. }) => ("http", *timeout),
-            _ => return,
-        };
+        let (kind, Some(own)) = (found.kind.key(), found.kind.timeout()) else { return };
         if outer <= own {
             let text = format!("this timeout never comes: that of {whose} is as short");
             let help = "shorten it, or lengthen the other: this one tells what happened";
@@ -315,27 +296,29 @@ impl<'a> Effect<'a> {
     }
 
     /// Each event in flight to a process is one of a worker.
-    fn has_too_few_workers(&mut self, path: &str, handler: &HandlerConfig, exec: &ExecConfig) {
+    fn has_too_few_workers(&mut self, path: &str, handler: &HandlerConfig) {
+        let Some(in_flight) = handler.kind.in_flight() else { return };
         let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
         let Some(pool) = pool.filter(|pool| pool.autoscale.is_none()) else { return };
-        if exec.in_flight > pool.workers {
+        if in_flight > pool.workers {
             let text = format!("no more are in flight than the pool has workers: {}", pool.workers);
             let help = "raise the `workers` of the pool: processes times `in_flight`";
-            self.useless(&format!("{path}.exec.in_flight"), text, help);
+            self.useless(&format!("{path}.{}.in_flight", handler.kind.key()), text, help);
         }
     }
 
-    fn parks_without_a_key(&mut self, path: &str, handler: &HandlerConfig, http: &HttpConfig) {
+    fn parks_without_a_key(&mut self, path: &str, handler: &HandlerConfig) {
+        let Some(status) = handler.kind.status() else { return };
         let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
         let keyed = pool.is_some_and(|pool| pool.engine == Engine::Keyed);
         if keyed && handler.order_by.is_some() {
             return;
         }
-        for (on, _) in http.status.iter().filter(|(_, verdict)| verdict == Verdict::Park.as_str()) {
+        for (on, _) in status.iter().filter(|(_, verdict)| verdict == Verdict::Park.as_str()) {
             let text = "no event has a key to park here: each becomes a dead letter";
             let help =
                 "give the handler an `order_by` and its pool `engine: keyed`, or write `reject`";
-            self.useless(&format!("{path}.http.status.{on}"), text, help);
+            self.useless(&format!("{path}.{}.status.{on}", handler.kind.key()), text, help);
         }
     }
 }

@@ -6,14 +6,11 @@
 //! event is not known, and
 //! the types of events only where generators or rules for records make them all.
 
-use greenroom_bus::{event::Event, pattern::Pattern, router::Matcher};
+use greenroom_bus::{event::Event, handler::Makes, pattern::Pattern, router::Matcher};
 use greenroom_config::{Places, Problem, Problems};
 
 use super::{
-    options::{
-        Config, FieldCondition, HandlerConfig, HandlerKind, LoopbackConfig, OutputConfig,
-        RecordsConfig,
-    },
+    options::{Config, FieldCondition, HandlerConfig, LoopbackConfig, OutputConfig, RecordsConfig},
     pattern::{covers, matches, overlap},
 };
 
@@ -270,15 +267,13 @@ fn covers_all(outer: &[String], inner: &[String]) -> bool {
 
 /// True when the events go on as they came.
 fn passes(handler: &HandlerConfig) -> bool {
-    matches!(handler.kind, HandlerKind::Pass | HandlerKind::Simulate(_))
+    handler.kind.makes() == Makes::Same
 }
 
 fn may_emit(handler: &HandlerConfig, output: &OutputConfig) -> bool {
-    match handler.kind {
-        HandlerKind::Log | HandlerKind::Drop => false,
-        HandlerKind::Pass | HandlerKind::Simulate(_) => {
-            handler.on.iter().any(|on| output.on.iter().any(|to| overlap(on, to)))
-        }
-        HandlerKind::Exec(_) | HandlerKind::Http(_) => true,
+    match handler.kind.makes() {
+        Makes::Nothing => false,
+        Makes::Same => handler.on.iter().any(|on| output.on.iter().any(|to| overlap(on, to))),
+        Makes::Answers => true,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use greenroom_bus::source::{INPUTS, file, generator, http};
+use greenroom_bus::{handler, handler::HANDLERS, sink, sink::OUTPUTS, source, source::INPUTS};
 
 use super::options::{kafka, nats};
 
@@ -10,8 +10,22 @@ use super::options::{kafka, nats};
 pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        [file::INPUT, http::INPUT, kafka::input::INPUT, nats::input::INPUT, generator::INPUT]
-            .into_iter()
-            .for_each(|kind| INPUTS.add(kind));
+        INPUTS.add(source::file::INPUT);
+        INPUTS.add(source::http::INPUT);
+        INPUTS.add(kafka::input::INPUT);
+        INPUTS.add(nats::input::INPUT);
+        INPUTS.add(source::generator::INPUT);
+
+        HANDLERS.add(handler::pass::HANDLER);
+        HANDLERS.add(handler::log::HANDLER);
+        HANDLERS.add(handler::discard::HANDLER);
+        HANDLERS.add(handler::simulate::HANDLER);
+        HANDLERS.add(handler::exec::HANDLER);
+        HANDLERS.add(handler::http::HANDLER);
+
+        OUTPUTS.add(sink::file::OUTPUT);
+        OUTPUTS.add(sink::http::OUTPUT);
+        OUTPUTS.add(kafka::output::OUTPUT);
+        OUTPUTS.add(nats::output::OUTPUT);
     });
 }

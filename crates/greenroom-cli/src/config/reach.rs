@@ -1,10 +1,8 @@
-//! What lies outside the file: inputs that must be there, directories to write to, programs to
-//! start.
+//! What lies outside the file: inputs that must be there, and directories to write to. Programs,
+//! certificates and what libraries say are looked at by each kind.
 
 use std::{
     collections::HashMap,
-    env,
-    ffi::OsString,
     fs::{self, OpenOptions},
     io,
     path::{Path, PathBuf},
@@ -19,10 +17,7 @@ use greenroom_bus::{
 };
 use greenroom_config::{At, Kinds, Places, Problem, Problems, STANDARD_INPUT, Written};
 
-use super::options::{
-    Config, DeduplicationConfig, ExecConfig, HandlerKind, LayerConfig, LettersTo, OutputKind,
-    RotateConfig,
-};
+use super::options::{Config, DeduplicationConfig, LayerConfig, LettersTo};
 
 /// Reports every file, directory and program that cannot be reached from here.
 pub(super) fn check(
@@ -59,7 +54,7 @@ pub(super) fn check(
     }
     for (key, file) in &inputs {
         match file.role {
-            FileRole::Read { .. } => {}
+            FileRole::Read { .. } | FileRole::Write { .. } => {}
             FileRole::Checkpoint { of } => reach.checkpoint(key, of, file.path),
             FileRole::Log => reach.log_store(key, file.path),
         }
@@ -69,19 +64,25 @@ pub(super) fn check(
         input.kind.reach(&mut reach.at(&path, directory));
     }
     for output in &config.outputs {
-        let OutputKind::File(file) = &output.kind else { continue };
-        let key = format!("outputs.{}.file", output.name);
-        match output.is_standard() {
-            true => reach.standard_output(&format!("{key}.path")),
-            false => reach.output(&format!("{key}.path"), &file.path),
+        let path = format!("outputs.{}.{}", output.name, output.kind.key());
+        for file in output.kind.files() {
+            let key = format!("{path}.{}", file.option);
+            match file.role {
+                FileRole::Write { .. } if output.is_standard() => reach.standard_output(&key),
+                FileRole::Write { rotates } => {
+                    reach.output(&key, file.path);
+                    reach.rotates(&path, file.path, rotates);
+                }
+                FileRole::Read { .. } | FileRole::Checkpoint { .. } | FileRole::Log => {}
+            }
         }
-        reach.rotates(&key, &file.path, file.rotate);
+        output.kind.reach(&mut reach.at(&path, directory));
     }
     match config.dead_letters.to() {
         LettersTo::Store(store) => reach.store("dead_letters.store.path", &store.path),
         LettersTo::File(letters) => {
             reach.output("dead_letters.file.path", &letters.path);
-            reach.rotates("dead_letters.file", &letters.path, letters.rotate);
+            reach.rotates("dead_letters.file", &letters.path, letters.rotate.is_some());
         }
         LettersTo::Kafka(letters) => letters.reach(&mut reach.at("dead_letters.kafka", directory)),
         LettersTo::Nats(letters) => letters.reach(&mut reach.at("dead_letters.nats", directory)),
@@ -97,29 +98,8 @@ pub(super) fn check(
     }
     reach.rotated_names();
     for handler in &config.handlers {
-        let path = format!("handlers.{}", handler.name);
-        match &handler.kind {
-            HandlerKind::Exec(exec) => reach.program(&format!("{path}.exec"), exec),
-            HandlerKind::Http(http) => {
-                if let Some(tls) = &http.tls {
-                    tls.reach(&mut reach.at(&format!("{path}.http.tls"), directory));
-                }
-            }
-            _ => {}
-        }
-    }
-    for output in &config.outputs {
-        let mut at = reach.at(&format!("outputs.{}.{}", output.name, output.kind.key()), directory);
-        match &output.kind {
-            OutputKind::File(_) => {}
-            OutputKind::Http(http) => {
-                if let Some(tls) = &http.tls {
-                    tls.reach(&mut at.inside("tls"));
-                }
-            }
-            OutputKind::Kafka(kafka) => kafka.reach(&mut at),
-            OutputKind::Nats(nats) => nats.reach(&mut at),
-        }
+        let path = format!("handlers.{}.{}", handler.name, handler.kind.key());
+        handler.kind.reach(&mut reach.at(&path, directory));
     }
     if let Some(tls) = config.otlp().and_then(|otlp| otlp.tls.as_ref()) {
         tls.reach(&mut reach.at("telemetry.otlp.tls", directory));
@@ -361,8 +341,8 @@ impl<'a> Reach<'a> {
     }
 
     /// Only a regular file can be put aside.
-    fn rotates(&mut self, key: &str, path: &Path, rotate: Option<RotateConfig>) {
-        if rotate.is_none() || path == Path::new("-") {
+    fn rotates(&mut self, key: &str, path: &Path, rotates: bool) {
+        if !rotates {
             return;
         }
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -415,26 +395,6 @@ impl<'a> Reach<'a> {
             self.error(&at, text, help);
         }
     }
-
-    fn program(&mut self, key: &str, exec: &ExecConfig) {
-        let cwd_at = self.places.at(&format!("{key}.cwd"));
-        if let Some(cwd) = exec.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-            let shown = cwd_at.show(&cwd.display().to_string());
-            self.error(&cwd_at, format!("`{shown}` is not a directory"), "create it");
-            return;
-        }
-        let Some(program) = exec.command.first() else { return };
-        if !is_runnable(program, exec) {
-            let at = self.places.at(&format!("{key}.command.0"));
-            let text = format!("cannot find the program `{}`", at.show(program));
-            let help = if program.contains('/') {
-                "it has to be an executable file; its path starts at the directory in which it runs"
-            } else {
-                "install it, or write its path"
-            };
-            self.error(&at, text, help);
-        }
-    }
 }
 
 /// The same file has the same identity however it was written; what is missing is known by its
@@ -471,26 +431,4 @@ fn try_to_create_beside(path: &Path) -> io::Result<()> {
     let beside = path.with_file_name(format!(".greenroom-check-{}-{number}", process::id()));
     OpenOptions::new().write(true).create_new(true).open(&beside)?;
     fs::remove_file(beside)
-}
-
-fn is_runnable(program: &str, exec: &ExecConfig) -> bool {
-    if program.contains('/') {
-        let base = exec.cwd.clone().unwrap_or_default();
-        return is_executable(&base.join(program));
-    }
-    let own =
-        exec.env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| OsString::from(path));
-    let Some(search) = own.or_else(|| env::var_os("PATH")) else { return false };
-    env::split_paths(&search).any(|directory| is_executable(&directory.join(program)))
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file() || path.with_extension("exe").is_file()
 }

@@ -17,6 +17,7 @@ mod values;
 use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
+use greenroom_bus::sink::file::FileOutput;
 use greenroom_config::{Word, World, defaults, schema::Group};
 
 use super::*;
@@ -534,7 +535,7 @@ fn defaults_are_those_of_the_specification() {
     );
     assert_eq!(handler.retry.backoff.to_string(), "200ms..30s");
     assert_eq!(config.outputs[0].on, ["**"]);
-    let OutputKind::File(file) = &config.outputs[0].kind else { unreachable!() };
+    let file = config.outputs[0].kind.downcast_ref::<FileOutput>().unwrap();
     assert!(!file.truncate);
 }
 

@@ -8,6 +8,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use greenroom_config::{count, duration, options, units::DAY_MS};
 use rand::{Rng, RngExt};
 use tokio::time::Instant;
 
@@ -16,13 +17,16 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 /// No wait between restarts is longer, jitter included.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// How many restarts a worker may make within a window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RestartLimit {
-    /// Restarts within one window. Default: 3. With 0 the first crash pauses the handler.
-    pub max: u32,
-    /// How long a restart counts. Default: 60 s.
-    pub window: Duration,
+options! {
+    /// A process that dies more often than this within the window is not started again before the
+    /// window allows it: until then its handler pauses.
+    #[derive(Copy, Eq)]
+    pub struct RestartLimit = "restart" {
+        /// How many times within the window.
+        max: u32 = count(0..=1_000_000).default("3");
+        /// The window.
+        window: Duration = duration(1..=DAY_MS).default("60s");
+    }
 }
 
 impl Default for RestartLimit {

@@ -13,7 +13,7 @@ use greenroom_bus::{
 use super::way::{Handled, Made, Other, Outcome, SampleEvent, Way};
 use crate::{
     commands::run::assemble,
-    config::{Config, HandlerConfig, HandlerKind, Kinds, NoHandler, Word},
+    config::{Config, HandlerConfig, Kinds, NoHandler, Word},
 };
 
 pub(super) struct Plan<'c> {
@@ -83,7 +83,7 @@ impl<'c> Plan<'c> {
         let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
         let keeps_order = pool.is_some_and(|pool| pool.engine != Engine::Shared);
         let key = self.handlers[found.handler].key(event);
-        let result = made(&handler.kind);
+        let result = Made::from(handler.kind.makes());
         let goes_on = key.is_ok() && result != Made::None;
         let loopback = goes_on && self.loopback.iter().any(|on| on.matches(event.ty()));
         let outputs = if goes_on && !loopback { self.takers(event) } else { Vec::new() };
@@ -138,12 +138,4 @@ impl<'c> Plan<'c> {
 
 fn layers(handler: &HandlerConfig) -> Vec<&'static str> {
     handler.layers.iter().map(Kinds::key).collect()
-}
-
-fn made(kind: &HandlerKind) -> Made {
-    match kind {
-        HandlerKind::Pass | HandlerKind::Simulate(_) => Made::Same,
-        HandlerKind::Log | HandlerKind::Drop => Made::None,
-        HandlerKind::Exec(_) | HandlerKind::Http(_) => Made::Answer,
-    }
 }

@@ -1,5 +1,6 @@
 //! The way of one event, as it is told and compared with what is expected.
 
+use greenroom_bus::handler::Makes;
 use serde::Serialize;
 
 /// What happens to an event.
@@ -112,5 +113,15 @@ impl Way {
             facts.extend(handled.loopback.then_some(("loopback", "true")));
         }
         facts
+    }
+}
+
+impl From<Makes> for Made {
+    fn from(makes: Makes) -> Self {
+        match makes {
+            Makes::Nothing => Self::None,
+            Makes::Same => Self::Same,
+            Makes::Answers => Self::Answer,
+        }
     }
 }

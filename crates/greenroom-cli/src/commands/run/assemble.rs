@@ -7,14 +7,7 @@ use greenroom_bus::{
     dead_letter::{DeadLetterStore, file::FileDeadLetterStore},
     engine::{self, BuildError, Concurrency, Engine, EngineBuilder},
     event::OrderBy,
-    handler::{
-        HandlerFactory,
-        discard::DiscardFactory,
-        exec::{ExecConfig, ExecFactory, RestartLimit},
-        log::LogFactory,
-        pass::PassFactory,
-        simulate::{SimulateConfig, SimulateFactory},
-    },
+    handler::HandlerFactory,
     pattern::Pattern,
     router::{Interest, Matcher},
     source::{OpenInput, Source},
@@ -29,8 +22,8 @@ use super::{
     targets::{self, Targets},
 };
 use crate::config::{
-    self, AckWhen, Config, FieldCondition, Finish, HandlerConfig, HandlerKind, InputConfig,
-    LettersTo, NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
+    self, AckWhen, Config, FieldCondition, Finish, HandlerConfig, InputConfig, LettersTo,
+    NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
 };
 
 /// Where dead letters go, for those who look.
@@ -114,7 +107,7 @@ async fn dead_letters(
         LettersTo::File(file) => {
             let letters = match file.rotate {
                 None => FileDeadLetterStore::open(&file.path),
-                Some(when) => FileDeadLetterStore::rotating(&file.path, targets::rotate(when)),
+                Some(when) => FileDeadLetterStore::rotating(&file.path, when),
             };
             let letters = letters.map_err(|error| error.to_string())?;
             Ok((Arc::new(letters), LettersAt::File(file.path.clone())))
@@ -243,7 +236,7 @@ fn handler_config(
     config: &HandlerConfig,
     targets: &Targets,
 ) -> Result<engine::HandlerConfig, String> {
-    routed(config, factory(&config.name, &config.kind, targets)?)
+    routed(config, targets.factory(config)?)
 }
 
 /// A handler as the configuration has it, in all but what it does.
@@ -299,38 +292,6 @@ pub(crate) fn interest(output: &OutputConfig) -> Result<Interest, String> {
 
 pub(crate) fn patterns(on: &[String]) -> Result<Vec<Pattern>, String> {
     on.iter().map(|on| on.parse::<Pattern>().map_err(|error| error.to_string())).collect()
-}
-
-fn factory(
-    name: &str,
-    kind: &HandlerKind,
-    targets: &Targets,
-) -> Result<Arc<dyn HandlerFactory>, String> {
-    Ok(match kind {
-        HandlerKind::Pass => Arc::new(PassFactory),
-        HandlerKind::Log => Arc::new(LogFactory),
-        HandlerKind::Drop => Arc::new(DiscardFactory),
-        HandlerKind::Simulate(config::SimulateConfig { latency, failures, seed }) => {
-            let (latency, failures) = (latency.from..=latency.to, *failures);
-            let seed = seed.unwrap_or_else(clock_seed);
-            Arc::new(SimulateFactory::new(SimulateConfig { latency, failures, seed })?)
-        }
-        HandlerKind::Exec(config) => Arc::new(ExecFactory::new(ExecConfig {
-            command: config.command.to_vec(),
-            timeout: config.timeout,
-            in_flight: config.in_flight,
-            restart: RestartLimit { max: config.restart.max, window: config.restart.window },
-            env: config.env.iter().cloned().collect(),
-            cwd: config.cwd.clone(),
-        })?),
-        HandlerKind::Http(http) => targets.factory(name, http)?,
-    })
-}
-
-/// A seed that differs from run to run.
-fn clock_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.unwrap_or(Duration::ZERO).as_nanos() as u64
 }
 
 async fn add_output(

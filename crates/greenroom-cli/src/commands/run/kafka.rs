@@ -2,29 +2,15 @@
 
 use std::sync::Arc;
 
-use greenroom_bus::sink::Sink;
-#[cfg(feature = "kafka")]
-use greenroom_kafka::output::KafkaSink;
-
 #[cfg(feature = "kafka")]
 use crate::config::KafkaInput;
 #[cfg(not(feature = "kafka"))]
 use crate::config::lacking;
-use crate::config::{InputConfig, KafkaLetters, KafkaOutput};
+use crate::config::{InputConfig, KafkaLetters};
 
 /// Dead letters that go to a topic.
 #[cfg(feature = "kafka")]
 pub(super) type Letters = greenroom_kafka::output::KafkaDeadLetters;
-
-/// Connects in the background.
-///
-/// # Errors
-/// What cannot be used.
-#[cfg(feature = "kafka")]
-pub(super) fn sink(kafka: &KafkaOutput) -> Result<Arc<dyn Sink>, String> {
-    let sink = KafkaSink::open(kafka.options()?);
-    Ok(Arc::new(sink.map_err(|error| error.to_string())?))
-}
 
 /// Connects in the background.
 ///
@@ -48,11 +34,6 @@ pub(super) fn reads(letters: &Letters, input: &InputConfig) -> Result<(), String
 }
 
 // A configuration that was checked has none of these in a build without the feature.
-
-#[cfg(not(feature = "kafka"))]
-pub(super) fn sink(_: &KafkaOutput) -> Result<Arc<dyn Sink>, String> {
-    Err(lacking("kafka").unwrap_or_default())
-}
 
 /// There are none.
 #[cfg(not(feature = "kafka"))]

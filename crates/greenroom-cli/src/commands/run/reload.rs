@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use super::{assemble, targets::Targets};
 use crate::{
     cli::Source,
-    config::{self, Config, HandlerConfig, HandlerKind, Options, PoolConfig, Problems},
+    config::{self, Config, HandlerConfig, Kinds, Options, PoolConfig, Problems},
     report::Answers,
 };
 
@@ -250,12 +250,12 @@ impl Turn<'_> {
     fn handler(&mut self, place: usize, to: &HandlerConfig) {
         let is = self.config.handlers[place].clone();
         let path = |what: &str| format!("handlers.{}.{what}", is.name);
-        let both_http = self.http_handler(place, to);
+        let is_live = self.live_handler(place, to);
         for option in is.differs(to) {
-            if option == "(its kind)" && both_http {
+            if option == "(its kind)" && is_live {
                 continue;
             }
-            if option != "retry" || !is_live::<HandlerConfig>(option) {
+            if option != "retry" {
                 self.leave(path(option), BEFORE_THE_START);
                 continue;
             }
@@ -267,19 +267,18 @@ impl Turn<'_> {
         }
     }
 
-    /// Where an `http` handler posts to, and how, can change. Called for each: its files may hold
-    /// something else. False for handlers of another kind, or one that changes.
-    fn http_handler(&mut self, place: usize, to: &HandlerConfig) -> bool {
-        let (HandlerKind::Http(_), HandlerKind::Http(http)) =
-            (&self.config.handlers[place].kind, &to.kind)
-        else {
+    /// Carries out the options of its kind, where these change while it runs. Called for each: its
+    /// files may hold something else. False for a kind whose options do not, or that is another.
+    fn live_handler(&mut self, place: usize, to: &HandlerConfig) -> bool {
+        let is = &self.config.handlers[place].kind;
+        if !is.is_as(&to.kind) || !is.has_live() {
             return false;
-        };
-        let what = format!("handlers.{}.http", to.name);
-        match self.targets.reconfigure_handler(&to.name, http) {
+        }
+        let what = format!("handlers.{}.{}", to.name, to.kind.key());
+        match self.targets.reconfigure_handler(&to.name, &*to.kind) {
             Ok(changed) => {
                 self.changed.extend(changed.then_some(what));
-                self.config.handlers[place].kind = to.kind.clone();
+                self.config.handlers[place].kind = is.with_live(&to.kind);
             }
             Err(why) => self.leave(what, why),
         }

@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use greenroom_bus::store::letters::{LetterStoreOptions, Mask};
+use greenroom_bus::{
+    sink::Rotate,
+    store::letters::{LetterStoreOptions, Mask},
+};
 use greenroom_config::{
     At, count, defaults, duration, flag, group, named, options, path, size, texts,
     units::{DAY_MS, GIB},
@@ -18,7 +21,6 @@ use super::{
     nats::NatsLetters,
     output::OutputConfig,
     pool::PoolConfig,
-    rotate::RotateConfig,
     telemetry::{OtlpConfig, TelemetryConfig},
 };
 
@@ -154,7 +156,7 @@ options! {
         path: PathBuf = path().default("dead-letters.ndjson");
         /// Puts the file aside when it is large or old. Letters in files that were put aside are
         /// not among those that the admin listener shows; with `keep`, the oldest are lost.
-        rotate: Option<RotateConfig> = group().optional();
+        rotate: Option<Rotate> = group().optional();
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod input;
 #[cfg_attr(not(feature = "kafka"), path = "kafka/without.rs")]
 mod library;
+pub(crate) mod output;
 
 use std::{path::PathBuf, time::Duration};
 

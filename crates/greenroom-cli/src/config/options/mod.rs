@@ -14,7 +14,6 @@ pub(super) mod nats;
 mod output;
 mod pool;
 mod records;
-mod rotate;
 mod telemetry;
 
 pub use self::{
@@ -25,10 +24,7 @@ pub use self::{
         Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention, LetterStoreConfig,
         LettersTo, LoopbackConfig, NoHandler, OutageConfig, ShutdownConfig,
     },
-    handler::{
-        AckWhen, ExecConfig, HandlerConfig, HandlerKind, HttpConfig, HttpMode, RestartConfig,
-        SimulateConfig,
-    },
+    handler::{AckWhen, HandlerConfig},
     input::InputConfig,
     kafka::{
         KafkaCompression, KafkaGuard, KafkaInput, KafkaIsolation, KafkaLetters, KafkaMechanism,
@@ -39,12 +35,11 @@ pub use self::{
         NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls, NatsUser,
         Partitions,
     },
-    output::{FileOutput, HttpBatch, HttpOutput, HttpOutputMode, OutputConfig, OutputKind},
+    output::OutputConfig,
     pool::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
         Retry,
     },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
-    rotate::RotateConfig,
     telemetry::{OtlpConfig, TelemetryConfig},
 };

@@ -4,6 +4,7 @@
 pub(crate) mod input;
 #[cfg_attr(not(feature = "nats"), path = "nats/without.rs")]
 mod library;
+pub(crate) mod output;
 
 use std::{path::PathBuf, time::Duration};
 

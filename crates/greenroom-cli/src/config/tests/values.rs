@@ -1,5 +1,7 @@
 //! Values from elsewhere: the environment, files, `--set`; and that none of them is ever shown.
 
+use greenroom_bus::handler::http::HttpOptions;
+
 use super::*;
 
 #[test]
@@ -14,7 +16,7 @@ fn c08_values_refer_to_the_environment_and_to_files() {
     let config = load_with("c.yaml", &text, &[], directory.path()).good();
     let pool = config.pools.iter().find(|pool| pool.name == "p").unwrap();
     assert_eq!((pool.workers, pool.queue), (7, 1000));
-    let HandlerKind::Http(http) = &config.handlers[0].kind else { panic!("no http") };
+    let http = config.handlers[0].kind.downcast_ref::<HttpOptions>().unwrap();
     assert_eq!(*http.url, "http://user:hunter2@host/");
     assert_eq!(http.timeout, Duration::from_secs(3));
     assert_eq!(config.outputs[0].path().unwrap().file_name().unwrap(), "${x}-e");

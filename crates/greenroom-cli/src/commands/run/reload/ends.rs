@@ -19,7 +19,7 @@ use super::{
     super::assemble::{self},
     BEFORE_THE_START, Turn,
 };
-use crate::config::{Config, InputConfig, Kinds, LettersTo, OutputConfig, OutputKind, identity};
+use crate::config::{Config, InputConfig, Kinds, LettersTo, OutputConfig, identity};
 
 /// Why the last input stays.
 const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
@@ -102,17 +102,15 @@ impl Turn<'_> {
         added.map_err(|error| error.to_string())
     }
 
-    /// One of its name that was removed has to be done. Until then, what is wanted of an `http`
-    /// output holds for that one: it may be what it needs to get on.
+    /// One of its name that was removed has to be done. Until then, live options of the new one
+    /// hold for it: they may be what it needs to get on.
     fn output_is_done(&mut self, output: &OutputConfig) -> Result<(), String> {
         let views = self.control.output_views();
         if !views.iter().any(|view| view.removed && view.name == output.name) {
             return Ok(());
         }
-        if let OutputKind::Http(http) = &output.kind
-            && self.targets.reconfigure_output(&output.name, http)?
-        {
-            self.changed.push(format!("outputs.{}.http", output.name));
+        if self.targets.reconfigure_output(&output.name, &*output.kind)? {
+            self.changed.push(format!("outputs.{}.{}", output.name, output.kind.key()));
         }
         Err("the one that was removed is not done: reload again once the log says that it has ended"
             .to_owned())
@@ -229,17 +227,17 @@ impl Turn<'_> {
         self.compare("outputs (their order)".to_owned(), differs);
     }
 
-    /// Where an `http` output posts to, and how, can change; what it takes, and its kind, cannot.
+    /// Live options of its kind can change; what it takes, and its kind, cannot.
     fn output_that_stays(&mut self, place: usize, to: &OutputConfig) {
         let is = &self.config.outputs[place];
         let what = format!("outputs.{}", to.name);
-        if let (OutputKind::Http(_), OutputKind::Http(http)) = (&is.kind, &to.kind) {
-            match self.targets.reconfigure_output(&to.name, http) {
+        if is.kind.is_as(&to.kind) && is.kind.has_live() {
+            match self.targets.reconfigure_output(&to.name, &*to.kind) {
                 Ok(false) => {}
-                Ok(true) => self.changed.push(format!("{what}.http")),
+                Ok(true) => self.changed.push(format!("{what}.{}", to.kind.key())),
                 Err(why) => return self.leave(what, why),
             }
-            self.config.outputs[place].kind = to.kind.clone();
+            self.config.outputs[place].kind = is.kind.with_live(&to.kind);
         }
         self.compare(what, self.config.outputs[place] != *to);
     }

@@ -1,9 +1,10 @@
 //! Inputs and outputs as the library has them.
 
-use std::{fs::File, path::PathBuf};
+use std::{fs::File, path::PathBuf, sync::Arc};
 
 use greenroom_bus::{
     record::Mapping,
+    sink::Sink,
     source::{InputSetup, Source},
 };
 use greenroom_config::{At, Word};
@@ -64,15 +65,19 @@ fn unusable(at: &mut At<'_>, Unusable { property, option, why }: Unusable) {
     at.error(&written, why, help);
 }
 
-impl KafkaOutput {
-    /// Reports files that cannot be read, and properties that cannot be used.
-    pub(crate) fn reach(&self, at: &mut At<'_>) {
-        if reach_tls(self.tls.as_ref(), at)
-            && let Ok(options) = self.options()
-            && let Err(why) = KafkaSink::check(&options)
-        {
-            unusable(at, why);
-        }
+/// Connects in the background.
+pub(super) fn sink(kafka: &KafkaOutput) -> Result<Arc<dyn Sink>, String> {
+    let sink = KafkaSink::open(kafka.options()?);
+    Ok(Arc::new(sink.map_err(|error| error.to_string())?))
+}
+
+/// Reports files that cannot be read, and properties that cannot be used.
+pub(super) fn reach_output(kafka: &KafkaOutput, at: &mut At<'_>) {
+    if reach_tls(kafka.tls.as_ref(), at)
+        && let Ok(options) = kafka.options()
+        && let Err(why) = KafkaSink::check(&options)
+    {
+        unusable(at, why);
     }
 }
 

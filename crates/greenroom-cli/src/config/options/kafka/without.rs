@@ -1,9 +1,14 @@
 //! What a build without the feature `kafka` makes of it: a configuration that was checked has none.
 
-use greenroom_bus::source::{InputSetup, Source};
+use std::sync::Arc;
+
+use greenroom_bus::{
+    sink::Sink,
+    source::{InputSetup, Source},
+};
 use greenroom_config::At;
 
-use super::KafkaInput;
+use super::{KafkaInput, KafkaOutput};
 use crate::config::lacking::lacking;
 
 pub(super) fn reach_input(_: &KafkaInput, _: &mut At<'_>) {}
@@ -16,8 +21,10 @@ pub(super) fn looking(_: &KafkaInput, _: &InputSetup) -> Result<Box<dyn Source>,
     Err(lacking("kafka").unwrap_or_default())
 }
 
-impl super::KafkaOutput {
-    pub(crate) fn reach(&self, _: &mut At<'_>) {}
+pub(super) fn reach_output(_: &KafkaOutput, _: &mut At<'_>) {}
+
+pub(super) fn sink(_: &KafkaOutput) -> Result<Arc<dyn Sink>, String> {
+    Err(lacking("kafka").unwrap_or_default())
 }
 
 impl super::KafkaLetters {

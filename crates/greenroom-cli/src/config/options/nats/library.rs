@@ -3,11 +3,14 @@
 use std::{fs::File, path::PathBuf, sync::Arc};
 
 use greenroom::Backoff;
-use greenroom_bus::source::{InputSetup, Source};
+use greenroom_bus::{
+    sink::Sink,
+    source::{InputSetup, Source},
+};
 use greenroom_config::At;
 use greenroom_nats::{
     NatsKey, NatsServer,
-    output::{BadSubject, NatsSinkMode, NatsSinkOptions, NatsSubject},
+    output::{BadSubject, NatsSink, NatsSinkMode, NatsSinkOptions, NatsSubject},
     source::{NatsLooking, NatsSource, NatsSourceOptions, NatsStart},
 };
 
@@ -57,13 +60,17 @@ fn files(tls: &NatsTls) -> impl Iterator<Item = (&'static str, &PathBuf)> {
     files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
 }
 
-impl NatsOutput {
-    /// Reports files that cannot be read, and a subject that is none.
-    pub(crate) fn reach(&self, at: &mut At<'_>) {
-        reach_tls(self.tls.as_ref(), at);
-        if let Err(why) = self.options() {
-            at.error("subject", why, "for example `orders.new` or `orders.{subject}.{type}`");
-        }
+/// Connects.
+pub(super) async fn sink(nats: &NatsOutput) -> Result<Arc<dyn Sink>, String> {
+    let sink = NatsSink::open(&nats.server(), nats.options()?).await;
+    Ok(Arc::new(sink.map_err(|error| error.to_string())?))
+}
+
+/// Reports files that cannot be read, and a subject that is none.
+pub(super) fn reach_output(nats: &NatsOutput, at: &mut At<'_>) {
+    reach_tls(nats.tls.as_ref(), at);
+    if let Err(why) = nats.options() {
+        at.error("subject", why, "for example `orders.new` or `orders.{subject}.{type}`");
     }
 }
 

@@ -1,9 +1,14 @@
 //! What a build without the feature `nats` makes of it: a configuration that was checked has none.
 
-use greenroom_bus::source::{InputSetup, Source};
+use std::sync::Arc;
+
+use greenroom_bus::{
+    sink::Sink,
+    source::{InputSetup, Source},
+};
 use greenroom_config::At;
 
-use super::NatsInput;
+use super::{NatsInput, NatsOutput};
 use crate::config::lacking::lacking;
 
 pub(super) fn reach_input(_: &NatsInput, _: &mut At<'_>) {}
@@ -16,8 +21,10 @@ pub(super) async fn looking(_: &NatsInput, _: &InputSetup) -> Result<Box<dyn Sou
     Err(lacking("nats").unwrap_or_default())
 }
 
-impl super::NatsOutput {
-    pub(crate) fn reach(&self, _: &mut At<'_>) {}
+pub(super) fn reach_output(_: &NatsOutput, _: &mut At<'_>) {}
+
+pub(super) async fn sink(_: &NatsOutput) -> Result<Arc<dyn Sink>, String> {
+    Err(lacking("nats").unwrap_or_default())
 }
 
 impl super::NatsLetters {

@@ -1,0 +1,85 @@
+//! What a program asks of the options of a handler.
+
+use std::{sync::Arc, time::Duration};
+
+use greenroom_config::{AnyOptions, At};
+
+use super::HandlerFactory;
+
+/// The options of a handler of one kind. Its own checks are in its declaration (`then`); those that
+/// look at several sections, or outside of the file, ask these methods.
+pub trait HandlerKind: AnyOptions {
+    /// Which events it makes of one.
+    fn makes(&self) -> Makes;
+
+    /// How long it lets an attempt take, by an option `timeout`.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How many workers of the pool share what it runs, by an option `in_flight`.
+    fn in_flight(&self) -> Option<usize> {
+        None
+    }
+
+    /// What follows from an answer of its target, where it posts to one, by an option `status`: the
+    /// rows that differ from the usual.
+    fn status(&self) -> Option<&[(String, String)]> {
+        None
+    }
+
+    /// Reports what cannot be used of what lies outside of the configuration: programs,
+    /// certificates. No target is asked.
+    fn reach(&self, at: &mut At<'_>) {
+        let _ = at;
+    }
+
+    /// Makes the factory.
+    ///
+    /// # Errors
+    /// What cannot be used, and what to do next.
+    fn open(&self) -> Result<OpenHandler, String>;
+}
+
+greenroom_config::kinds! {
+    /// The kinds of handlers that a configuration may name. A program adds those that it has; add
+    /// yours before it reads a configuration.
+    pub static HANDLERS: dyn HandlerKind;
+    /// A kind of handler, by its key, with a sentence on what it does.
+    pub fn handler;
+}
+
+/// Which events a handler makes of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Makes {
+    /// None.
+    Nothing,
+    /// The same.
+    Same,
+    /// Those that its target answers with.
+    Answers,
+}
+
+/// A handler that can be started.
+pub struct OpenHandler {
+    /// What makes one for each worker.
+    pub factory: Arc<dyn HandlerFactory>,
+    /// The same, if its options change while it runs.
+    pub live: Option<Arc<dyn LiveHandler>>,
+}
+
+impl OpenHandler {
+    /// One whose options do not change.
+    pub fn fixed(factory: impl HandlerFactory) -> Self {
+        Self { factory: Arc::new(factory), live: None }
+    }
+}
+
+/// A handler whose options change while it runs.
+pub trait LiveHandler: Send + Sync {
+    /// Goes by the options of `wanted` from the next attempt on; false where they are the same.
+    ///
+    /// # Errors
+    /// Why they cannot be used; those from before hold.
+    fn reconfigure(&self, wanted: &dyn HandlerKind) -> Result<bool, String>;
+}

@@ -1,0 +1,64 @@
+//! A file as an output of a configuration.
+
+use std::path::{Path, PathBuf};
+
+use greenroom_config::{At, Listing, flag, group, options, path};
+
+use super::{FileSink, FileSinkOptions};
+use crate::{
+    BoxFuture,
+    kind::{FileRole, FileUse},
+    sink::{OpenOutput, OutputKind, Rotate, output},
+};
+
+/// Its line in the registry.
+pub const OUTPUT: Listing<dyn OutputKind> = output::<FileOutput>(
+    "file",
+    "Appends to a file, one CloudEvent (JSON) per line, in the order of handling.",
+);
+
+options! {
+    /// Written and synced before the events are acknowledged.
+    pub struct FileOutput = "a file output", then FileOutput::checked {
+        /// The file. It is created when it is missing; its directory is not. `-` is standard
+        /// output, which one output can have: the report goes to standard error then.
+        path: PathBuf = path();
+        /// With `true`, every run starts the file anew. Files that were put aside stay.
+        truncate: bool = flag().default("false");
+        /// Puts the file aside when it is large or old.
+        rotate: Option<Rotate> = group().optional();
+    }
+}
+
+impl FileOutput {
+    /// What was written to standard output cannot be taken back, and has no name.
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        if self.path != Path::new("-") {
+            return Some(self);
+        }
+        if self.truncate {
+            let text = "standard output cannot be started anew";
+            at.error("truncate", text, "leave `truncate` out, or name a file");
+        }
+        if self.rotate.is_some() {
+            let text = "standard output cannot be put aside";
+            at.error("rotate", text, "leave `rotate` out, or name a file");
+        }
+        Some(self)
+    }
+}
+
+impl OutputKind for FileOutput {
+    fn files(&self) -> Vec<FileUse<'_>> {
+        let role = FileRole::Write { rotates: self.rotate.is_some() };
+        vec![FileUse { option: "path", path: &self.path, role }]
+    }
+
+    fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>> {
+        let options = FileSinkOptions { truncate: self.truncate, rotate: self.rotate };
+        Box::pin(async move {
+            let sink = FileSink::open(&self.path, options);
+            sink.map(OpenOutput::fixed).map_err(|error| error.to_string())
+        })
+    }
+}

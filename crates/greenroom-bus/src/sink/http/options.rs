@@ -1,0 +1,97 @@
+//! The options of an output that posts.
+
+use std::time::Duration;
+
+use greenroom_config::{
+    At, Secret, count, duration, durations, group, options, size,
+    units::{DAY_MS, DurationRange, GIB},
+    url, variables, word, words,
+};
+
+use crate::http::{HttpAuth, HttpTls, Posting, Verdict};
+
+options! {
+    /// 2xx stores the event; 408, 425, 429, 5xx, a timeout or a refused connection is tried again
+    /// until it is stored, in order; 401 and 403 pause the output; any other answer makes a dead
+    /// letter of the event that was handled. A reload changes all of it. docs/outputs.md says
+    /// more.
+    pub struct HttpOutput = "an http output", then HttpOutput::checked {
+        /// Where to post to.
+        url: Secret<String> = url().secret();
+        /// Headers added to each request. `ce-*`, `content-type` and the like are written by
+        /// greenroom and cannot be set.
+        headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        /// How the target is told who posts. Without it, by nothing but the URL and the headers.
+        auth: Option<HttpAuth> = group().optional();
+        /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
+        tls: Option<HttpTls> = group().optional();
+        /// `binary` sends the data as the body and the attributes as `ce-` headers;
+        /// `structured` sends the event as JSON; `batch` sends several as a JSON array.
+        mode: HttpOutputMode = word().default("binary");
+        /// How many events `mode: batch` sends at once.
+        batch: HttpBatch = group().default("{}");
+        /// How many requests are under way at once. Events whose inputs have an order
+        /// (`order_by` of their handler) arrive in it whatever this is; with 1, all events arrive
+        /// in the order in which they were handled.
+        concurrency: usize = count(1..=1_024).default("8");
+        /// How long one attempt may take.
+        timeout: Duration = duration(1..=DAY_MS).default("5s");
+        /// How long it waits after an attempt that failed: the first time, and at most. A
+        /// `Retry-After` of the target goes before it.
+        backoff: DurationRange = durations().default("200ms..30s");
+        /// What follows from an answer, where that is to differ from the usual, as for `http`
+        /// handlers. `settle` means that it is stored; `park` is the same as `reject`.
+        status: Vec<(String, String)> = variables().default("{}");
+    }
+}
+
+words! {
+    /// How events are written into requests.
+    pub enum HttpOutputMode {
+        /// Data as the body, attributes as headers.
+        Binary = "binary",
+        /// The event as JSON.
+        Structured = "structured",
+        /// Several events as a JSON array.
+        Batch = "batch",
+    }
+}
+
+options! {
+    /// A request of `mode: batch` is sent when one of these is reached.
+    #[derive(Copy, Eq)]
+    pub struct HttpBatch = "batch" {
+        /// At most so many.
+        events: usize = count(1..=10_000).default("100");
+        /// About so many bytes of events. A larger event goes alone.
+        bytes: usize = size(1024..=GIB).default("1MiB");
+        /// How long an event waits for others.
+        within: Duration = duration(0..=DAY_MS).default("50ms");
+    }
+}
+
+impl HttpOutput {
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        if at.has("batch") && self.mode != HttpOutputMode::Batch {
+            let text = "`batch` is for `mode: batch` only";
+            at.error("batch", text, "write `mode: batch`, or leave `batch` out");
+            return None;
+        }
+        self.posting().check(at);
+        for (on, _) in self.status.iter().filter(|(_, verdict)| verdict == Verdict::Park.as_str()) {
+            let text = "an output parks nothing: each becomes a dead letter";
+            at.useless(&format!("status.{on}"), text, "write `reject`");
+        }
+        Some(self)
+    }
+
+    pub(super) fn posting(&self) -> Posting<'_> {
+        Posting {
+            url: &self.url,
+            headers: &self.headers,
+            auth: self.auth.as_ref(),
+            tls: self.tls.as_ref(),
+            status: &self.status,
+        }
+    }
+}

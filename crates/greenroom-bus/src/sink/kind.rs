@@ -1,0 +1,67 @@
+//! What a program asks of the options of an output.
+
+use std::sync::{Arc, Weak};
+
+use greenroom_config::{AnyOptions, At};
+
+use super::Sink;
+use crate::{BoxFuture, kind::FileUse};
+
+/// The options of an output of one kind. Its own checks are in its declaration (`then`); those that
+/// look at several outputs, or outside of the file, ask these methods.
+pub trait OutputKind: AnyOptions {
+    /// The files that it touches.
+    fn files(&self) -> Vec<FileUse<'_>> {
+        Vec::new()
+    }
+
+    /// What follows from an answer of its target, where it posts to one: the rows that differ from
+    /// the usual.
+    fn status(&self) -> Option<&[(String, String)]> {
+        None
+    }
+
+    /// Reports what else cannot be used of what lies outside of the configuration: certificates,
+    /// properties of a library. No server is asked.
+    fn reach(&self, at: &mut At<'_>) {
+        let _ = at;
+    }
+
+    /// Opens the sink, on the runtime of the engine.
+    ///
+    /// # Errors
+    /// What could not be opened, and what to do next.
+    fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>>;
+}
+
+greenroom_config::kinds! {
+    /// The kinds of outputs that a configuration may name. A program adds those that it has; add
+    /// yours before it reads a configuration.
+    pub static OUTPUTS: dyn OutputKind;
+    /// A kind of output, by its key, with a sentence on what it is for.
+    pub fn output;
+}
+
+/// An output that was opened.
+pub struct OpenOutput {
+    /// What the engine writes to.
+    pub sink: Arc<dyn Sink>,
+    /// The same, if its options change while it runs.
+    pub live: Option<Weak<dyn LiveOutput>>,
+}
+
+impl OpenOutput {
+    /// One whose options do not change.
+    pub fn fixed(sink: impl Sink) -> Self {
+        Self { sink: Arc::new(sink), live: None }
+    }
+}
+
+/// An output whose options change while it runs.
+pub trait LiveOutput: Send + Sync {
+    /// Delivers by the options of `wanted` from now on; false where they are the same.
+    ///
+    /// # Errors
+    /// Why they cannot be used; those from before hold.
+    fn reconfigure(&self, wanted: &dyn OutputKind) -> Result<bool, String>;
+}
