@@ -1,6 +1,7 @@
 //! What could not be handled, and where it goes.
 
 pub mod file;
+pub mod redrive;
 pub mod replay;
 
 use std::{sync::Arc, time::SystemTime};

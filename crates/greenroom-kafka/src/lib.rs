@@ -50,6 +50,7 @@ mod unusable;
 
 pub use client::Properties;
 pub use decode::RecordFormat;
+pub use greenroom_bus::dead_letter::redrive::{RedriveError, Redriven};
 pub use kept::{Kept, KeptHeaders};
-pub use source::redrive::{RedriveError, RedriveOptions, Redriven, redrive};
+pub use source::redrive::{RedriveOptions, redrive};
 pub use unusable::Unusable;

@@ -48,6 +48,7 @@ mod redrive;
 mod server;
 pub mod source;
 
+pub use greenroom_bus::dead_letter::redrive::{RedriveError, Redriven};
 pub use key::{BadKeyTemplate, NatsKey, NatsKeyTemplate};
-pub use redrive::{RedriveError, RedriveOptions, Redriven, redrive};
+pub use redrive::{RedriveOptions, redrive};
 pub use server::{NatsAuth, NatsServer};

@@ -1,7 +1,7 @@
 //! Dead letters back to where they came from (D06).
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -16,7 +16,10 @@ use async_nats::{
         stream::{RawMessageErrorKind, Stream},
     },
 };
-use greenroom_bus::event::http::encode;
+use greenroom_bus::{
+    dead_letter::redrive::{RedriveError, Redriven},
+    event::http::encode,
+};
 
 use crate::{
     connection::{Connection, because},
@@ -27,9 +30,6 @@ use crate::{
 
 /// What headers of JetStream itself begin with: they belong to the message that had them.
 const OWN: &str = "Nats-";
-
-/// So many letters that stay are named.
-const NAMED: usize = 10;
 
 /// Progress is told so often.
 const TELL_EVERY: Duration = Duration::from_secs(1);
@@ -80,39 +80,6 @@ impl RedriveOptions {
         })
     }
 }
-
-/// What became of the letters of a subject.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Redriven {
-    /// So many were published again and removed, or would be, by the streams that they came from.
-    pub published: BTreeMap<String, u64>,
-    /// So many were not asked for, and stay.
-    pub passed_over: u64,
-    /// So many stay because they cannot be published.
-    pub left: u64,
-    /// Some of those: their numbers in the stream, and why they stay.
-    pub left_because: Vec<String>,
-}
-
-impl Redriven {
-    /// All that were published, or would be.
-    pub fn count(&self) -> u64 {
-        self.published.values().sum()
-    }
-
-    fn stays(&mut self, number: u64, why: &str) {
-        self.left += 1;
-        if self.left_because.len() < NAMED {
-            self.left_because.push(format!("letter {number}: {why}"));
-        }
-    }
-}
-
-/// Redriving could not go on. What was done before stays done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RedriveError(String);
 
 /// Publishes the messages again that the letters of a subject are about, each to the subject that
 /// it had, with its own bytes and headers and one that says where it was, and removes its letter.
@@ -175,7 +142,7 @@ async fn one(
     let (origin, original) = match origins.original(letter).await? {
         Ok(found) => found,
         Err(why) => {
-            redriven.stays(number, &why);
+            redriven.stays(format_args!("letter {number}"), &why);
             return Ok(());
         }
     };
@@ -185,7 +152,7 @@ async fn one(
         published.map_err(|error| failed(number, &*error))?;
         letters.delete_message(number).await.map_err(|error| failed(number, &error))?;
     }
-    *redriven.published.entry(origin.stream.cached_info().config.name.clone()).or_default() += 1;
+    redriven.is_published(&origin.stream.cached_info().config.name);
     Ok(())
 }
 

@@ -18,7 +18,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use greenroom_bus::watermark::{Epoch, Received, Watermark};
+use greenroom_bus::{
+    dead_letter::redrive::{RedriveError, Redriven},
+    watermark::{Epoch, Received, Watermark},
+};
 use rdkafka::{
     Message, Offset, TopicPartitionList,
     consumer::{BaseConsumer, Consumer},
@@ -26,7 +29,7 @@ use rdkafka::{
     message::BorrowedMessage,
 };
 
-pub use self::options::{RedriveError, RedriveOptions, Redriven};
+pub use self::options::RedriveOptions;
 use self::sending::{Sending, Told};
 use super::{
     context::SourceContext,
@@ -87,6 +90,8 @@ struct Redrive<'a> {
     redriven: Redriven,
     /// Letters that were taken to be sent.
     taken: u64,
+    /// And those of them that their topic did not take.
+    failed: u64,
 }
 
 /// A partition of the letters.
@@ -146,7 +151,7 @@ impl<'a> Redrive<'a> {
         }
         consumer.assign(&list).map_err(|error| explained(&error))?;
         let redriven = Redriven::default();
-        Ok(Self { options, consumer, parts, sending, limits, redriven, taken: 0 })
+        Ok(Self { options, consumer, parts, sending, limits, redriven, taken: 0, failed: 0 })
     }
 
     fn run(&mut self, tells: &mut impl FnMut(&Redriven)) -> Result<(), RedriveError> {
@@ -195,7 +200,7 @@ impl<'a> Redrive<'a> {
     }
 
     fn has_enough(&self) -> bool {
-        self.options.limit.is_some_and(|limit| self.taken - self.redriven.failed >= limit)
+        self.options.limit.is_some_and(|limit| self.taken - self.failed >= limit)
     }
 
     /// Takes what the brokers have said of what was sent, and waits while too much is under way.
@@ -235,7 +240,8 @@ impl<'a> Redrive<'a> {
                 Err(code) => {
                     let why = format!("topic {to} does not take it: {code}");
                     let advice = client::advice_at_once(code);
-                    self.redriven.fails(&part.place, offset, format!("{why}{advice}"));
+                    self.failed += 1;
+                    self.redriven.stays(letter(&part.place, offset), &format!("{why}{advice}"));
                 }
             }
         }
@@ -279,7 +285,7 @@ impl Taking<'_, '_> {
         let read = match read.and_then(|read| read.ok_or_else(none)) {
             Ok(read) => read,
             Err(why) => {
-                self.redriven.stays(&part.place, offset, why);
+                self.redriven.stays(letter(&part.place, offset), &why);
                 return Ok(false);
             }
         };
@@ -290,7 +296,7 @@ impl Taking<'_, '_> {
         let place = match origin(&read) {
             Ok(place) => place,
             Err(why) => {
-                self.redriven.stays(&part.place, offset, why);
+                self.redriven.stays(letter(&part.place, offset), &why);
                 return Ok(false);
             }
         };
@@ -301,11 +307,16 @@ impl Taking<'_, '_> {
         match self.sending.send(record, read, &place)? {
             Ok(()) => Ok(true),
             Err(why) => {
-                self.redriven.stays(&part.place, offset, why);
+                self.redriven.stays(letter(&part.place, offset), &why);
                 Ok(false)
             }
         }
     }
+}
+
+/// What it is called.
+fn letter(place: &Place, offset: u64) -> String {
+    format!("{place} at offset {offset}")
 }
 
 /// Where the record of a letter was.

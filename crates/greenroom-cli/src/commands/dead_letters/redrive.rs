@@ -1,7 +1,8 @@
 //! `greenroom dead-letters redrive`: letters of a topic or a subject, back to where they came from.
 
-use std::{collections::BTreeMap, io::Write, process::ExitCode};
+use std::{io::Write, process::ExitCode};
 
+use greenroom_bus::dead_letter::redrive::Redriven;
 use serde_json::json;
 
 use crate::{
@@ -10,17 +11,6 @@ use crate::{
     exit::{self, Exit},
     letters::escaped::Escaped,
 };
-
-/// What became of the letters, of whichever broker.
-#[derive(Default)]
-struct Redriven {
-    /// By the topic or stream that they went to.
-    sent: BTreeMap<String, u64>,
-    passed_over: u64,
-    left: u64,
-    left_because: Vec<String>,
-    is_cut_short: bool,
-}
 
 /// Sends back what is chosen, and says what became of it.
 pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
@@ -46,8 +36,8 @@ pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
 
 fn conclude(redriven: &Redriven, arguments: &RedriveArgs) -> ExitCode {
     let text = match arguments.json {
-        true => redriven.json(arguments.dry_run),
-        false => redriven.text(arguments.dry_run),
+        true => json_text(redriven, arguments.dry_run),
+        false => plain_text(redriven, arguments.dry_run),
     };
     let answered = exit::answer(&shown(&text));
     match redriven.left {
@@ -66,61 +56,57 @@ fn shown(text: &str) -> String {
 
 /// Says on a terminal how far it is.
 #[cfg(any(feature = "kafka", feature = "nats"))]
-fn progress(sent: u64, passed_over: u64, left: u64) {
+fn progress(redriven: &Redriven) {
     let mut stderr = std::io::stderr();
     if std::io::IsTerminal::is_terminal(&stderr) {
         // Nobody need see it.
-        let _ = writeln!(stderr, "{sent} sent, {passed_over} not chosen, {left} stay");
+        let Redriven { passed_over, left, .. } = redriven;
+        let _ =
+            writeln!(stderr, "{} sent, {passed_over} not chosen, {left} stay", redriven.count());
     }
 }
 
-impl Redriven {
-    fn count(&self) -> u64 {
-        self.sent.values().sum()
+fn plain_text(redriven: &Redriven, counts_only: bool) -> String {
+    let what = if counts_only { "would be sent" } else { "sent" };
+    let to = redriven.published.iter().map(|(to, count)| format!("{to} ({count})"));
+    let to: Vec<_> = to.collect();
+    let mut text = match to.is_empty() {
+        true => format!("no letter {}\n", if counts_only { what } else { "was sent" }),
+        false => {
+            format!("{} {what}: {}\n", plural(redriven.count() as usize, "letter"), to.join(", "))
+        }
+    };
+    if redriven.passed_over > 0 {
+        text.push_str(&format!("{} not chosen\n", plural(redriven.passed_over as usize, "letter")));
     }
+    if redriven.left > 0 {
+        let left = plural(redriven.left as usize, "letter");
+        text.push_str(&format!("{left} cannot be sent, and stay where they are:\n"));
+        redriven.left_because.iter().for_each(|why| text.push_str(&format!("  {why}\n")));
+        if redriven.left > redriven.left_because.len() as u64 {
+            text.push_str("  ...\n");
+        }
+    }
+    if redriven.is_cut_short {
+        text.push_str(
+            "not all letters were looked at: the broker has no room to remember more of them one \
+             by one; redrive without a choice makes room\n",
+        );
+    }
+    text
+}
 
-    fn text(&self, counts_only: bool) -> String {
-        let what = if counts_only { "would be sent" } else { "sent" };
-        let to = self.sent.iter().map(|(to, count)| format!("{to} ({count})"));
-        let to: Vec<_> = to.collect();
-        let mut text = match to.is_empty() {
-            true => format!("no letter {}\n", if counts_only { what } else { "was sent" }),
-            false => {
-                format!("{} {what}: {}\n", plural(self.count() as usize, "letter"), to.join(", "))
-            }
-        };
-        if self.passed_over > 0 {
-            text.push_str(&format!("{} not chosen\n", plural(self.passed_over as usize, "letter")));
-        }
-        if self.left > 0 {
-            let left = plural(self.left as usize, "letter");
-            text.push_str(&format!("{left} cannot be sent, and stay where they are:\n"));
-            self.left_because.iter().for_each(|why| text.push_str(&format!("  {why}\n")));
-            if self.left > self.left_because.len() as u64 {
-                text.push_str("  ...\n");
-            }
-        }
-        if self.is_cut_short {
-            text.push_str(
-                "not all letters were looked at: the broker has no room to remember more of them one \
-                 by one; redrive without a choice makes room\n",
-            );
-        }
-        text
-    }
-
-    fn json(&self, counts_only: bool) -> String {
-        let object = json!({
-            "dry_run": counts_only,
-            "sent": self.count(),
-            "to": self.sent,
-            "not_chosen": self.passed_over,
-            "left": self.left,
-            "left_because": self.left_because,
-            "all_seen": !self.is_cut_short,
-        });
-        format!("{object}\n")
-    }
+fn json_text(redriven: &Redriven, counts_only: bool) -> String {
+    let object = json!({
+        "dry_run": counts_only,
+        "sent": redriven.count(),
+        "to": redriven.published,
+        "not_chosen": redriven.passed_over,
+        "left": redriven.left,
+        "left_because": redriven.left_because,
+        "all_seen": !redriven.is_cut_short,
+    });
+    format!("{object}\n")
 }
 
 #[cfg(feature = "kafka")]
@@ -152,17 +138,7 @@ mod kafka {
                 options.inputs.push((setup.name, kafka.options(setup.records)));
             }
         }
-        let tells = |redriven: &greenroom_kafka::Redriven| {
-            progress(redriven.count(), redriven.passed_over, redriven.left);
-        };
-        let redriven = greenroom_kafka::redrive(&options, tells).map_err(|why| why.to_string())?;
-        Ok(Redriven {
-            sent: redriven.published,
-            passed_over: redriven.passed_over,
-            left: redriven.left,
-            left_because: redriven.left_because,
-            is_cut_short: redriven.is_cut_short,
-        })
+        greenroom_kafka::redrive(&options, progress).map_err(|why| why.to_string())
     }
 }
 
@@ -209,21 +185,11 @@ mod nats {
                 options.inputs.push((input.name.clone(), nats.server()));
             }
         }
-        let tells = |redriven: &greenroom_nats::Redriven| {
-            progress(redriven.count(), redriven.passed_over, redriven.left);
-        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
         let server = letters.server();
-        let redrive = greenroom_nats::redrive(&server, &options, tells);
-        let redriven = runtime.block_on(redrive).map_err(|why| why.to_string())?;
-        Ok(Redriven {
-            sent: redriven.published,
-            passed_over: redriven.passed_over,
-            left: redriven.left,
-            left_because: redriven.left_because,
-            is_cut_short: false,
-        })
+        let redrive = greenroom_nats::redrive(&server, &options, progress);
+        runtime.block_on(redrive).map_err(|why| why.to_string())
     }
 }
 

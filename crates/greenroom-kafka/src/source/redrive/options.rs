@@ -1,19 +1,15 @@
-//! What a redrive is told, and what it says.
+//! What a redrive is told.
 
-use std::collections::BTreeMap;
+use greenroom_bus::dead_letter::redrive::RedriveError;
 
 use super::super::options::KafkaSourceOptions;
 use crate::{
     client::Properties,
     marks::{self, Marks},
-    place::Place,
 };
 
 /// The group that remembers which letters are done.
 const GROUP: &str = "greenroom-redrive";
-
-/// So many letters that stay are named.
-const NAMED: usize = 10;
 
 /// Which letters are sent back, and where to.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,61 +79,5 @@ impl RedriveOptions {
         asked.iter().all(|(name, wanted)| {
             wanted.as_deref().is_none_or(|wanted| marks.get(name) == Some(wanted))
         })
-    }
-}
-
-/// What became of the letters of a topic.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct Redriven {
-    /// So many were sent and stored, or would be sent, by the topics that they went to.
-    pub published: BTreeMap<String, u64>,
-    /// So many were not asked for, and stay.
-    pub passed_over: u64,
-    /// So many stay because they cannot be sent.
-    pub left: u64,
-    /// So many of these were sent, and their topic did not take them.
-    pub(super) failed: u64,
-    /// Some of those: where they are, and why they stay.
-    pub left_because: Vec<String>,
-    /// A part of the letters was not looked at: which of them are done would not fit in a commit.
-    /// Redrive without a choice makes room.
-    pub is_cut_short: bool,
-}
-
-impl Redriven {
-    /// All that were sent, or would be.
-    pub fn count(&self) -> u64 {
-        self.published.values().sum()
-    }
-
-    pub(super) fn is_published(&mut self, topic: &str) {
-        match self.published.get_mut(topic) {
-            Some(count) => *count += 1,
-            None => _ = self.published.insert(topic.to_owned(), 1),
-        }
-    }
-
-    pub(super) fn stays(&mut self, place: &Place, offset: u64, why: String) {
-        self.left += 1;
-        if self.left_because.len() < NAMED {
-            self.left_because.push(format!("{place} at offset {offset}: {why}"));
-        }
-    }
-
-    pub(super) fn fails(&mut self, place: &Place, offset: u64, why: String) {
-        self.failed += 1;
-        self.stays(place, offset, why);
-    }
-}
-
-/// Redriving could not go on. What was done before stays done.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct RedriveError(pub(super) String);
-
-impl From<String> for RedriveError {
-    fn from(why: String) -> Self {
-        Self(why)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, mem, time::Duration};
 
+use greenroom_bus::dead_letter::redrive::RedriveError;
 use parking_lot::Mutex;
 use rdkafka::{
     ClientContext, Message,
@@ -11,7 +12,7 @@ use rdkafka::{
     producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext},
 };
 
-use super::options::{RedriveError, RedriveOptions};
+use super::options::RedriveOptions;
 use crate::{
     again,
     client::{self, Properties},
