@@ -4,7 +4,12 @@
 //! [`InputKind`](crate::source::InputKind), [`OutputKind`](crate::sink::OutputKind) or
 //! [`HandlerKind`](crate::handler::HandlerKind): a program asks its kinds, and names none.
 
-use std::path::Path;
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+use greenroom_config::At;
 
 /// A file or directory that an option names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,4 +42,22 @@ pub enum FileRole<'a> {
         /// It is put aside when it is large or old.
         rotates: bool,
     },
+}
+
+/// Reports each of these files that cannot be read, at the option that names it. True where all can
+/// be.
+pub fn are_readable<'p>(
+    at: &mut At<'_>,
+    files: impl IntoIterator<Item = (&'static str, &'p PathBuf)>,
+) -> bool {
+    let mut all = true;
+    for (option, file) in files {
+        if let Err(error) = File::open(file) {
+            let shown = at.written(option).show(&file.display().to_string());
+            let help = "paths start at the directory of the configuration file";
+            at.error(option, format!("cannot read `{shown}`: {error}"), help);
+            all = false;
+        }
+    }
+    all
 }

@@ -89,6 +89,17 @@ impl<'a> At<'a> {
         }
     }
 
+    /// Reports an error where one of two options is given without the other.
+    pub fn both(&mut self, one: (&str, bool), other: (&str, bool), help: &str) -> Option<()> {
+        let (given, missing) = match (one.1, other.1) {
+            (true, false) => (one.0, other.0),
+            (false, true) => (other.0, one.0),
+            _ => return Some(()),
+        };
+        self.error(given, format!("`{given}` without `{missing}`"), help);
+        None
+    }
+
     /// Reports an error at `name` where `low` is above `high`; both with the names of their
     /// options.
     pub fn ordered(&mut self, name: &str, low: (&str, usize), high: (&str, usize)) -> Option<()> {

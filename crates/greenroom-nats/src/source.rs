@@ -81,11 +81,7 @@ use self::{
     shared::{Revocation, Shared},
     statuses::Statuses,
 };
-pub use self::{
-    looking::NatsLooking,
-    options::{NatsSourceOptions, NatsStart},
-    stats::NatsSourceStats,
-};
+pub use self::{looking::NatsLooking, options::NatsSourceOptions, stats::NatsSourceStats};
 use crate::{connection::Connection, server::NatsServer};
 
 /// Events of one pull.

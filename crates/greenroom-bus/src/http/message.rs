@@ -1,6 +1,7 @@
 //! Events as requests.
 
 use bytes::Bytes;
+use greenroom_config::words;
 use reqwest::{
     Method, Request,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
@@ -23,14 +24,14 @@ const STATE: HeaderName = HeaderName::from_static(TRACESTATE);
 /// names whose hashes collide.
 const MOST_HEADERS: usize = 4_096;
 
-/// How an event is written into a request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// Attributes as headers, data as body.
-    #[default]
-    Binary,
-    /// The whole event as a JSON body.
-    Structured,
+words! {
+    /// How an event is written into a request.
+    pub enum Mode {
+        /// Attributes as headers, data as body.
+        Binary = "binary",
+        /// The whole event as a JSON body.
+        Structured = "structured",
+    }
 }
 
 /// Which attempt a request is, and of which assignment.

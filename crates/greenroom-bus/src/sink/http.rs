@@ -30,7 +30,7 @@ use self::target::HttpTarget;
 pub use self::{
     config::{HttpSinkConfig, HttpSinkMode},
     kind::OUTPUT,
-    options::{HttpBatch, HttpOutput, HttpOutputMode},
+    options::{HttpOutput, HttpOutputMode},
 };
 pub use super::remote::Batching;
 use super::{

@@ -50,7 +50,7 @@ pub use self::{
     message::{BadMessage, MEDIA_TYPES, Message, Reading, read},
     options::{
         HttpInput, HttpInputAuth, RepeatsConfig, RetentionConfig, ServerTlsConfig, SignatureConfig,
-        SignatureEncoding, TimestampConfig, WebhookConfig,
+        WebhookConfig,
     },
     settings::HttpSettings,
     tls::ServerTls,

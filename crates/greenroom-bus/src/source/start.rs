@@ -7,9 +7,10 @@ use greenroom_config::{At, Take, Typed};
 use crate::event::rfc3339;
 
 /// Where to begin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StartAt {
     /// With the oldest that is there.
+    #[default]
     Earliest,
     /// Behind the newest one.
     Latest,

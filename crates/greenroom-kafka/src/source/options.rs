@@ -1,6 +1,8 @@
 //! What a Kafka source is told.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+
+pub use greenroom_bus::source::StartAt;
 
 use super::guard::GuardOptions;
 use crate::{client::Properties, decode::RecordFormat, kept::Kept};
@@ -16,6 +18,8 @@ pub struct KafkaSourceOptions {
     /// too.
     pub topics: Vec<String>,
     /// Where to begin in a partition of which the group has committed nothing. Default: earliest.
+    /// With `Latest`, partitions and topics that come while the source runs are read from their
+    /// beginning.
     pub start: StartAt,
     /// What the group was read by before, whose metadata is read when it starts here for the first
     /// time: while none of its partitions has a commit of ours. Default: `None`, such metadata is
@@ -95,17 +99,4 @@ pub enum FormerConsumer {
     /// Confluent's parallel-consumer, which is retired: what it had done out of order is not
     /// handled again.
     ParallelConsumer,
-}
-
-/// Where a group begins in a partition of which it has committed nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum StartAt {
-    /// With the oldest record that is still there.
-    #[default]
-    Earliest,
-    /// Behind the newest record that is there when the partition is assigned. Partitions and topics
-    /// that come while the source runs are read from their beginning.
-    Latest,
-    /// With the first record of this time or a later one; behind the newest where there is none.
-    Time(SystemTime),
 }

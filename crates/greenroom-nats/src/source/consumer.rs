@@ -8,7 +8,9 @@ use async_nats::jetstream::{
     stream::{ConsumerErrorKind, Stream},
 };
 
-use super::options::{NatsSourceOptions, NatsStart, PARTITION};
+use greenroom_bus::source::StartAt;
+
+use super::options::{NatsSourceOptions, PARTITION};
 use crate::connection::because;
 
 /// A consumer as it was found or made.
@@ -55,9 +57,9 @@ impl Wanted {
         let number = number.as_deref().unwrap_or_default();
         let filters = options.filters.iter().map(|filter| filter.replace(PARTITION, number));
         let deliver_policy = match options.start {
-            NatsStart::Earliest => DeliverPolicy::All,
-            NatsStart::Latest => DeliverPolicy::New,
-            NatsStart::Time(time) => {
+            StartAt::Earliest => DeliverPolicy::All,
+            StartAt::Latest => DeliverPolicy::New,
+            StartAt::Time(time) => {
                 let since = time.duration_since(std::time::SystemTime::UNIX_EPOCH);
                 let nanos = since.map_or(0, |since| since.as_nanos() as i128);
                 let start_time = async_nats::datetime::from_nanos(nanos);

@@ -1,11 +1,8 @@
 //! What to read, and how.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime},
-};
+use std::{sync::Arc, time::Duration};
 
-use greenroom_bus::record::Mapping;
+use greenroom_bus::{record::Mapping, source::StartAt};
 
 use crate::key::NatsKey;
 
@@ -27,8 +24,8 @@ pub struct NatsSourceOptions {
     /// gets the number behind a dash, and `{partition}` in `filters` becomes it. Default: none, so
     /// that the consumer is the only partition.
     pub partitions: Vec<u32>,
-    /// Where a consumer begins that does not exist yet. Default: [`NatsStart::Earliest`].
-    pub start: NatsStart,
+    /// Where a consumer begins that does not exist yet. Default: [`StartAt::Earliest`].
+    pub start: StartAt,
     /// So many messages of a consumer are delivered and not acknowledged at most; as many as all
     /// pools that take its events, and the input itself, may hold. Set as the consumer's
     /// `max_ack_pending`. At least 1; default: 10,000.
@@ -50,19 +47,6 @@ pub struct NatsSourceOptions {
     pub records: Option<Arc<Mapping>>,
 }
 
-/// Where a new consumer begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum NatsStart {
-    /// With the first message of the stream.
-    #[default]
-    Earliest,
-    /// With those that are published from now on.
-    Latest,
-    /// With the first that was stored then, or later.
-    Time(SystemTime),
-}
-
 impl NatsSourceOptions {
     /// This consumer of this stream, with the defaults.
     pub fn new(stream: impl Into<String>, consumer: impl Into<String>) -> Self {
@@ -71,7 +55,7 @@ impl NatsSourceOptions {
             consumer: consumer.into(),
             filters: Vec::new(),
             partitions: Vec::new(),
-            start: NatsStart::default(),
+            start: StartAt::default(),
             capacity: 10_000,
             batch: 500,
             batch_bytes: 8 * 1024 * 1024,

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use greenroom_bus::source::{Partition, Pull, Source};
 use greenroom_nats::{
     NatsServer,
-    source::{NatsSource, NatsSourceOptions, NatsStart},
+    source::{NatsSource, NatsSourceOptions},
 };
 
 use crate::{
@@ -258,7 +258,8 @@ async fn n02_what_is_done_after_the_source_has_gone_is_acknowledged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d12_a_stream_that_was_made_anew_is_read_from_its_start() {
     let Some(stream) = TestStream::new("d12_anew_start").await else { return };
-    let options = NatsSourceOptions { start: NatsStart::Latest, ..stream.options() };
+    let options =
+        NatsSourceOptions { start: greenroom_bus::source::StartAt::Latest, ..stream.options() };
     let mut reader = Reader::open(&stream, options).await;
     stream.publish(0..5, 0).await;
     reader.some(5).await.iter().for_each(crate::reader::Read::done);

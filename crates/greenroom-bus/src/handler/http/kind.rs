@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use greenroom_config::{
     At, Listing, Secret, duration, flag, group, options, size,
     units::{DAY_MS, GIB},
-    url, variables, word, words,
+    url, variables, word,
 };
 
 use super::{HttpConfig, HttpFactory, Mode};
@@ -39,7 +39,7 @@ options! {
         max_response: u64 = size(1024..=GIB).default("16MiB");
         /// `binary` sends the data as the body and the attributes as `ce-` headers;
         /// `structured` sends the event as JSON.
-        mode: HttpMode = word().default("binary");
+        mode: Mode = word().default("binary");
         /// With `true`, an event that was accepted goes to the outputs when the answer holds no
         /// event.
         pass: bool = flag().default("false");
@@ -48,16 +48,6 @@ options! {
         /// `settle`, `retry`, `pause`, `reject` or `park`. The narrowest decides. `greenroom
         /// explain-status` prints what holds.
         status: Vec<(String, String)> = variables().default("{}");
-    }
-}
-
-words! {
-    /// How an event is written into a request.
-    pub enum HttpMode {
-        /// Data as the body, attributes as headers.
-        Binary = "binary",
-        /// The event as JSON.
-        Structured = "structured",
     }
 }
 
@@ -88,10 +78,7 @@ impl HttpOptions {
             tls,
             timeout,
             max_response: usize::try_from(self.max_response).unwrap_or(usize::MAX),
-            mode: match self.mode {
-                HttpMode::Binary => Mode::Binary,
-                HttpMode::Structured => Mode::Structured,
-            },
+            mode: self.mode,
             pass: self.pass,
             status: posting.status_map()?,
             ..HttpConfig::default()

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use greenroom::Backoff;
 use greenroom_config::{At, Listing};
 
-use super::{
-    Batching, HttpBatch, HttpOutput, HttpOutputMode, HttpSink, HttpSinkConfig, HttpSinkMode,
-};
+use super::{HttpOutput, HttpOutputMode, HttpSink, HttpSinkConfig, HttpSinkMode};
 use crate::{
     BoxFuture,
     sink::{LiveOutput, OpenOutput, OutputKind, output},
@@ -53,10 +51,7 @@ fn config(http: &HttpOutput) -> Result<HttpSinkConfig, String> {
         mode: match http.mode {
             HttpOutputMode::Binary => HttpSinkMode::Binary,
             HttpOutputMode::Structured => HttpSinkMode::Structured,
-            HttpOutputMode::Batch => {
-                let HttpBatch { events, bytes, within } = http.batch;
-                HttpSinkMode::Batch(Batching { events, bytes, within })
-            }
+            HttpOutputMode::Batch => HttpSinkMode::Batch(http.batch),
         },
         concurrency: http.concurrency,
         backoff: Backoff::new(http.backoff.from, http.backoff.to),

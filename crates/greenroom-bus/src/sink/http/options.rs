@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use greenroom_config::{
-    At, Secret, count, duration, durations, group, options, size,
-    units::{DAY_MS, DurationRange, GIB},
+    At, Secret, count, duration, durations, group, options,
+    units::{DAY_MS, DurationRange},
     url, variables, word, words,
 };
 
+use super::Batching;
 use crate::http::{HttpAuth, HttpTls, Posting, Verdict};
 
 options! {
@@ -29,7 +30,7 @@ options! {
         /// `structured` sends the event as JSON; `batch` sends several as a JSON array.
         mode: HttpOutputMode = word().default("binary");
         /// How many events `mode: batch` sends at once.
-        batch: HttpBatch = group().default("{}");
+        batch: Batching = group().default("{}");
         /// How many requests are under way at once. Events whose inputs have an order
         /// (`order_by` of their handler) arrive in it whatever this is; with 1, all events arrive
         /// in the order in which they were handled.
@@ -54,19 +55,6 @@ words! {
         Structured = "structured",
         /// Several events as a JSON array.
         Batch = "batch",
-    }
-}
-
-options! {
-    /// A request of `mode: batch` is sent when one of these is reached.
-    #[derive(Copy, Eq)]
-    pub struct HttpBatch = "batch" {
-        /// At most so many.
-        events: usize = count(1..=10_000).default("100");
-        /// About so many bytes of events. A larger event goes alone.
-        bytes: usize = size(1024..=GIB).default("1MiB");
-        /// How long an event waits for others.
-        within: Duration = duration(0..=DAY_MS).default("50ms");
     }
 }
 

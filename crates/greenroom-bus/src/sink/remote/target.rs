@@ -3,6 +3,10 @@
 use std::{future::Future, time::Duration};
 
 use greenroom::Backoff;
+use greenroom_config::{
+    count, duration, options, size,
+    units::{DAY_MS, GIB},
+};
 
 use super::waiting::WaitingEvent;
 use crate::event::Event;
@@ -58,15 +62,17 @@ pub struct RequestPace {
     pub probe: Backoff,
 }
 
-/// How many events a request takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batching {
-    /// At most so many. Default: 100.
-    pub events: usize,
-    /// About so many bytes at most; a single event may be larger. Default: 1 MiB.
-    pub bytes: usize,
-    /// How long an event waits for others where there are fewer. Default: 50 ms.
-    pub within: Duration,
+options! {
+    /// A request of `mode: batch` is sent when one of these is reached.
+    #[derive(Copy, Eq)]
+    pub struct Batching = "batch" {
+        /// At most so many.
+        events: usize = count(1..=10_000).default("100");
+        /// About so many bytes of events. A larger event goes alone.
+        bytes: usize = size(1024..=GIB).default("1MiB");
+        /// How long an event waits for others.
+        within: Duration = duration(0..=DAY_MS).default("50ms");
+    }
 }
 
 impl Default for Batching {

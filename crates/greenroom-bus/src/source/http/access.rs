@@ -6,6 +6,7 @@ use std::{
 };
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use greenroom_config::{duration, options, text, units::DAY_MS, words};
 use hyper::{HeaderMap, header::HeaderName};
 
 /// Who may post.
@@ -37,24 +38,25 @@ pub struct Signature {
     pub time: Option<SignedTime>,
 }
 
-/// How the bytes of a signature are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Encoding {
-    /// Two digits a byte, in either case.
-    #[default]
-    Hex,
-    /// Standard base64, with its padding.
-    Base64,
+words! {
+    /// How a signature is written.
+    pub enum Encoding {
+        /// Two digits a byte, in either case.
+        Hex = "hex",
+        /// Standard base64, with its padding.
+        Base64 = "base64",
+    }
 }
 
-/// A time of which the signature is as well: what is signed is the time as it stands in its header,
-/// a full stop, and the body. So a recorded message cannot be sent again later.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignedTime {
-    /// The header that has it, in seconds since 1970.
-    pub header: String,
-    /// How far it may be from now, either way.
-    pub tolerance: Duration,
+options! {
+    /// What is signed then is the time as it stands in its header, a full stop, and the body.
+    #[derive(Eq)]
+    pub struct SignedTime = "timestamp" {
+        /// The header that has the time, in seconds since 1970.
+        header: String = text();
+        /// How far it may be from now.
+        tolerance: Duration = duration(1_000..=DAY_MS).default("5m");
+    }
 }
 
 /// Neither tokens nor secrets.

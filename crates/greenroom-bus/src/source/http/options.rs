@@ -9,7 +9,7 @@ use std::{
 use greenroom_config::{
     At, Listen, Secret, count, duration, flag, group, options, path, rate, size, text, texts,
     units::{DAY_MS, GIB, Rate},
-    word, words,
+    word,
 };
 
 use super::{Access, Encoding, ServerTls, Signature, SignedTime, Webhook};
@@ -125,29 +125,9 @@ options! {
         /// this is not given.
         prefix: Option<String> = text().optional();
         /// How the signature is written.
-        encoding: SignatureEncoding = word().default("hex");
+        encoding: Encoding = word().default("hex");
         /// When it was signed, where that is signed as well.
-        timestamp: Option<TimestampConfig> = group().optional();
-    }
-}
-
-options! {
-    /// What is signed then is the time as it stands in its header, a full stop, and the body.
-    pub struct TimestampConfig = "timestamp" {
-        /// The header that has the time, in seconds since 1970.
-        header: String = text();
-        /// How far it may be from now.
-        tolerance: Duration = duration(1_000..=DAY_MS).default("5m");
-    }
-}
-
-words! {
-    /// How a signature is written.
-    pub enum SignatureEncoding {
-        /// Two digits a byte.
-        Hex = "hex",
-        /// Standard base64.
-        Base64 = "base64",
+        timestamp: Option<SignedTime> = group().optional();
     }
 }
 
@@ -280,17 +260,12 @@ fn wrong_path(path: &str) -> Option<&'static str> {
 
 impl SignatureConfig {
     fn to_bus(&self) -> Signature {
-        let time = self.timestamp.as_ref();
         Signature {
             header: self.header.clone(),
             secrets: self.secret.to_vec(),
             prefix: self.prefix.clone().unwrap_or_default(),
-            encoding: match self.encoding {
-                SignatureEncoding::Hex => Encoding::Hex,
-                SignatureEncoding::Base64 => Encoding::Base64,
-            },
-            time: time
-                .map(|time| SignedTime { header: time.header.clone(), tolerance: time.tolerance }),
+            encoding: self.encoding,
+            time: self.timestamp.clone(),
         }
     }
 }

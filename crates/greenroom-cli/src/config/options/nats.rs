@@ -226,14 +226,9 @@ impl Take for Partitions {
 
 impl NatsTls {
     fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
-        let (is, without) = match (&self.cert, &self.key) {
-            (Some(_), None) => ("cert", "key"),
-            (None, Some(_)) => ("key", "cert"),
-            _ => return Some(self),
-        };
-        let text = format!("`{is}` without `{without}`");
-        at.error(is, text, "the server is shown a certificate with its key: name both files");
-        None
+        let help = "the server is shown a certificate with its key: name both files";
+        at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
+        Some(self)
     }
 }
 

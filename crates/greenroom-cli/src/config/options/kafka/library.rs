@@ -1,8 +1,9 @@
 //! Inputs and outputs as the library has them.
 
-use std::{fs::File, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use greenroom_bus::{
+    kind::are_readable,
     record::Mapping,
     sink::Sink,
     source::{InputSetup, Source},
@@ -18,7 +19,7 @@ use greenroom_kafka::{
 
 use super::{
     KafkaConnection, KafkaFormer, KafkaGuard, KafkaInput, KafkaLetters, KafkaMode, KafkaOutput,
-    KafkaPartitioner, KafkaTls, StartAt,
+    KafkaPartitioner, KafkaTls,
 };
 
 /// Joins the group, in the background.
@@ -42,18 +43,8 @@ pub(super) fn reach_input(kafka: &KafkaInput, at: &mut At<'_>) {
     }
 }
 
-/// Whether all files can be read.
 fn reach_tls(tls: Option<&KafkaTls>, at: &mut At<'_>) -> bool {
-    for (option, file) in tls.iter().flat_map(|tls| tls.files()) {
-        if let Err(error) = File::open(file) {
-            let key = format!("tls.{option}");
-            let shown = at.written(&key).show(&file.display().to_string());
-            let help = "paths start at the directory of the configuration file";
-            at.error(&key, format!("cannot read `{shown}`: {error}"), help);
-            return false;
-        }
-    }
-    true
+    are_readable(&mut at.inside("tls"), tls.iter().flat_map(|tls| tls.files()))
 }
 
 /// Where the property or the option was written, if it was.
@@ -102,11 +93,7 @@ impl KafkaInput {
             properties.set("group.instance.id", id);
         }
         KafkaSourceOptions {
-            start: match self.start {
-                StartAt::Earliest => source::StartAt::Earliest,
-                StartAt::Latest => source::StartAt::Latest,
-                StartAt::Time(time) => source::StartAt::Time(time),
-            },
+            start: self.start,
             from: self.from.map(|former| match former {
                 KafkaFormer::ParallelConsumer => source::FormerConsumer::ParallelConsumer,
             }),

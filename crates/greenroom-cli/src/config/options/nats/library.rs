@@ -1,9 +1,10 @@
 //! Inputs and outputs as the library has them.
 
-use std::{fs::File, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use greenroom::Backoff;
 use greenroom_bus::{
+    kind::are_readable,
     sink::Sink,
     source::{InputSetup, Source},
 };
@@ -11,12 +12,10 @@ use greenroom_config::At;
 use greenroom_nats::{
     NatsKey, NatsServer,
     output::{BadSubject, NatsSink, NatsSinkMode, NatsSinkOptions, NatsSubject},
-    source::{NatsLooking, NatsSource, NatsSourceOptions, NatsStart},
+    source::{NatsLooking, NatsSource, NatsSourceOptions},
 };
 
-use super::{
-    NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls, StartAt,
-};
+use super::{NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls};
 
 /// Connects, and finds or makes the consumer.
 pub(super) async fn source(
@@ -45,14 +44,7 @@ pub(super) fn reach_input(nats: &NatsInput, at: &mut At<'_>) {
 }
 
 fn reach_tls(tls: Option<&NatsTls>, at: &mut At<'_>) {
-    for (option, file) in tls.into_iter().flat_map(files) {
-        if let Err(why) = File::open(file) {
-            let key = format!("tls.{option}");
-            let shown = at.written(&key).show(&file.display().to_string());
-            let help = "paths start at the directory of the configuration file";
-            at.error(&key, format!("cannot read `{shown}`: {why}"), help);
-        }
-    }
+    are_readable(&mut at.inside("tls"), tls.into_iter().flat_map(files));
 }
 
 fn files(tls: &NatsTls) -> impl Iterator<Item = (&'static str, &PathBuf)> {
@@ -156,11 +148,7 @@ impl NatsInput {
         Ok(NatsSourceOptions {
             filters: self.subjects.clone().unwrap_or_default(),
             partitions: self.partitions.clone().map_or_else(Vec::new, |partitions| partitions.0),
-            start: match self.start {
-                StartAt::Earliest => NatsStart::Earliest,
-                StartAt::Latest => NatsStart::Latest,
-                StartAt::Time(time) => NatsStart::Time(time),
-            },
+            start: self.start,
             capacity: self.capacity.unwrap_or(setup.room),
             batch: self.batch,
             batch_bytes: self.batch_bytes,
