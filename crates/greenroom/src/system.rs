@@ -131,14 +131,17 @@ impl System {
     /// already keeps its place.
     pub fn adopt<M: 'static, R: 'static, E: 'static>(&self, address: &Address<M, R, E>) {
         let adopted = SystemEntry { vtable: address.vtable(), address: Box::new(address.clone()) };
-        let unused = self.swept(|actors| {
-            let known = actors.iter().any(|other| Arc::ptr_eq(&other.vtable, &adopted.vtable));
-            if known {
-                return Some(adopted);
-            }
-            actors.push(adopted);
-            None
-        });
+        let mut actors = self.actors.lock();
+        let mut unused = Vec::new();
+        // When it would grow: so an adoption looks at a few actors, on average.
+        if actors.len() == actors.capacity() {
+            unused.extend(actors.extract_if(.., |actor| actor.vtable.is_over()));
+        }
+        match actors.iter().any(|other| Arc::ptr_eq(&other.vtable, &adopted.vtable)) {
+            true => unused.push(adopted),
+            false => actors.push(adopted),
+        }
+        drop(actors);
         discard(unused);
     }
 

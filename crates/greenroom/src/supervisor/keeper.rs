@@ -16,9 +16,9 @@ use super::{
     report::{ChildStop, SupervisorEnd, SupervisorReport},
     spec::ChildSpec,
     terms::Terms,
-    waiting::Waiting,
+    waiting::{Callers, Waiting},
 };
-use crate::Stop;
+use crate::{Stop, pool::StopSummary};
 
 pub(crate) struct Keeper {
     pub(super) name: Arc<str>,
@@ -128,10 +128,15 @@ impl Keeper {
         Some(alive)
     }
 
-    /// The run has ended. Tells the caller that waits for the start; if none does, says why it
-    /// ended.
-    pub(super) fn end(&self) -> Option<SupervisorEnd> {
+    /// Ends the run. Tells the caller that waits for the start; if none does, says why it ended.
+    ///
+    /// # Errors
+    /// Another order has come since the run has seen that it is over: it is to go on.
+    pub(super) fn end(&self) -> Result<Option<SupervisorEnd>, NotOver> {
         let mut state = self.state.lock();
+        if !state.plan.is_over() {
+            return Err(NotOver);
+        }
         state.runs = false;
         let end = state.plan.end().cloned().unwrap_or(SupervisorEnd::Stopped);
         let children = std::mem::take(&mut state.stops);
@@ -142,13 +147,30 @@ impl Keeper {
         let rest = (state.plan.renew(), std::mem::take(&mut state.waiting));
         drop(state);
         discard(rest);
-        let Some(boot) = boot else { return Some(end) };
+        let Some(boot) = boot else { return Ok(Some(end)) };
         let _ = boot.send(Err(end));
-        None
+        Ok(None)
     }
 }
 
+/// There is something to do for the run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NotOver;
+
 impl State {
+    /// A child has stopped for good. Returns who waits for that.
+    pub(super) fn stopped(
+        &mut self,
+        child: ChildId,
+        summary: Option<StopSummary>,
+    ) -> Callers<StopSummary> {
+        if self.plan.end().is_some() {
+            let name = self.plan.name_of(child);
+            self.stops.push(ChildStop { id: child, name, summary });
+        }
+        self.waiting.gone(child)
+    }
+
     /// The run has ended without a report: its runtime was shut down.
     fn is_lost(&self) -> bool {
         self.runs && self.gone.has_changed().is_err()

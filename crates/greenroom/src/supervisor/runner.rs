@@ -9,14 +9,13 @@ use greenroom_queue::discard::discard;
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    child::{Child, ChildExit, ChildId},
+    child::{Child, ChildExit},
     error::ChangeError,
     hands::{Hands, OrderOutcome},
     keeper::Keeper,
     plan::{Fall, Order},
-    report::ChildStop,
     terms::{Terms, sleep_until},
-    waiting::answer,
+    waiting::{Callers, answer},
 };
 use crate::{Stop, pool::StopSummary};
 
@@ -42,8 +41,9 @@ impl Runner {
         Self { keeper, hands: Hands::default(), exits, reports, late: false }
     }
 
-    /// Runs until all children are down.
-    pub(super) async fn run(mut self) {
+    /// Runs until all children are down. Another order may have come by then: see
+    /// [`Keeper::end`].
+    pub(super) async fn run(&mut self) {
         while !self.carry_out() {
             self.hear().await;
         }
@@ -121,21 +121,22 @@ impl Runner {
             state.plan.hurry();
             state.plan.give_falls_anew();
         } else if now >= deadline + LET_GO {
-            let (given_up, stopped) = (state.plan.give_up(), state.plan.stops());
+            let mut callers = Callers::default();
+            let given_up = state.plan.give_up();
+            if state.plan.stops() {
+                given_up.iter().for_each(|child| callers.extend(state.stopped(*child, None)));
+            }
             drop(state);
             for child in given_up {
                 self.hands.give_up(child);
-                if stopped {
-                    self.stopped(child, None);
-                }
             }
+            answer(callers, &Err(ChangeError::Overtaken));
         }
     }
 
     fn done(&mut self, order: Order, outcome: OrderOutcome) {
-        if let Order::Fall { child, how: Fall::Stop } = order {
-            self.stopped(child, outcome.clone().ok().flatten());
-        }
+        let summary = outcome.clone().ok().flatten();
+        let mut callers = Callers::default();
         let mut state = self.keeper.state.lock();
         let at = state.moment();
         let gone = match (order, outcome) {
@@ -147,22 +148,16 @@ impl Runner {
                 state.plan.start_failed(child, life, reason, at);
                 None
             }
-            (Order::Fall { child, how }, _) => state.plan.fell(child, how),
+            (Order::Fall { child, how }, _) => {
+                if matches!(how, Fall::Stop) {
+                    callers = state.stopped(child, summary.clone());
+                }
+                state.plan.fell(child, how)
+            }
         };
         drop(state);
-        discard(gone);
-    }
-
-    fn stopped(&self, child: ChildId, summary: Option<StopSummary>) {
-        let callers = {
-            let mut state = self.keeper.state.lock();
-            if state.plan.end().is_some() {
-                let name = state.plan.name_of(child);
-                state.stops.push(ChildStop { id: child, name, summary: summary.clone() });
-            }
-            state.waiting.gone(child)
-        };
         answer(callers, &summary.ok_or(ChangeError::Overtaken));
+        discard(gone);
     }
 }
 

@@ -49,8 +49,15 @@ fn begin(keeper: &Arc<Keeper>, first: impl FnOnce(&mut State), exits: Option<Exi
     let keeper = keeper.clone();
     tokio::spawn(async move {
         let _alive = alive;
-        Runner::new(keeper.clone()).run().await;
-        let reason = keeper.end().and_then(|end| end.exit_reason());
+        let mut runner = Runner::new(keeper.clone());
+        let end = loop {
+            runner.run().await;
+            if let Ok(end) = keeper.end() {
+                break end;
+            }
+        };
+        drop(runner);
+        let reason = end.and_then(|end| end.exit_reason());
         if let (Some(exits), Some(reason)) = (exits, reason) {
             exits(reason);
         }

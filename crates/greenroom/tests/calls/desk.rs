@@ -26,13 +26,13 @@ pub(crate) enum Ask {
     CallOn(u32),
     /// As `CallOn`, all workers after a while.
     CallOnTogether(u32),
-    /// As `CallOn`, through an owned permit.
+    /// As `CallOn`, through a permit.
     CallByPermit(u32),
     /// As `CallByPermit`, all workers after a while.
     CallByPermitTogether(u32),
     /// As `CallOn`, through a service.
     CallByService(u32),
-    /// Makes a call by an owned permit and has a task wait for it, which notes the answer.
+    /// Makes a call by a permit and has a task wait for it, which notes the answer.
     PermitForTask(u32),
     /// Two calls at once.
     CallTwice(u32),

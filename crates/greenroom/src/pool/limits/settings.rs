@@ -33,7 +33,7 @@ pub enum Mode {
 /// The settings: between which limits, and how it judges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adaptive {
-    /// The smallest limit; 1 unless said otherwise.
+    /// The smallest limit; 1 unless said otherwise. Above 20, set `initial` too.
     pub min: usize,
     /// The largest limit, up to 65,536.
     pub max: usize,
