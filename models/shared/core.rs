@@ -261,7 +261,8 @@ impl<A: Actor, K> Clock<A, K> {
     #[expect(clippy::unused_self, reason = "as in the product")]
     fn notify(&self) {}
 
-    fn drain(&self) -> Vec<Queued<A, K>> {
+    #[expect(clippy::extra_unused_type_parameters, reason = "as in the product")]
+    fn drain<B, L>(&self) -> Vec<Queued<A, K>> {
         self.lanes.lock().clear();
         let parked = [&self.messages, &self.mail].map(|parked| std::mem::take(&mut *parked.lock()));
         parked.into_iter().flatten().map(|(_, entry)| entry).collect()

@@ -26,7 +26,6 @@ pub(crate) mod key_lines;
 pub(crate) mod lanes;
 #[path = "../../crates/greenroom-queue/src/offer.rs"]
 pub(crate) mod offer;
-#[expect(unused_imports, reason = "what is handed on is more than the models name")]
 #[path = "../../crates/greenroom-queue/src/pacing/mod.rs"]
 pub(crate) mod pacing;
 #[path = "../../crates/greenroom-queue/src/padded.rs"]
