@@ -179,7 +179,7 @@ async fn spawn(workers: usize) -> (Pool<Clerk>, Pool<Boss>, Hears) {
 
 type Told = Result<usize, CallError<String>>;
 
-async fn told(boss: &Address<Tell, Said, String>, tell: Tell) -> Told {
+async fn command(boss: &Address<Tell, Said, String>, tell: Tell) -> Told {
     let said = timeout(SOON, boss.call(tell)).await.expect("it is answered");
     said.map_err(CallError::without_message).map(|(who, number)| {
         assert_eq!(who, "boss");
@@ -217,9 +217,9 @@ fn is_failure(reason: &ExitReason, of: &str) -> bool {
 #[tokio::test(start_paused = true)]
 async fn p14_a_keeper_adds_removes_and_resizes_by_command() {
     let (pool, boss, _hears) = spawn(2).await;
-    assert_eq!(told(&boss, Tell::Add(3)).await, Ok(5));
-    assert_eq!(told(&boss, Tell::Remove(1)).await, Ok(4));
-    assert_eq!(told(&boss, Tell::Resize(7)).await, Ok(7));
+    assert_eq!(command(&boss, Tell::Add(3)).await, Ok(5));
+    assert_eq!(command(&boss, Tell::Remove(1)).await, Ok(4));
+    assert_eq!(command(&boss, Tell::Resize(7)).await, Ok(7));
     assert_eq!(pool.stats().configured, 7);
     assert_eq!(pool.call(Tell::Nothing).await.unwrap().0, "clerk");
 }
@@ -234,7 +234,7 @@ async fn p14_a_keeper_enables_a_slot_that_was_given_up() {
     assert!(matches!(pool.call(Tell::Panic).await, Err(CallError::Panicked(_))));
     assert_eq!(next(&mut hears).await, "down 0: panicked: on purpose");
     assert_eq!(pool.call(Tell::Nothing).await, Err(SendError::NoWorkers(Tell::Nothing).into()));
-    assert_eq!(told(&boss, Tell::Enable(0)).await, Ok(1));
+    assert_eq!(command(&boss, Tell::Enable(0)).await, Ok(1));
     assert_eq!(next(&mut hears).await, "up 0");
     assert_eq!(pool.call(Tell::Nothing).await, Ok(("clerk", 0)));
 }
@@ -372,11 +372,11 @@ async fn p14_a_spawn_that_is_given_up_leaves_nothing_running() {
 async fn p14_an_error_that_ends_a_keeper_goes_to_the_caller_and_ends_the_pool() {
     let (pool, boss, mut hears) = spawn(2).await;
     let failed = CallError::Failed("no licence".to_owned());
-    assert_eq!(told(&boss, Tell::Fail).await, Err(failed));
+    assert_eq!(command(&boss, Tell::Fail).await, Err(failed));
     let reason = timeout(SOON, pool.erase().ended()).await.unwrap();
     assert!(is_failure(&reason, "no licence"), "{reason}");
     assert!(pool.try_send(Tell::Nothing).is_err());
-    assert_eq!(told(&boss, Tell::Nothing).await, Err(SendError::Stopped(()).into()));
+    assert_eq!(command(&boss, Tell::Nothing).await, Err(SendError::Stopped(()).into()));
     while next(&mut hears).await != "gone" {}
     nothing_runs().await;
 }
@@ -384,8 +384,8 @@ async fn p14_an_error_that_ends_a_keeper_goes_to_the_caller_and_ends_the_pool() 
 #[tokio::test(start_paused = true)]
 async fn p14_an_error_that_is_only_returned_ends_nothing() {
     let (pool, boss, _hears) = spawn(2).await;
-    assert!(matches!(told(&boss, Tell::Resize(9)).await, Err(CallError::Failed(_))));
-    assert_eq!(told(&boss, Tell::Nothing).await, Ok(2));
+    assert!(matches!(command(&boss, Tell::Resize(9)).await, Err(CallError::Failed(_))));
+    assert_eq!(command(&boss, Tell::Nothing).await, Ok(2));
     assert_eq!(pool.call(Tell::Nothing).await.unwrap().0, "clerk");
 }
 
@@ -418,7 +418,7 @@ async fn p14_a_keeper_that_fails_while_its_workers_start_ends_the_pool() {
 #[tokio::test(start_paused = true)]
 async fn p14_a_panic_goes_to_the_caller_and_ends_the_pool_with_that_reason() {
     let (pool, boss, _hears) = spawn(2).await;
-    assert_eq!(told(&boss, Tell::Panic).await, Err(CallError::Panicked("on purpose".into())));
+    assert_eq!(command(&boss, Tell::Panic).await, Err(CallError::Panicked("on purpose".into())));
     let reason = timeout(SOON, pool.erase().ended()).await.unwrap();
     assert!(matches!(reason, ExitReason::Panicked { message, .. } if message == "on purpose"));
     nothing_runs().await;
@@ -427,7 +427,7 @@ async fn p14_a_panic_goes_to_the_caller_and_ends_the_pool_with_that_reason() {
 #[tokio::test(start_paused = true)]
 async fn p14_a_pool_ends_with_a_keeper_that_leaves_or_is_killed() {
     let (pool, boss, _hears) = spawn(2).await;
-    assert_eq!(told(&boss, Tell::Leave).await, Ok(0));
+    assert_eq!(command(&boss, Tell::Leave).await, Ok(0));
     let reason = timeout(SOON, pool.erase().ended()).await.unwrap();
     assert!(matches!(reason, ExitReason::Normal));
     let (pool, boss, _hears) = spawn(2).await;
@@ -441,7 +441,7 @@ async fn p14_a_pool_ends_with_a_keeper_that_leaves_or_is_killed() {
 async fn p14_a_pool_of_one_ends_with_its_keeper_too() {
     let (make, _hears) = boss();
     let (pool, boss) = Pool::one(Clerk).keeper(make).spawn().await.unwrap();
-    assert!(told(&boss, Tell::Fail).await.is_err());
+    assert!(command(&boss, Tell::Fail).await.is_err());
     let reason = timeout(SOON, pool.erase().ended()).await.unwrap();
     assert!(is_failure(&reason, "no licence"), "{reason}");
     nothing_runs().await;
@@ -454,10 +454,10 @@ async fn p14_a_keeper_answers_calls_later() {
         let boss = boss.address();
         tokio::spawn(async move { boss.call(tell).await })
     });
-    assert_eq!(told(&boss, Tell::Nothing).await, Ok(1), "it goes on meanwhile");
-    while told(&boss, Tell::AnswerLater).await == Ok(0) {}
+    assert_eq!(command(&boss, Tell::Nothing).await, Ok(1), "it goes on meanwhile");
+    while command(&boss, Tell::AnswerLater).await == Ok(0) {}
     while later.iter().any(|call| !call.is_finished()) {
-        assert!(told(&boss, Tell::AnswerLater).await.is_ok());
+        assert!(command(&boss, Tell::AnswerLater).await.is_ok());
     }
     for call in later {
         assert_eq!(call.await.unwrap().unwrap().0, "boss");
@@ -467,7 +467,7 @@ async fn p14_a_keeper_answers_calls_later() {
 #[tokio::test(start_paused = true)]
 async fn p14_what_a_keeper_publishes_is_seen_whatever_it_does() {
     let (_pool, boss, _hears) = spawn(1).await;
-    assert_eq!(told(&boss, Tell::Publish(17)).await, Ok(0));
+    assert_eq!(command(&boss, Tell::Publish(17)).await, Ok(0));
     boss.send(Tell::Hang).await.unwrap();
     let seen = boss.admin().inspect(&Items::All);
     assert_eq!(seen.workers[0].value("told"), Some(&Value::from(17_u64)));
@@ -477,9 +477,9 @@ async fn p14_what_a_keeper_publishes_is_seen_whatever_it_does() {
 async fn p14_a_keeper_hears_of_workers_that_come_and_go() {
     let (pool, boss, mut hears) = spawn(1).await;
     assert_eq!(next(&mut hears).await, "up 0");
-    assert_eq!(told(&boss, Tell::Add(1)).await, Ok(2));
+    assert_eq!(command(&boss, Tell::Add(1)).await, Ok(2));
     assert_eq!(next(&mut hears).await, "up 1");
-    assert_eq!(told(&boss, Tell::Remove(1)).await, Ok(1));
+    assert_eq!(command(&boss, Tell::Remove(1)).await, Ok(1));
     assert_eq!(next(&mut hears).await, "down 1: normal");
     pool.send(Tell::Panic).await.unwrap();
     assert_eq!(next(&mut hears).await, "down 0: panicked: on purpose");
@@ -536,7 +536,7 @@ async fn p14_notices_come_before_the_commands_that_wait() {
     assert_eq!(next(&mut hears).await, "up 0");
     boss.send(Tell::Sleep(1_000)).await.unwrap();
     let waiting = boss.address();
-    let waiting = tokio::spawn(async move { told(&waiting, Tell::Nothing).await });
+    let waiting = tokio::spawn(async move { command(&waiting, Tell::Nothing).await });
     tokio::time::sleep(MILLI).await;
     let later = pool.admin().add(2).unwrap();
     assert!(later.done(SOON).await.is_complete());
@@ -699,7 +699,7 @@ async fn p14_a_pool_that_has_stopped_takes_no_urgent_message() {
     tokio::time::sleep(MILLI).await;
     let refused = pool.try_send_with(Tell::Nothing, Envelope::urgent()).unwrap_err();
     assert_eq!(refused.without_message(), NotAccepted::Stopped);
-    assert_eq!(told(&boss, Tell::Nothing).await, Ok(3), "its keeper still answers");
+    assert_eq!(command(&boss, Tell::Nothing).await, Ok(3), "its keeper still answers");
     stopping.await.unwrap();
     while next(&mut hears).await != "gone" {}
 }
@@ -711,7 +711,7 @@ async fn p14_a_pool_can_be_stopped_from_inside_a_command() {
         pool.send(Tell::Sleep(10)).await.unwrap();
     }
     tokio::time::sleep(MILLI).await;
-    assert_eq!(told(&boss, Tell::Stop).await, Ok(1), "one was in hand, one is left over");
+    assert_eq!(command(&boss, Tell::Stop).await, Ok(1), "one was in hand, one is left over");
     assert_eq!(next(&mut hears).await, "up 0");
     assert_eq!(next(&mut hears).await, "stopped: shut down");
     assert_eq!(next(&mut hears).await, "gone");
@@ -752,7 +752,7 @@ async fn p14_a_stop_ends_the_keeper_last_even_a_stuck_one() {
     assert_eq!(next(&mut hears).await, "up 0");
     let calls = [Tell::Hang, Tell::Nothing].map(|tell| {
         let boss = boss.address();
-        tokio::spawn(async move { told(&boss, tell).await })
+        tokio::spawn(async move { command(&boss, tell).await })
     });
     tokio::time::sleep(MILLI).await;
     let report = pool.stop(Stop::Now).await;
@@ -772,7 +772,7 @@ async fn p14_a_keeper_handles_what_it_has_before_it_ends_with_its_pool() {
     assert_eq!(next(&mut hears).await, "up 0");
     let calls = [Tell::Sleep(1_000), Tell::Sleep(1_000), Tell::Nothing].map(|tell| {
         let boss = boss.address();
-        tokio::spawn(async move { told(&boss, tell).await })
+        tokio::spawn(async move { command(&boss, tell).await })
     });
     tokio::time::sleep(MILLI).await;
     pool.stop(Stop::Now).await;
@@ -793,13 +793,13 @@ async fn p14_without_addresses_the_pool_drains_and_stops_and_its_keeper_with_it(
     }
     let any = pool.erase();
     drop(pool);
-    assert_eq!(told(&boss, Tell::Nothing).await, Ok(1), "it is there to the end");
+    assert_eq!(command(&boss, Tell::Nothing).await, Ok(1), "it is there to the end");
     let reason = timeout(SOON, any.ended()).await.unwrap();
     assert!(matches!(reason, ExitReason::Shutdown));
     assert_eq!(next(&mut hears).await, "stopped: shut down");
     assert_eq!(next(&mut hears).await, "gone");
     nothing_runs().await;
-    assert_eq!(told(&boss, Tell::Nothing).await, Err(SendError::Stopped(()).into()));
+    assert_eq!(command(&boss, Tell::Nothing).await, Err(SendError::Stopped(()).into()));
 }
 
 #[tokio::test(start_paused = true)]
