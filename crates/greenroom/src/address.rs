@@ -31,10 +31,13 @@ mod call_future;
 mod calling;
 mod parcels;
 mod permit;
+#[cfg(feature = "tower")]
 mod readiness;
 mod recipient;
 mod send;
+#[cfg(feature = "tower")]
 pub mod service;
+#[cfg(feature = "tower")]
 mod sink;
 mod timers;
 pub(crate) mod vtable;

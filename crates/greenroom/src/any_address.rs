@@ -27,8 +27,6 @@ pub(crate) trait Erased: Send + Sync {
     /// A caller is about to wait for a reply. Refused if it would wait for itself,
     /// whatever the message is.
     fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant>;
-    /// Which life it is.
-    fn life_id(&self) -> u64;
     /// It without its types.
     fn any(self: Arc<Self>) -> AnyAddress;
     /// What the pool's addresses hold: an `Arc<dyn SenderVtable<M, R, E>>`.

@@ -1,3 +1,4 @@
+#![cfg_attr(docsrs, feature(doc_cfg))]
 //! Actor pools: one address in front of many supervised workers.
 //!
 //! A single actor handles one message at a time, which keeps its state simple and makes it a
@@ -59,6 +60,15 @@
 //! | advice on a pool's settings while it runs | the module [`advisor`] |
 //! | tests | tokio's paused clock, which pools and timers go by; [`PoolBuilder::seed`], for chance that repeats itself |
 //! | the promises, and the tests that hold them | the module [`statements`] |
+//!
+//! # Cargo features
+//! | feature | what it brings | default |
+//! |---|---|---|
+//! | `gather` | the module [`gather`]: broadcast and split-join; with `topic`, [`Topic::subscribe_each`] | yes |
+//! | `supervision` | the module [`supervisor`], and [`PoolBuilder::supervised`] | yes |
+//! | `topic` | the module [`topic`] | yes |
+//! | `tower` | the module [`service`]: pools as tower services and as sinks of futures | yes |
+//! | `config` | [`EventPool`]s from YAML and TOML | |
 
 mod actor;
 mod address;
@@ -73,6 +83,7 @@ pub mod dead_letters;
 mod delivery;
 mod envelope;
 mod error;
+mod event;
 pub mod event_pool;
 mod exit_reason;
 pub mod failure;
@@ -87,9 +98,11 @@ mod reply;
 mod restart_policy;
 mod size;
 mod step_aside;
+#[cfg(feature = "supervision")]
 pub mod supervisor;
 pub mod system;
 pub mod timer;
+#[cfg(feature = "topic")]
 pub mod topic;
 
 pub use actor::{Actor, Answer};
@@ -109,27 +122,35 @@ pub use exit_reason::ExitReason;
 pub use failure::{Backoff, FailureAction, FailurePolicy, FailureTable, FinalAction, Rule};
 pub use layer::Layer;
 pub use life::OnExit;
+#[cfg(feature = "gather")]
+#[doc(inline)]
+pub use pool::gather;
+#[cfg(feature = "tower")]
+#[doc(inline)]
+pub use pool::service;
 pub use pool::{
     Address, Change, Overflow, Pool, PoolAdmin, PoolBuilder, PoolStats, Restarts, Stop, StopReport,
     WeakAddress,
 };
 #[doc(inline)]
-pub use pool::{advisor, autoscale, batch, gather, keeper, keys, limits, policy, service, stats};
+pub use pool::{advisor, autoscale, batch, keeper, keys, limits, policy, stats};
 pub use pool_events::{PoolEvent, PoolEvents};
 pub use registry::Registry;
 pub use reply::ReplyPort;
 pub use restart_policy::RestartPolicy;
 pub use step_aside::step_aside;
+#[cfg(feature = "supervision")]
 pub use supervisor::Supervisor;
 pub use system::System;
 pub use timer::Timer;
+#[cfg(feature = "topic")]
 pub use topic::Topic;
 
 /// The usual imports: an actor, its pool, the metadata of a message, and how a call can end.
 pub mod prelude {
-    pub use crate::{
-        Actor, Answer, CallError, Context, Delivery, Envelope, Pool, Registry, Stop, Topic,
-    };
+    #[cfg(feature = "topic")]
+    pub use crate::Topic;
+    pub use crate::{Actor, Answer, CallError, Context, Delivery, Envelope, Pool, Registry, Stop};
 }
 
 #[doc = include_str!("../STATEMENTS.md")]

@@ -120,6 +120,7 @@ mod core;
 mod env;
 mod erased;
 mod failed;
+#[cfg(feature = "gather")]
 pub mod gather;
 pub(crate) mod handoff;
 pub mod keeper;
@@ -139,12 +140,17 @@ mod routing;
 pub mod stats;
 pub mod sticky;
 mod stop;
+#[cfg(feature = "supervision")]
 mod supervised;
 mod withdrawal;
 mod worker;
+mod worker_handle;
+mod worker_sender;
 
+#[cfg(feature = "tower")]
+pub use crate::address::service;
 pub use crate::{
-    address::{Address, Call, Calling, Permit, Sending, WeakAddress, service},
+    address::{Address, Call, Calling, Permit, Sending, WeakAddress},
     control::{advisor, autoscale},
     size::Inbox,
 };
@@ -158,10 +164,10 @@ pub(crate) use clock::timed::later;
 #[cfg(test)]
 pub(crate) use core::Core;
 pub(crate) use failed::Failed;
-pub use gather::Worker;
 pub(crate) use handoff::pool_exchange::PoolHandoffSlot;
 pub use letters::PoolDeadLetters;
 pub use membership::not_ready::NotReady;
+#[cfg(feature = "supervision")]
 pub(crate) use membership::restart::RestartLog;
 pub use membership::restart::{Restarts, WhenExhausted};
 pub(crate) use membership::slot_state::SlotState;
@@ -169,11 +175,9 @@ pub(crate) use outgoing::Outgoing;
 pub use stats::PoolStats;
 pub use stop::{Stop, StopReport, StopSummary};
 pub(crate) use worker::refusals::Refusals;
+pub use worker_handle::Worker;
 
-use self::{
-    gather::{BroadcastAddress, SplitJoin, SplitJoinAddress},
-    keys::{Keys, WrongKeyType},
-};
+use self::keys::{Keys, WrongKeyType};
 use crate::{Actor, pool::admin::control::Control};
 
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look
@@ -244,36 +248,6 @@ impl<A: Actor> Pool<A> {
     /// ```
     pub fn depth(&self) -> u64 {
         self.control.depth()
-    }
-
-    /// The pool as an address that gives each message to all of its live workers, a copy each. The
-    /// answer to a call is then of another type; messages and calls to one worker still go through
-    /// the pool's own address.
-    ///
-    /// ```
-    /// # use greenroom::prelude::*;
-    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
-    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let pool = Pool::new(|_slot| Clerk).workers(1).spawn().await?;
-    /// let gathered = pool.broadcast().call(7).all().await?;
-    /// assert!(gathered.is_complete());
-    /// # Ok(()) }
-    /// ```
-    pub fn broadcast(&self) -> BroadcastAddress<A::Message, A::Reply, A::Error>
-    where
-        A::Message: Clone,
-    {
-        BroadcastAddress::new(gather::live_workers::group(&self.control, self.address.clone()))
-    }
-
-    /// The pool as an address that divides each request among its live workers and joins
-    /// their answers into one.
-    pub fn split_join<S>(
-        &self,
-        settings: SplitJoin<A::Message, A::Reply, A::Error, S>,
-    ) -> SplitJoinAddress<A::Message, A::Reply, A::Error, S> {
-        settings.among(gather::live_workers::group(&self.control, self.address.clone()))
     }
 
     /// Messages that could not be handled, unless a hook takes them
@@ -360,6 +334,39 @@ impl<A: Actor> Pool<A> {
 impl<A: Actor> Clone for Pool<A> {
     fn clone(&self) -> Self {
         Self { address: self.address.clone(), control: self.control.clone() }
+    }
+}
+
+#[cfg(feature = "gather")]
+impl<A: Actor> Pool<A> {
+    /// The pool as an address that gives each message to all of its live workers, a copy each. The
+    /// answer to a call is then of another type; messages and calls to one worker still go through
+    /// the pool's own address.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Clerk).workers(1).spawn().await?;
+    /// let gathered = pool.broadcast().call(7).all().await?;
+    /// assert!(gathered.is_complete());
+    /// # Ok(()) }
+    /// ```
+    pub fn broadcast(&self) -> gather::BroadcastAddress<A::Message, A::Reply, A::Error>
+    where
+        A::Message: Clone,
+    {
+        gather::BroadcastAddress::new(self.address())
+    }
+
+    /// The pool as an address that divides each request among its live workers and joins
+    /// their answers into one.
+    pub fn split_join<S>(
+        &self,
+        settings: gather::SplitJoin<A::Message, A::Reply, A::Error, S>,
+    ) -> gather::SplitJoinAddress<A::Message, A::Reply, A::Error, S> {
+        settings.among(self.address())
     }
 }
 

@@ -12,7 +12,7 @@
 //!
 //! A [`PoolEventRecord`] says which pool, when and what; the last is a [`PoolEvent`], a value to
 //! match on. A receiver that is too slow is told how many it has missed
-//! ([`Event::Lagged`](crate::topic::Event)); it blocks no other.
+//! ([`Event::Lagged`]); it blocks no other.
 //!
 //! There is one hub for the process, [`PoolEvents::global`]; a pool can have [one of its
 //! own](PoolEvents::new), or [none](PoolEvents::off).
@@ -49,6 +49,7 @@ use self::{
     hub::{EventHub, contained},
     log::log,
 };
+pub use crate::event::Event;
 use greenroom_queue::discard::discard;
 
 /// Notices that the process-wide hub keeps for a receiver that is slow. About the restarts of a
@@ -59,7 +60,7 @@ const GLOBAL_CAPACITY: usize = 1024;
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use greenroom::{PoolEvent, PoolEvents, topic::Event};
+/// use greenroom::{PoolEvent, PoolEvents, pool_events::Event};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let notices = PoolEvents::new(100);

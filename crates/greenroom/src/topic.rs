@@ -28,24 +28,22 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use crate::{Address, gather::BroadcastAddress};
+use crate::Address;
+pub use crate::event::Event;
 
-mod event;
 mod feed;
+#[cfg(feature = "gather")]
+mod feed_each;
 mod hub;
 mod producer;
 mod receiver;
 mod subscription;
 
+use self::{feed::feed, hub::Hub};
 pub use self::{
-    event::Event,
     producer::{Notice, Producer},
     receiver::Receiver,
     subscription::Subscription,
-};
-use self::{
-    feed::{feed, feed_each},
-    hub::Hub,
 };
 
 /// How many events the ring holds unless said otherwise: enough for a burst that comes before a
@@ -222,15 +220,20 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// assert_eq!(caches.stats().accepted, 3);
     /// # Ok(()) }
     /// ```
-    pub fn subscribe_each<M, R, F>(&self, workers: &BroadcastAddress<M, R, F>) -> Subscription
+    #[cfg(feature = "gather")]
+    pub fn subscribe_each<M, R, F>(
+        &self,
+        workers: &crate::gather::BroadcastAddress<M, R, F>,
+    ) -> Subscription
     where
         M: From<Event<E>> + Send + 'static,
         R: Send + 'static,
         F: Send + 'static,
     {
-        let (mut events, pool) = (Receiver::new(&self.hub), workers.weak_group());
-        Subscription::spawn(workers.runtime(), events.counter(), async move {
-            if feed_each(&mut events, &*pool).await {
+        let (mut events, pool) = (Receiver::new(&self.hub), workers.address.downgrade());
+        Subscription::spawn(workers.address.runtime(), events.counter(), async move {
+            let live_workers = crate::gather::live_workers::live_workers;
+            if feed_each::feed_each(&mut events, &pool, live_workers).await {
                 events.remove();
             }
         })

@@ -120,7 +120,13 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// As `enter_call`, before it is known who will wait: for a worker of the pool,
     /// if one is polled here.
     fn own_call(self: Arc<Self>, payload: &Outgoing<M, R, E>) -> Option<OwnCall>;
+    /// The workers that handle messages now, each once, in the order of their slots.
+    #[cfg(feature = "gather")]
+    fn live_workers(self: Arc<Self>) -> Vec<WorkerVtable<M, R, E>>;
 }
+
+/// The slot of a worker, and the way to it.
+pub(crate) type WorkerVtable<M, R, E> = (usize, Arc<dyn SenderVtable<M, R, E>>);
 
 /// A vtable that does not keep its pool alive.
 pub(crate) enum WeakSenderVtable<M, R, E> {

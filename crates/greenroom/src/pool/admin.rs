@@ -9,8 +9,8 @@ use std::{convert::Infallible, fmt, hash::Hash, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
 use super::{
+    Worker,
     core::Core,
-    gather::{BroadcastAddress, Worker, live_workers},
     keys::{Keys, WrongKeyType},
     letters::PoolDeadLetters,
     limits::Rate,
@@ -341,11 +341,12 @@ impl<A: Actor> PoolAdmin<A> {
     /// The pool as one that gives each message to all of its live workers. As
     /// [`Pool::broadcast`](crate::Pool::broadcast): the result keeps the pool running, as an
     /// address does.
-    pub fn broadcast(&self) -> BroadcastAddress<A::Message, A::Reply, A::Error>
+    #[cfg(feature = "gather")]
+    pub fn broadcast(&self) -> super::gather::BroadcastAddress<A::Message, A::Reply, A::Error>
     where
         A::Message: Clone,
     {
-        BroadcastAddress::new(live_workers::group(&self.control, self.control.clone().address()))
+        super::gather::BroadcastAddress::new(self.control.clone().address())
     }
 
     /// The latest advice of the pool's [advisor](crate::pool::advisor). `None` if it has no advisor

@@ -30,7 +30,6 @@ use super::{
         slot_state::Status,
     },
     policy::Policy,
-    supervised,
     worker::{Factory, task_guard::start_clock},
 };
 use crate::{
@@ -43,7 +42,6 @@ use crate::{
     layer::Layered,
     pool::controllers::{advisor, autoscale},
     size::{MAX_CAPACITY, MAX_WORKERS, check_range},
-    supervisor::ChildSpec,
 };
 use bounds::checked_bytes;
 use config::{LimitConfig, PoolConfig};
@@ -605,7 +603,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// The receiver of the pool's events: the process's [`PoolEvents::global`] by default.
     ///
     /// ```
-    /// # use greenroom::{PoolEvent, PoolEvents, topic::Event, prelude::*};
+    /// # use greenroom::{PoolEvent, PoolEvents, pool_events::Event, prelude::*};
     /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
     /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -679,14 +677,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     ///
     /// # Errors
     /// A setting out of range, or no tokio runtime with time enabled, as [`spawn`](Self::spawn).
-    pub fn supervised(mut self) -> Result<(Pool<A>, ChildSpec), SpawnError> {
+    #[cfg(feature = "supervision")]
+    pub fn supervised(mut self) -> Result<(Pool<A>, crate::supervisor::ChildSpec), SpawnError> {
         self.config.failure.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
         autoscale::begin(&core);
         advisor::begin(&core);
         start_clock(&core);
         watch(&core);
-        Ok(supervised::kept(core))
+        Ok(super::supervised::kept(core))
     }
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {

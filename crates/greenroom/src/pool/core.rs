@@ -64,6 +64,8 @@ mod rest;
 mod room;
 mod serve;
 mod snapshot;
+#[cfg(feature = "supervision")]
+mod supervised;
 mod sweep;
 pub(crate) mod take;
 #[cfg(test)]

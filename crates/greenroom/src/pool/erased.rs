@@ -12,9 +12,9 @@ use tokio::runtime::Handle;
 
 use super::{
     core::Core,
-    gather::worker_sender::WorkerSender,
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
     stop::{Stop, StopSummary, run::end},
+    worker_sender::WorkerSender,
 };
 use crate::{
     Actor, AnyAddress,
@@ -33,10 +33,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
         // might as well have come later.
         self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
-    }
-
-    fn life_id(&self) -> u64 {
-        self.lifecycle.life.id()
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {

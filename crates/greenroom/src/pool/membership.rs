@@ -23,7 +23,7 @@ use crate::Actor;
 use live_members::LiveMembers;
 use mailbox::Mailbox;
 use member_list::MemberList;
-use slot_state::{KILLED, SlotState, Status};
+use slot_state::{KILLED, SlotState};
 use starts::Starts;
 
 /// The place of a worker's own mailbox, once there is one.
@@ -132,13 +132,6 @@ impl<A: Actor, K> Membership<A, K> {
             (started + of_slot, busy + u64::from(slot_state.is_busy()))
         });
         started.saturating_sub(busy)
-    }
-
-    /// Slots with a worker that runs or is being started.
-    pub(crate) fn active_slots(&self) -> Vec<usize> {
-        let active =
-            |slot: &usize| matches!(self.slots.at(*slot).status(), Status::Live | Status::Starting);
-        self.members.lock().slots().filter(active).collect()
     }
 
     /// Drops what these workers run at its next await. In a handler that is the message in hand; a

@@ -111,14 +111,14 @@ async fn suspend<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     core.controllers.escalation.lock().take();
     tell_to_rest(core);
-    let rests = || core.membership.active_slots().is_empty();
+    let rests = || core.active_slots().is_empty();
     if !wait_until(core, later(patience), rests).await {
-        core.membership.abort(&core.membership.active_slots());
+        core.membership.abort(&core.active_slots());
         wait_until(core, Instant::now() + LET_GO, rests).await;
     }
 }
 
 fn tell_to_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    core.membership.active_slots().into_iter().for_each(|slot| core.tell_to_rest(slot));
+    core.active_slots().into_iter().for_each(|slot| core.tell_to_rest(slot));
     core.lifecycle.over.notify_waiters();
 }

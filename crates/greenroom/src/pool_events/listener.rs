@@ -7,7 +7,7 @@ use greenroom_queue::lock::Mutex;
 use tokio::sync::Notify;
 
 use super::event::PoolEventRecord;
-use crate::topic::Event;
+use crate::event::Event;
 
 /// Not a ring of tokio, as topics have one: a notice is dropped under no lock, since the `Drop` of
 /// the error in it may emit another; and misses are counted at once.

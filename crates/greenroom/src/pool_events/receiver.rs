@@ -7,13 +7,13 @@ use std::{
 };
 
 use super::{event::PoolEventRecord, hub::EventHub, listener::Listener};
-use crate::topic::Event;
+use crate::event::Event;
 
 /// Receives notices. Dropping it ends that.
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use greenroom::{PoolEvent, PoolEvents, topic::Event};
+/// # use greenroom::{PoolEvent, PoolEvents, pool_events::Event};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let notices = PoolEvents::new(1); // a receiver may be one behind
 /// let mut receiver = notices.subscribe();

@@ -12,10 +12,8 @@ use std::{
 use greenroom_queue::discard::discard;
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use super::{
-    event::Event,
-    hub::{Hub, Numbered, TopicCounts},
-};
+use super::hub::{Hub, Numbered, TopicCounts};
+use crate::event::Event;
 
 /// Receives the events of a topic, for code that is no actor. Dropping it ends the subscription.
 ///
@@ -94,21 +92,6 @@ impl<E> Receiver<E> {
         Self { ring, ahead, next, seat: Arc::new(seat) }
     }
 
-    /// Another one at the same place, of the same subscription.
-    pub(super) fn fork(&mut self) -> Self {
-        let ring = self.ring.resubscribe();
-        self.look_ahead();
-        Self { ring, ahead: self.ahead.clone(), next: self.next, seat: self.seat.clone() }
-    }
-
-    /// Takes what is in the ring. Returns the number of the event after it.
-    pub(super) fn look_ahead(&mut self) -> u64 {
-        while !self.ring.is_empty() {
-            self.ahead.extend(self.ring.try_recv());
-        }
-        self.ahead.back().map_or(self.next, |(last, _)| last + 1)
-    }
-
     /// As `recv`, without a copy.
     pub(super) async fn next(&mut self) -> Option<Event<Arc<E>>> {
         while self.wait().await {
@@ -144,13 +127,6 @@ impl<E> Receiver<E> {
         Some(Event::Item(item))
     }
 
-    /// Forgets the events before this one.
-    pub(super) fn skip_to(&mut self, next: u64) {
-        self.next = next;
-        let skipped = self.ahead.partition_point(|(number, _)| *number < next);
-        self.ahead.drain(..skipped).for_each(discard);
-    }
-
     pub(super) fn miss(&self, events: u64) {
         self.seat.missed.fetch_add(events, Ordering::Relaxed);
         self.seat.counts.missed.fetch_add(events, Ordering::Relaxed);
@@ -169,6 +145,31 @@ impl<E> Receiver<E> {
     /// The number of events that were missed, as far as `Lagged` has told of them.
     pub fn missed(&self) -> u64 {
         self.seat.missed.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(feature = "gather")]
+impl<E> Receiver<E> {
+    /// Another one at the same place, of the same subscription.
+    pub(super) fn fork(&mut self) -> Self {
+        let ring = self.ring.resubscribe();
+        self.look_ahead();
+        Self { ring, ahead: self.ahead.clone(), next: self.next, seat: self.seat.clone() }
+    }
+
+    /// Takes what is in the ring. Returns the number of the event after it.
+    pub(super) fn look_ahead(&mut self) -> u64 {
+        while !self.ring.is_empty() {
+            self.ahead.extend(self.ring.try_recv());
+        }
+        self.ahead.back().map_or(self.next, |(last, _)| last + 1)
+    }
+
+    /// Forgets the events before this one.
+    pub(super) fn skip_to(&mut self, next: u64) {
+        self.next = next;
+        let skipped = self.ahead.partition_point(|(number, _)| *number < next);
+        self.ahead.drain(..skipped).for_each(discard);
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
     pool::{
-        gather::Worker,
+        Worker,
         limits::Rate,
         membership::not_ready::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
@@ -37,8 +37,6 @@ pub(crate) trait Control<A: Actor>: Send + Sync {
     /// The type of its keys, if it has any.
     fn key_type(&self) -> Option<&'static str>;
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
-    /// Those that handle messages now, in the order of their slots.
-    fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>>;
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
     fn remove(self: Arc<Self>, workers: usize) -> Result<Change, AdminError>;
     fn remove_worker(self: Arc<Self>, slot: usize) -> Result<Change, AdminError>;

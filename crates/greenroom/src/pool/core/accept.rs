@@ -422,6 +422,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         }
     }
 
+    #[cfg(feature = "gather")]
+    fn live_workers(
+        self: Arc<Self>,
+    ) -> Vec<crate::address::vtable::WorkerVtable<A::Message, A::Reply, A::Error>> {
+        self.workers(true)
+    }
+
     fn own_call(self: Arc<Self>, payload: &OutgoingOf<A>) -> Option<OwnCall> {
         if let Some(to) = self.controllers.diverted(payload) {
             return to.vtable.clone().own_call(payload);

@@ -16,13 +16,13 @@ use crate::{
     control::advisor::{Advice, Advisor},
     inspect::{Inspection, Items},
     pool::{
+        Worker,
         admin::{
             change::Change,
             control::{Control, ControlFuture},
             error::AdminError,
         },
         controllers::advisor,
-        gather::Worker,
         limits::{Gate, Rate},
         membership::not_ready::NotReady,
         stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
@@ -86,11 +86,7 @@ where
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        Core::workers(&self, false)
-    }
-
-    fn live_workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        Core::workers(&self, true)
+        Worker::all(Core::workers(&self, false))
     }
 
     fn add(self: Arc<Self>, workers: usize) -> Result<Change, AdminError> {

@@ -150,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         reason: &ExitReason,
     ) {
         if !self.settings.config.handling.single {
-            let me = Arc::new(crate::pool::gather::worker_sender::WorkerSender::new(
+            let me = Arc::new(crate::pool::worker_sender::WorkerSender::new(
                 self.clone(),
                 mailbox.clone(),
             ));

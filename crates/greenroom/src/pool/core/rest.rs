@@ -17,13 +17,6 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// No worker has been started yet: each slot waits for the supervisor.
-    pub(crate) fn rest_from_the_start(&self) {
-        // Pairs with nothing: the pool has no task yet, and sees it by being spawned.
-        self.controllers.supervised.store(true, Ordering::SeqCst);
-        self.rest_slots();
-    }
-
     /// No worker has been started yet: each slot waits until the slots are woken.
     pub(crate) fn rest_slots(&self) {
         let member_list = self.membership.members.lock();
@@ -58,18 +51,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         rests
     }
 
-    /// Tells a worker to end after the message in hand: its slot is to rest.
-    pub(crate) fn tell_to_rest(&self, slot: usize) {
-        let slot_state = self.membership.slots.at(slot);
-        let details = slot_state.details.lock();
-        // Under the lock: a slot that rests already would keep the order for its next worker.
-        if matches!(details.status, Status::Live | Status::Starting) {
-            slot_state.order(REST);
-        }
-        drop(details);
-        self.queue.wake.call(slot, &self.clock.watchdog);
-    }
-
     /// A worker that was told to rest has ended.
     pub(crate) fn rests(self: &Arc<Self>, slot: usize) {
         if !self.lay_off(slot) {
@@ -93,30 +74,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if wakes {
             self.revive();
             self.start_in(&[slot], &mpsc::unbounded_channel().0);
-        }
-    }
-
-    /// Refuses messages until the supervisor starts the pool again; queued messages become
-    /// dead letters. Also if a worker that was told to rest is still busy: it starts nothing more.
-    pub(crate) fn close_down(&self) {
-        self.give_up_busy();
-        self.desert();
-        if self.queue.permits.is_closed() {
-            self.dead_letter_queued();
-        }
-    }
-
-    /// Workers that were told to rest, and are busy, do not count any more.
-    fn give_up_busy(&self) {
-        for slot in self.membership.active_slots() {
-            let slot_state = self.membership.slots.at(slot);
-            let mut details = slot_state.details.lock();
-            let is_active = matches!(details.status, Status::Live | Status::Starting);
-            if is_active && slot_state.has(REST) && !details.given_up {
-                details.given_up = true;
-                // Pairs with the load in `revive`, as in `one_less`: `desert` follows.
-                self.membership.live.fetch_sub(1, Ordering::SeqCst);
-            }
         }
     }
 

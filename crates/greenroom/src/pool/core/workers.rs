@@ -3,10 +3,7 @@
 use std::{hash::Hash, sync::Arc};
 
 use super::Core;
-use crate::{
-    Actor, Address,
-    pool::gather::{Worker, worker_sender::WorkerSender},
-};
+use crate::{Actor, address::vtable::WorkerVtable, pool::worker_sender::WorkerSender};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The workers that are there, or being started, in the order in which they joined, each with
@@ -16,7 +13,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn workers(
         self: &Arc<Self>,
         live: bool,
-    ) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
+    ) -> Vec<WorkerVtable<A::Message, A::Reply, A::Error>> {
         let member_list = self.membership.members.lock();
         let (mut slots, mut mailboxes) = (member_list.slots().collect::<Vec<_>>(), Vec::new());
         if live {
@@ -28,11 +25,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         drop(member_list);
-        let mut workers = Vec::with_capacity(mailboxes.len());
+        let mut workers: Vec<WorkerVtable<_, _, _>> = Vec::with_capacity(mailboxes.len());
         for mailbox in mailboxes {
             let slot = mailbox.slot;
             let vtable = WorkerSender { core: self.clone(), mailbox, overflows: live };
-            workers.push(Worker::new(slot, Address::new(Arc::new(vtable))));
+            workers.push((slot, Arc::new(vtable)));
         }
         workers
     }

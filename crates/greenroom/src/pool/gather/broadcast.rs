@@ -9,14 +9,12 @@ use std::{
     },
 };
 
-use tokio::runtime::Handle;
-
 use super::{
-    group::{AnyGroup, WeakGroup, Worker, copies},
+    live_workers::live_workers,
     sent::{NoneAccepted, Sent, SentOutcomes},
     together::Together,
 };
-use crate::{Envelope, SendError};
+use crate::{Address, Envelope, SendError, pool::Worker};
 
 mod call;
 
@@ -41,30 +39,21 @@ mod call;
 /// # Ok(()) }
 /// ```
 pub struct BroadcastAddress<M, R, E> {
-    group: AnyGroup<M, R, E>,
+    /// That of the pool.
+    pub(crate) address: Address<M, R, E>,
     /// Counts the calls that go to some of the workers, so that these take turns.
     turns: Arc<AtomicUsize>,
 }
 
 impl<M, R, E> BroadcastAddress<M, R, E> {
-    pub(crate) fn new(group: AnyGroup<M, R, E>) -> Self {
-        Self { group, turns: Arc::default() }
-    }
-
-    /// The runtime of the pool.
-    pub(crate) fn runtime(&self) -> &Handle {
-        self.group.runtime()
-    }
-
-    /// The workers of this moment and later, without keeping their pool alive.
-    pub(crate) fn weak_group(&self) -> Box<dyn WeakGroup<M, R, E>> {
-        self.group.downgrade()
+    pub(crate) fn new(address: Address<M, R, E>) -> Self {
+        Self { address, turns: Arc::default() }
     }
 
     /// The running workers, each with an address of its own. Workers that are being started are not
     /// among them, but are in [`PoolAdmin::workers`](crate::PoolAdmin#who-is-in-which-list).
     pub fn workers(&self) -> Vec<Worker<M, R, E>> {
-        self.group.members()
+        live_workers(&self.address)
     }
 }
 
@@ -83,7 +72,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Cancel safety
     /// When the future is dropped, each copy has either been queued or is dropped.
     pub async fn send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
-        let members = self.group.members();
+        let members = live_workers(&self.address);
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
@@ -116,7 +105,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Cancel safety
     /// As `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
-        let members = self.group.members();
+        let members = live_workers(&self.address);
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
@@ -147,7 +136,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Panics
     /// As [`send`](Self::send).
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
-        let members = self.group.members();
+        let members = live_workers(&self.address);
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
         }
@@ -162,7 +151,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
 
     /// At most this many of the live workers, in the order of their slots. They take turns.
     pub(super) fn some(&self, most: usize) -> Vec<Worker<M, R, E>> {
-        let mut members = self.group.members();
+        let mut members = live_workers(&self.address);
         if most < members.len() {
             let turn = self.turns.fetch_add(1, Ordering::Relaxed) % members.len();
             members.rotate_left(turn);
@@ -191,7 +180,7 @@ where
 
 impl<M, R, E> Clone for BroadcastAddress<M, R, E> {
     fn clone(&self) -> Self {
-        Self { group: self.group.clone(), turns: self.turns.clone() }
+        Self { address: self.address.clone(), turns: self.turns.clone() }
     }
 }
 
@@ -199,4 +188,9 @@ impl<M, R, E> fmt::Debug for BroadcastAddress<M, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("BroadcastAddress").field("workers", &self.workers()).finish()
     }
+}
+
+/// All of them are made before the first is sent, so that a clone that panics has sent nothing.
+pub(super) fn copies<M: Clone>(message: M, count: usize) -> Vec<M> {
+    std::iter::repeat_n(message, count).collect()
 }

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use super::{
-    group::Worker,
     partial::{PartialPolicy, SplitJoinError},
     round::Round,
 };
-use crate::{CallError, Envelope};
+use crate::{CallError, Envelope, pool::Worker};
 
 /// From the state so far, the part's index, and its result, to the next state.
 pub(super) type Join<R, E, S> = dyn Fn(S, usize, Result<R, CallError<E>>) -> S + Send + Sync;

@@ -3,12 +3,11 @@
 use std::{fmt, time::Duration};
 
 use super::{
-    broadcast::BroadcastAddress,
+    broadcast::{BroadcastAddress, copies},
     gathered::{FirstReply, GatherError, Gathered},
-    group::{Worker, copies},
     round::Round,
 };
-use crate::Envelope;
+use crate::{Envelope, pool::Worker};
 
 /// A call to live workers that has not been sent yet; made by [`BroadcastAddress::call`].
 ///

@@ -7,10 +7,9 @@ use tokio::time::Sleep;
 use super::{
     attempt::{Attempt, attempt},
     gathered::Gathered,
-    group::Worker,
     together::Together,
 };
-use crate::{CallError, Envelope};
+use crate::{CallError, Envelope, pool::Worker};
 
 /// Calls to several workers, of which some have been answered. Dropping it abandons the others.
 pub(super) struct Round<R, E> {
@@ -37,7 +36,7 @@ impl<R: Send + 'static, E: Send + 'static> Round<R, E> {
         let mut slots = Vec::new();
         let calls = Together::new(parts.into_iter().map(|(member, message)| {
             slots.push(member.slot());
-            attempt(member.into_address(), message, envelope.clone())
+            attempt(member.address, message, envelope.clone())
         }));
         let answers = slots.iter().map(|_| None).collect();
         let deadline = within.map(|within| Box::pin(tokio::time::sleep(within)));

@@ -4,10 +4,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
     fold::{Join, Part, fold},
-    group::{AnyGroup, Worker},
+    live_workers::live_workers,
     partial::{PartialPolicy, SplitJoinError},
 };
-use crate::CallError;
+use crate::{Address, CallError, pool::Worker};
 
 /// From the request, the part's index, and how many workers are alive, to the part.
 type Split<M> = dyn Fn(&M, usize, usize) -> Option<M> + Send + Sync;
@@ -101,15 +101,15 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
         self
     }
 
-    pub(crate) fn among(self, group: AnyGroup<M, R, E>) -> SplitJoinAddress<M, R, E, S> {
-        SplitJoinAddress { group, settings: self }
+    pub(crate) fn among(self, address: Address<M, R, E>) -> SplitJoinAddress<M, R, E, S> {
+        SplitJoinAddress { address, settings: self }
     }
 }
 
 /// The address of workers that answer a request together; made by
 /// [`Pool::split_join`](crate::Pool::split_join). A clone is the same address.
 pub struct SplitJoinAddress<M, R, E, S> {
-    group: AnyGroup<M, R, E>,
+    address: Address<M, R, E>,
     settings: SplitJoin<M, R, E, S>,
 }
 
@@ -133,7 +133,7 @@ where
     /// # Cancel safety
     /// Dropping the future abandons the parts.
     pub async fn call(&self, request: M) -> Result<S, SplitJoinError<E>> {
-        let members = self.group.members();
+        let members = live_workers(&self.address);
         if members.is_empty() {
             return Err(SplitJoinError::NoWorkers);
         }
@@ -159,7 +159,7 @@ impl<M, R, E, S> Clone for SplitJoin<M, R, E, S> {
 
 impl<M, R, E, S> Clone for SplitJoinAddress<M, R, E, S> {
     fn clone(&self) -> Self {
-        Self { group: self.group.clone(), settings: self.settings.clone() }
+        Self { address: self.address.clone(), settings: self.settings.clone() }
     }
 }
 
@@ -173,6 +173,8 @@ impl<M, R, E, S> fmt::Debug for SplitJoin<M, R, E, S> {
 impl<M, R, E, S> fmt::Debug for SplitJoinAddress<M, R, E, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("SplitJoinAddress");
-        out.field("settings", &self.settings).field("workers", &self.group.members()).finish()
+        out.field("settings", &self.settings)
+            .field("workers", &live_workers(&self.address))
+            .finish()
     }
 }

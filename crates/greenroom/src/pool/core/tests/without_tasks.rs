@@ -26,7 +26,7 @@ pub(super) type Handlers = Arc<Core<Handles, Infallible>>;
 pub(super) async fn without_tasks(pool: PoolBuilder<Handles>) -> Handlers {
     let core = pool.spawn_core().await.unwrap();
     crate::pool::worker::task_guard::start_clock(&core);
-    core.membership.abort(&core.membership.active_slots());
+    core.membership.abort(&core.active_slots());
     while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
         step_aside().await;
     }

@@ -178,6 +178,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         self.enter_any_call()
     }
 
+    #[cfg(feature = "gather")]
+    fn live_workers(
+        self: Arc<Self>,
+    ) -> Vec<crate::address::vtable::WorkerVtable<A::Message, A::Reply, A::Error>> {
+        self.core.clone().live_workers()
+    }
+
     fn own_call(self: Arc<Self>, _payload: &OutgoingOf<A>) -> Option<OwnCall> {
         OwnCall::of(self.clone(), self.core.identity(), |slot| slot == self.mailbox.slot)
     }
@@ -229,10 +236,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, 
 
     fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant> {
         self.core.handoff.calls.enter_worker(self.core.identity(), self.mailbox.slot)
-    }
-
-    fn life_id(&self) -> u64 {
-        self.mailbox.life().id()
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {

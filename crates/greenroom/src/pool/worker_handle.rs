@@ -1,28 +1,8 @@
-//! The workers of a pool, each with an address of its own.
+//! A worker of a pool, with an address of its own.
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{fmt, ops::Deref};
 
-use tokio::runtime::Handle;
-
-use crate::{Address, ExitReason, inspect::WorkerStatus};
-
-/// The live workers of a pool, each with an address of its own, in the order of their slots.
-pub(crate) trait Group<M, R, E>: Send + Sync {
-    /// The live workers, each once.
-    fn members(&self) -> Vec<Worker<M, R, E>>;
-    /// The runtime of the pool.
-    fn runtime(&self) -> &Handle;
-    /// The same, without keeping the pool alive.
-    fn downgrade(&self) -> Box<dyn WeakGroup<M, R, E>>;
-}
-
-/// A group that does not keep its pool alive.
-pub(crate) trait WeakGroup<M, R, E>: Send + Sync {
-    /// The live workers; `None` if there never will be one again.
-    fn members(&self) -> Option<Vec<Worker<M, R, E>>>;
-}
-
-pub(super) type AnyGroup<M, R, E> = Arc<dyn Group<M, R, E>>;
+use crate::{Address, ExitReason, address::vtable::WorkerVtable, inspect::WorkerStatus};
 
 /// A worker of a pool and its own address. A message sent there is for this worker: it lies in
 /// the worker's own mailbox, within the bounds of the mailbox and of the pool, and goes to
@@ -33,21 +13,19 @@ pub(super) type AnyGroup<M, R, E> = Arc<dyn Group<M, R, E>>;
 /// gone, messages come back.
 pub struct Worker<M, R, E> {
     slot: usize,
-    address: Address<M, R, E>,
+    pub(super) address: Address<M, R, E>,
 }
 
 impl<M, R, E> Worker<M, R, E> {
-    pub(crate) fn new(slot: usize, address: Address<M, R, E>) -> Self {
-        Self { slot, address }
+    /// These workers, with an address each.
+    pub(super) fn all(vtables: Vec<WorkerVtable<M, R, E>>) -> Vec<Self> {
+        let worker = |(slot, vtable)| Self { slot, address: Address::new(vtable) };
+        vtables.into_iter().map(worker).collect()
     }
 
     /// The worker's place in the pool, which outlives its restarts.
     pub fn slot(&self) -> usize {
         self.slot
-    }
-
-    pub(super) fn into_address(self) -> Address<M, R, E> {
-        self.address
     }
 
     /// What reaches this worker and no other.
@@ -112,7 +90,7 @@ impl<M, R, E> Deref for Worker<M, R, E> {
 
 impl<M, R, E> Clone for Worker<M, R, E> {
     fn clone(&self) -> Self {
-        Self::new(self.slot, self.address.clone())
+        Self { slot: self.slot, address: self.address.clone() }
     }
 }
 
@@ -120,9 +98,4 @@ impl<M, R, E> fmt::Debug for Worker<M, R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker").field("slot", &self.slot).finish_non_exhaustive()
     }
-}
-
-/// All of them are made before the first is sent, so that a clone that panics has sent nothing.
-pub(super) fn copies<M: Clone>(message: M, count: usize) -> Vec<M> {
-    std::iter::repeat_n(message, count).collect()
 }
