@@ -160,3 +160,6 @@ pub mod statements {}
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;
+
+#[cfg(doctest)]
+mod guide;
