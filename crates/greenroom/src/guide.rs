@@ -20,3 +20,12 @@ pub struct CpuBoundWork;
 
 #[doc = include_str!("../../../docs/guide/recipes/testing-handlers.md")]
 pub struct TestingHandlers;
+
+#[doc = include_str!("../../../docs/guide/compare/ergo.md")]
+pub struct Ergo;
+
+#[doc = include_str!("../../../docs/guide/compare/caf.md")]
+pub struct Caf;
+
+#[doc = include_str!("../../../docs/guide/compare/akka.md")]
+pub struct Akka;
