@@ -20,7 +20,7 @@ pub(crate) mod samples;
 
 use std::time::Duration;
 
-pub use kind::{HANDLERS, HandlerKind, LiveHandler, Makes, OpenHandler, handler};
+pub use kind::{HandlerKind, Makes, OpenHandler, handler};
 pub use settlement::Settlement;
 
 use crate::{

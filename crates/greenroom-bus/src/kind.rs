@@ -9,20 +9,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use greenroom_config::At;
+use greenroom_config::{AnyOptions, At};
 
-/// A file or directory that an option names.
+/// A file or directory that an input reads from, or keeps something in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileUse<'a> {
-    /// The option.
+    /// The option that names it.
     pub option: &'static str,
-    /// The path. `-` is standard input or output.
+    /// The path. `-` is standard input.
     pub path: &'a Path,
     /// What is done with it.
     pub role: FileRole<'a>,
 }
 
-/// What is done with a file.
+/// What an input does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRole<'a> {
     /// It is read: a file, the files of a directory, or those that match a pattern.
@@ -35,13 +35,30 @@ pub enum FileRole<'a> {
         /// What is read.
         of: &'a Path,
     },
-    /// A directory with a log that one input has to itself.
+    /// A directory with a log that the input has to itself. It has one at most.
     Log,
+}
+
+/// The file that an output writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenFile<'a> {
+    /// The option that names it.
+    pub option: &'static str,
     /// Lines are appended to it; `-` is standard output.
-    Write {
-        /// It is put aside when it is large or old.
-        rotates: bool,
-    },
+    pub path: &'a Path,
+    /// It is put aside when it is large or old.
+    pub rotates: bool,
+}
+
+/// What goes by other options while it runs: the factory of a handler, a sink, the server of an
+/// input.
+pub trait Live: Send + Sync {
+    /// Goes by the live options of `wanted` from now on; false where they are the same, or those of
+    /// another kind.
+    ///
+    /// # Errors
+    /// Why they cannot be used; those from before hold.
+    fn reconfigure(&self, wanted: &dyn AnyOptions) -> Result<bool, String>;
 }
 
 /// Reports each of these files that cannot be read, at the option that names it. True where all can

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::{BoxFuture, event::Event, name::Name, settlement::Ack};
 
-pub use kind::{LiveOutput, OUTPUTS, OpenOutput, OutputKind, output};
+pub use kind::{OpenOutput, OutputKind, output};
 pub use rotate::{Rotate, is_rotated_name, rotated_name};
 
 /// Where events go.

@@ -22,7 +22,7 @@ use crate::{BoxFuture, event::Event};
 pub(crate) use committer::LOCAL;
 pub use committer::{Committer, PartitionStanding, Receipts, Resumed, Standing};
 pub use error::SourceError;
-pub use kind::{INPUTS, InputKind, InputServer, InputSetup, OpenInput, RecordShape, input};
+pub use kind::{InputKind, InputServer, InputSetup, OpenInput, RecordShape, input};
 pub use lease::Lease;
 pub use partition::Partition;
 pub use places::{Place, Places};

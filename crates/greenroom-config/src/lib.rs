@@ -85,7 +85,7 @@ pub use self::{
     problem::{Problem, Problems, Severity, plural},
     record::{Record, Typed},
     reference::reference,
-    registry::{AnyOptions, Chosen, Listed, Listing, Registry},
+    registry::{AnyOptions, Chosen, Listed, Listing, Registered, Registry},
     take::{CountOr, Secret},
     tree::{Place, Span},
 };

@@ -246,9 +246,8 @@ macro_rules! options {
     };
 }
 
-/// Declares a [`Registry`](crate::Registry) of the kinds that implement a trait, and the function
-/// that makes a [`Listing`](crate::Listing) of one. The trait has [`AnyOptions`](crate::AnyOptions)
-/// above it.
+/// Makes the implementors of a trait kinds, and declares the function that makes a
+/// [`Listing`](crate::Listing) of one. The trait has [`AnyOptions`](crate::AnyOptions) above it.
 ///
 /// ```
 /// use greenroom_config::{AnyOptions, Chosen, Yaml, count, named, options, read};
@@ -258,10 +257,8 @@ macro_rules! options {
 /// }
 ///
 /// greenroom_config::kinds! {
-///     /// What may be read.
-///     static SOURCES: dyn Source;
 ///     /// A source, by its key.
-///     fn source;
+///     fn source: dyn Source;
 /// }
 ///
 /// options! {
@@ -278,11 +275,16 @@ macro_rules! options {
 ///     }
 /// }
 ///
+/// greenroom_config::registry! {
+///     /// What may be read.
+///     static SOURCES: Sources of dyn Source = [source::<Counter>("counter", "Counts up.")];
+/// }
+///
 /// options! {
 ///     /// Where events come from.
 ///     struct Input named name = "an input" {
 ///         .. /// What it reads.
-///         kind: Chosen<dyn Source>;
+///         kind: Chosen<Sources>;
 ///     }
 /// }
 ///
@@ -294,35 +296,26 @@ macro_rules! options {
 ///     }
 /// }
 ///
-/// SOURCES.add(source::<Counter>("counter", "Counts up."));
+/// SOURCES.add(source::<Counter>("from", "Counts up, too."));
 /// let config = read::<Config>(Yaml, "inputs: { a: { counter: { from: 3 } } }").unwrap();
 /// assert_eq!(config.inputs[0].kind.first(), 3);
 /// let problems = read::<Config>(Yaml, "inputs: { a: { file: {} } }").unwrap_err();
-/// assert!(problems.to_string().contains("it knows `counter`"), "{problems}");
+/// assert!(problems.to_string().contains("it knows `counter` and `from`"), "{problems}");
 /// ```
 #[macro_export]
 macro_rules! kinds {
     (
-        $(#[doc = $about:literal])+
-        $vis:vis static $registry:ident: dyn $kind:path;
         $(#[doc = $doc:literal])+
-        $line_vis:vis fn $line:ident;
+        $vis:vis fn $line:ident: dyn $kind:path;
     ) => {
-        $(#[doc = $about])+
-        $vis static $registry: $crate::Registry<dyn $kind> = $crate::Registry::new();
-
         impl $crate::Listed for dyn $kind {
-            fn registry() -> &'static $crate::Registry<Self> {
-                &$registry
-            }
-
             fn options(&self) -> &dyn $crate::AnyOptions {
                 self
             }
         }
 
         $(#[doc = $doc])+
-        $line_vis const fn $line<T: $kind + $crate::Options + Clone>(
+        $vis const fn $line<T: $kind + $crate::Options + Clone>(
             key: &'static str,
             doc: &'static str,
         ) -> $crate::Listing<dyn $kind> {
@@ -338,6 +331,31 @@ macro_rules! kinds {
                     Some(::std::sync::Arc::new(taken))
                 },
             )
+        }
+    };
+}
+
+/// Declares a [`Registry`](crate::Registry) of [kinds](crate::kinds), and the type that stands for
+/// it where an option names one of them ([`Chosen`](crate::Chosen)).
+#[macro_export]
+macro_rules! registry {
+    (
+        $(#[doc = $about:literal])+
+        $vis:vis static $registry:ident: $name:ident of dyn $kind:path = [$($listing:expr),* $(,)?];
+    ) => {
+        $(#[doc = $about])+
+        $vis static $registry: $crate::Registry<dyn $kind> = $crate::Registry::new(&[$($listing),*]);
+
+        #[doc = concat!("What [`", stringify!($registry), "`] holds, as a type.")]
+        #[derive(Debug)]
+        $vis enum $name {}
+
+        impl $crate::Registered for $name {
+            type Kind = dyn $kind;
+
+            fn registry() -> &'static $crate::Registry<dyn $kind> {
+                &$registry
+            }
         }
     };
 }

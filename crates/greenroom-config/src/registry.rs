@@ -3,14 +3,19 @@
 //! ```text
 //! kind's folder ─▶ Listing ─┐                       ┌─▶ schema, reference page
 //! kind's folder ─▶ Listing ─┼─▶ Registry<dyn Kind> ─┤
-//! a user's own  ─▶ Listing ─┘                       └─▶ Chosen<dyn Kind>: its key, its options
+//! a user's own  ─▶ Listing ─┘                       └─▶ Chosen<Kinds>: its key, its options
 //! ```
 //!
-//! A trait says what a program asks of a kind; the options of each kind implement it, and
-//! [`kinds!`](crate::kinds) declares the registry. Price: a virtual call for each question, while a
-//! configuration is read and carried out.
+//! A trait says what a program asks of a kind ([`kinds!`](crate::kinds)); the options of each kind
+//! implement it, and [`registry!`](crate::registry) lists the kinds that a configuration may name.
+//! Price: a virtual call for each question, while a configuration is read and carried out.
 
-use std::{any::Any, fmt, ops::Deref, sync::Arc, sync::Mutex, sync::OnceLock};
+use std::{
+    any::Any,
+    fmt,
+    ops::Deref,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use crate::{
     at::At,
@@ -53,13 +58,20 @@ impl<T: Options + PartialEq + fmt::Debug + Send + Sync + 'static> AnyOptions for
     }
 }
 
-/// A trait whose implementors are kinds of one registry. [`kinds!`](crate::kinds) implements it.
+/// A trait whose implementors are kinds. [`kinds!`](crate::kinds) implements it.
 pub trait Listed: 'static {
-    /// The registry.
-    fn registry() -> &'static Registry<Self>;
-
     /// The options, without what the trait adds.
     fn options(&self) -> &dyn AnyOptions;
+}
+
+/// The kinds that one place of a configuration may name, as a type. Declared by
+/// [`registry!`](crate::registry).
+pub trait Registered: 'static {
+    /// What they have in common.
+    type Kind: ?Sized + Listed;
+
+    /// The registry.
+    fn registry() -> &'static Registry<Self::Kind>;
 }
 
 /// A kind in a registry: its key, what it is for, and how its options are read.
@@ -95,34 +107,50 @@ impl<K: ?Sized> Listing<K> {
     }
 }
 
-/// The kinds that a configuration may name. It is filled before the first one is read.
+/// The kinds that a configuration may name: those it is declared with, then those of a program
+/// that has kinds of its own.
 #[derive(Debug)]
 pub struct Registry<K: ?Sized + 'static> {
-    added: Mutex<Vec<Listing<K>>>,
+    declared: &'static [Listing<K>],
+    /// `None` once the kinds are fixed.
+    added: Mutex<Option<Vec<Listing<K>>>>,
     fixed: OnceLock<(Vec<Listing<K>>, Vec<Opt>)>,
 }
 
 impl<K: ?Sized> Registry<K> {
     #[doc(hidden)]
-    pub const fn new() -> Self {
-        Self { added: Mutex::new(Vec::new()), fixed: OnceLock::new() }
+    pub const fn new(declared: &'static [Listing<K>]) -> Self {
+        Self { declared, added: Mutex::new(Some(Vec::new())), fixed: OnceLock::new() }
     }
 
-    /// Adds a kind, or puts it in the place of another with the same key.
+    /// Adds a kind. A program does so at its start.
     ///
     /// # Panics
-    /// When a configuration was read already, or a schema was made: these are without it.
+    /// When there is a kind with its key already, or when a configuration was read or a schema
+    /// made, which was without it.
+    #[track_caller]
     pub fn add(&self, kind: Listing<K>) {
-        assert!(self.fixed.get().is_none(), "a kind is added before a configuration is read");
-        let mut added = self.added.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        added.retain(|other| other.opt.name != kind.opt.name);
+        let key = kind.opt.name;
+        if let Err(why) = self.try_add(kind) {
+            panic!("the kind `{key}` cannot be added: {why}");
+        }
+    }
+
+    fn try_add(&self, kind: Listing<K>) -> Result<(), &'static str> {
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let added = added.as_mut().ok_or("add it before a configuration is read")?;
+        if self.declared.iter().chain(&*added).any(|other| other.opt.name == kind.opt.name) {
+            return Err("there is one with this key; choose another key");
+        }
         added.push(kind);
+        Ok(())
     }
 
     fn fixed(&self) -> &(Vec<Listing<K>>, Vec<Opt>) {
         self.fixed.get_or_init(|| {
-            let mut added = self.added.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let kinds = std::mem::take(&mut *added);
+            let added = self.added.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let kinds: Vec<_> =
+                self.declared.iter().copied().chain(added.into_iter().flatten()).collect();
             let opts = kinds.iter().map(|kind| kind.opt).collect();
             (kinds, opts)
         })
@@ -130,12 +158,12 @@ impl<K: ?Sized> Registry<K> {
 }
 
 /// The kind that a configuration names, with its options.
-pub struct Chosen<K: ?Sized + 'static> {
-    listing: Listing<K>,
-    options: Arc<K>,
+pub struct Chosen<R: Registered> {
+    listing: Listing<R::Kind>,
+    options: Arc<R::Kind>,
 }
 
-impl<K: ?Sized + Listed> Chosen<K> {
+impl<R: Registered> Chosen<R> {
     /// The options, if they are of this type.
     pub fn downcast_ref<T: 'static>(&self) -> Option<&T> {
         self.options.options().as_any().downcast_ref()
@@ -174,39 +202,39 @@ impl<K: ?Sized + Listed> Chosen<K> {
     }
 }
 
-impl<K: ?Sized> Clone for Chosen<K> {
+impl<R: Registered> Clone for Chosen<R> {
     fn clone(&self) -> Self {
         Self { listing: self.listing, options: self.options.clone() }
     }
 }
 
-impl<K: ?Sized> Deref for Chosen<K> {
-    type Target = K;
+impl<R: Registered> Deref for Chosen<R> {
+    type Target = R::Kind;
 
-    fn deref(&self) -> &K {
+    fn deref(&self) -> &R::Kind {
         &self.options
     }
 }
 
-impl<K: ?Sized + Listed> fmt::Debug for Chosen<K> {
+impl<R: Registered> fmt::Debug for Chosen<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.options.options().fmt(f)
     }
 }
 
-impl<K: ?Sized + Listed> PartialEq for Chosen<K> {
+impl<R: Registered> PartialEq for Chosen<R> {
     fn eq(&self, other: &Self) -> bool {
         self.is_as(other) && self.options.options().equals(other.options.options())
     }
 }
 
-impl<K: ?Sized + Listed> Kinds for Chosen<K> {
+impl<R: Registered> Kinds for Chosen<R> {
     fn kinds() -> &'static [Opt] {
-        &K::registry().fixed().1
+        &R::registry().fixed().1
     }
 
     fn pick(record: &mut Record, at: &mut At<'_>) -> Option<Self> {
-        let kinds = &K::registry().fixed().0;
+        let kinds = &R::registry().fixed().0;
         let listing = *kinds.iter().find(|kind| record.has(kind.opt.name))?;
         let options = (listing.build)(record, listing.opt.name, at)?;
         Some(Self { listing, options })
@@ -214,5 +242,62 @@ impl<K: ?Sized + Listed> Kinds for Chosen<K> {
 
     fn key(&self) -> &'static str {
         self.listing.opt.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic;
+
+    use super::*;
+    use crate::{kinds, options, registry};
+
+    trait Source: AnyOptions {}
+
+    kinds! {
+        /// A source.
+        fn source: dyn Source;
+    }
+
+    options! {
+        /// Anything.
+        struct Any = "anything" {
+            /// How much.
+            much: u64 = crate::count(0..=9).default("1");
+        }
+    }
+
+    impl Source for Any {}
+
+    /// Why it cannot be added.
+    fn refusal(registry: &'static Registry<dyn Source>, key: &'static str) -> String {
+        let add = move || registry.add(source::<Any>(key, "Another."));
+        *panic::catch_unwind(add).unwrap_err().downcast().unwrap()
+    }
+
+    #[test]
+    fn a_kind_with_the_key_of_another_is_refused() {
+        registry! {
+            /// What may be read.
+            static SOURCES: Sources of dyn Source = [source::<Any>("file", "Declared.")];
+        }
+        SOURCES.add(source::<Any>("queue", "Added."));
+        for key in ["file", "queue"] {
+            let why = refusal(&SOURCES, key);
+            assert!(why.contains(&format!("`{key}`")) && why.contains("another key"), "{why}");
+        }
+        let keys: Vec<_> = Chosen::<Sources>::kinds().iter().map(|kind| kind.name).collect();
+        assert_eq!(keys, ["file", "queue"]);
+    }
+
+    #[test]
+    fn a_kind_is_refused_once_the_kinds_were_asked_for() {
+        registry! {
+            /// What may be read.
+            static SOURCES: Sources of dyn Source = [];
+        }
+        assert_eq!(Chosen::<Sources>::kinds().len(), 0);
+        let why = refusal(&SOURCES, "late");
+        assert!(why.contains("before a configuration is read"), "{why}");
     }
 }

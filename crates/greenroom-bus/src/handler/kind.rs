@@ -1,10 +1,14 @@
 //! What a program asks of the options of a handler.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use greenroom_config::{AnyOptions, At};
 
 use super::HandlerFactory;
+use crate::kind::Live;
 
 /// The options of a handler of one kind. Its own checks are in its declaration (`then`); those that
 /// look at several sections, or outside of the file, ask these methods.
@@ -42,11 +46,8 @@ pub trait HandlerKind: AnyOptions {
 }
 
 greenroom_config::kinds! {
-    /// The kinds of handlers that a configuration may name. A program adds those that it has; add
-    /// yours before it reads a configuration.
-    pub static HANDLERS: dyn HandlerKind;
     /// A kind of handler, by its key, with a sentence on what it does.
-    pub fn handler;
+    pub fn handler: dyn HandlerKind;
 }
 
 /// Which events a handler makes of one.
@@ -65,7 +66,7 @@ pub struct OpenHandler {
     /// What makes one for each worker.
     pub factory: Arc<dyn HandlerFactory>,
     /// The same, if its options change while it runs.
-    pub live: Option<Arc<dyn LiveHandler>>,
+    pub live: Option<Weak<dyn Live>>,
 }
 
 impl OpenHandler {
@@ -73,13 +74,4 @@ impl OpenHandler {
     pub fn fixed(factory: impl HandlerFactory) -> Self {
         Self { factory: Arc::new(factory), live: None }
     }
-}
-
-/// A handler whose options change while it runs.
-pub trait LiveHandler: Send + Sync {
-    /// Goes by the options of `wanted` from the next attempt on; false where they are the same.
-    ///
-    /// # Errors
-    /// Why they cannot be used; those from before hold.
-    fn reconfigure(&self, wanted: &dyn HandlerKind) -> Result<bool, String>;
 }

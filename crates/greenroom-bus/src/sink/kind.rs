@@ -5,14 +5,17 @@ use std::sync::{Arc, Weak};
 use greenroom_config::{AnyOptions, At};
 
 use super::Sink;
-use crate::{BoxFuture, kind::FileUse};
+use crate::{
+    BoxFuture,
+    kind::{Live, WrittenFile},
+};
 
 /// The options of an output of one kind. Its own checks are in its declaration (`then`); those that
 /// look at several outputs, or outside of the file, ask these methods.
 pub trait OutputKind: AnyOptions {
-    /// The files that it touches.
-    fn files(&self) -> Vec<FileUse<'_>> {
-        Vec::new()
+    /// The file that it writes to.
+    fn writes(&self) -> Option<WrittenFile<'_>> {
+        None
     }
 
     /// What follows from an answer of its target, where it posts to one: the rows that differ from
@@ -35,11 +38,8 @@ pub trait OutputKind: AnyOptions {
 }
 
 greenroom_config::kinds! {
-    /// The kinds of outputs that a configuration may name. A program adds those that it has; add
-    /// yours before it reads a configuration.
-    pub static OUTPUTS: dyn OutputKind;
     /// A kind of output, by its key, with a sentence on what it is for.
-    pub fn output;
+    pub fn output: dyn OutputKind;
 }
 
 /// An output that was opened.
@@ -47,7 +47,7 @@ pub struct OpenOutput {
     /// What the engine writes to.
     pub sink: Arc<dyn Sink>,
     /// The same, if its options change while it runs.
-    pub live: Option<Weak<dyn LiveOutput>>,
+    pub live: Option<Weak<dyn Live>>,
 }
 
 impl OpenOutput {
@@ -55,13 +55,4 @@ impl OpenOutput {
     pub fn fixed(sink: impl Sink) -> Self {
         Self { sink: Arc::new(sink), live: None }
     }
-}
-
-/// An output whose options change while it runs.
-pub trait LiveOutput: Send + Sync {
-    /// Delivers by the options of `wanted` from now on; false where they are the same.
-    ///
-    /// # Errors
-    /// Why they cannot be used; those from before hold.
-    fn reconfigure(&self, wanted: &dyn OutputKind) -> Result<bool, String>;
 }

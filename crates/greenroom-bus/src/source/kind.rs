@@ -1,11 +1,19 @@
 //! What a program asks of the options of an input.
 
-use std::{any::Any, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use greenroom_config::{AnyOptions, At};
 
 use super::Source;
-use crate::{BoxFuture, kind::FileUse, record::Mapping};
+use crate::{
+    BoxFuture,
+    kind::{FileUse, Live},
+    record::Mapping,
+};
 
 /// The options of an input of one kind. Its own checks are in its declaration (`then`); those that
 /// look at several inputs, or outside of the file, ask these methods.
@@ -28,7 +36,8 @@ pub trait InputKind: AnyOptions {
         of_records.map(|ty| vec![ty])
     }
 
-    /// The files that it touches.
+    /// The files that it reads, and those that it keeps positions or events in. Certificates are
+    /// looked at by [`reach`](Self::reach).
     fn files(&self) -> Vec<FileUse<'_>> {
         Vec::new()
     }
@@ -64,11 +73,8 @@ pub trait InputKind: AnyOptions {
 }
 
 greenroom_config::kinds! {
-    /// The kinds of inputs that a configuration may name. A program adds those that it has; add
-    /// yours before it reads a configuration.
-    pub static INPUTS: dyn InputKind;
     /// A kind of input, by its key, with a sentence on what it is for.
-    pub fn input;
+    pub fn input: dyn InputKind;
 }
 
 /// What an input is opened with, beside its own options.
@@ -88,17 +94,24 @@ pub struct OpenInput {
     pub source: Box<dyn Source>,
     /// The server of an input that others send to.
     pub server: Option<Arc<dyn InputServer>>,
+    /// What carries its live options out, if it has any.
+    pub live: Option<Weak<dyn Live>>,
 }
 
 impl OpenInput {
-    /// One that nobody sends to.
+    /// One that nobody sends to, whose options do not change.
     pub fn reads(source: impl Source) -> Self {
-        Self { source: Box::new(source), server: None }
+        Self::boxed(Box::new(source))
+    }
+
+    /// As [`reads`](Self::reads).
+    pub fn boxed(source: Box<dyn Source>) -> Self {
+        Self { source, server: None, live: None }
     }
 }
 
 /// The server of an input that others send to.
-pub trait InputServer: Any + Send + Sync {
+pub trait InputServer: Send + Sync {
     /// Takes nothing more. What is being stored is stored and answered.
     fn close(&self);
 
@@ -114,12 +127,6 @@ pub trait InputServer: Any + Send + Sync {
 
     /// What of it finds no room, and why.
     fn trouble(&self) -> Option<String>;
-
-    /// Goes by the live options of `wanted` from now on; false where they are the same.
-    ///
-    /// # Errors
-    /// Why they cannot be used; those from before hold.
-    fn reconfigure(&self, wanted: &dyn InputKind, setup: &InputSetup) -> Result<bool, String>;
 }
 
 /// What records look like to a rule that makes events of them.

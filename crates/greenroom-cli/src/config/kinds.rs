@@ -1,31 +1,42 @@
-//! The kinds that the program knows, in the order in which they are listed.
+//! The kinds that a configuration may name, in the order in which they are listed.
 
-use std::sync::Once;
-
-use greenroom_bus::{handler, handler::HANDLERS, sink, sink::OUTPUTS, source, source::INPUTS};
+use greenroom_bus::{handler, sink, source};
+use greenroom_config::registry;
 
 use super::options::{kafka, nats};
 
-/// Adds them to the registries, beside those of a program that has kinds of its own.
-pub(super) fn install() {
-    static INSTALLED: Once = Once::new();
-    INSTALLED.call_once(|| {
-        INPUTS.add(source::file::INPUT);
-        INPUTS.add(source::http::INPUT);
-        INPUTS.add(kafka::input::INPUT);
-        INPUTS.add(nats::input::INPUT);
-        INPUTS.add(source::generator::INPUT);
+registry! {
+    /// The kinds of inputs. A program with kinds of its own adds them before it reads a
+    /// configuration.
+    pub static INPUTS: Inputs of dyn source::InputKind = [
+        source::file::INPUT,
+        source::http::INPUT,
+        kafka::input::INPUT,
+        nats::input::INPUT,
+        source::generator::INPUT,
+    ];
+}
 
-        HANDLERS.add(handler::pass::HANDLER);
-        HANDLERS.add(handler::log::HANDLER);
-        HANDLERS.add(handler::discard::HANDLER);
-        HANDLERS.add(handler::simulate::HANDLER);
-        HANDLERS.add(handler::exec::HANDLER);
-        HANDLERS.add(handler::http::HANDLER);
+registry! {
+    /// The kinds of handlers. A program with kinds of its own adds them before it reads a
+    /// configuration.
+    pub static HANDLERS: Handlers of dyn handler::HandlerKind = [
+        handler::pass::HANDLER,
+        handler::log::HANDLER,
+        handler::discard::HANDLER,
+        handler::simulate::HANDLER,
+        handler::exec::HANDLER,
+        handler::http::HANDLER,
+    ];
+}
 
-        OUTPUTS.add(sink::file::OUTPUT);
-        OUTPUTS.add(sink::http::OUTPUT);
-        OUTPUTS.add(kafka::output::OUTPUT);
-        OUTPUTS.add(nats::output::OUTPUT);
-    });
+registry! {
+    /// The kinds of outputs. A program with kinds of its own adds them before it reads a
+    /// configuration.
+    pub static OUTPUTS: Outputs of dyn sink::OutputKind = [
+        sink::file::OUTPUT,
+        sink::http::OUTPUT,
+        kafka::output::OUTPUT,
+        nats::output::OUTPUT,
+    ];
 }

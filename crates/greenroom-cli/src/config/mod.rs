@@ -28,18 +28,19 @@ pub use greenroom_config::{
 use greenroom_config::{Format, World, apply, decode, directory_of, interpolate, text_of};
 
 pub(crate) use self::lacking::lacking;
-pub use self::options::*;
 pub(crate) use self::reach::identity;
+pub use self::{
+    kinds::{HANDLERS, Handlers, INPUTS, Inputs, OUTPUTS, Outputs},
+    options::*,
+};
 
 /// The schema of the configuration file.
 pub fn json_schema() -> serde_json::Value {
-    kinds::install();
     json_schema::json_schema::<Config>("Greenroom configuration")
 }
 
 /// The page `docs/configuration.md`.
 pub fn reference() -> String {
-    kinds::install();
     greenroom_config::reference::<Config>(INTRODUCTION)
 }
 
@@ -122,7 +123,6 @@ impl ConfigSource<'_> {
             apply(&mut root, setting, problems);
         }
         interpolate(&mut root, self.world, problems);
-        kinds::install();
         let (config, places) = decode::<Config>(&root, self.world.directory, problems);
         let config = config?;
         check::check(&config, &places, problems);

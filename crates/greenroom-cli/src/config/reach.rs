@@ -54,7 +54,7 @@ pub(super) fn check(
     }
     for (key, file) in &inputs {
         match file.role {
-            FileRole::Read { .. } | FileRole::Write { .. } => {}
+            FileRole::Read { .. } => {}
             FileRole::Checkpoint { of } => reach.checkpoint(key, of, file.path),
             FileRole::Log => reach.log_store(key, file.path),
         }
@@ -65,15 +65,13 @@ pub(super) fn check(
     }
     for output in &config.outputs {
         let path = format!("outputs.{}.{}", output.name, output.kind.key());
-        for file in output.kind.files() {
+        if let Some(file) = output.kind.writes() {
             let key = format!("{path}.{}", file.option);
-            match file.role {
-                FileRole::Write { .. } if output.is_standard() => reach.standard_output(&key),
-                FileRole::Write { rotates } => {
-                    reach.output(&key, file.path);
-                    reach.rotates(&path, file.path, rotates);
-                }
-                FileRole::Read { .. } | FileRole::Checkpoint { .. } | FileRole::Log => {}
+            if output.is_standard() {
+                reach.standard_output(&key);
+            } else {
+                reach.output(&key, file.path);
+                reach.rotates(&path, file.path, file.rotates);
             }
         }
         output.kind.reach(&mut reach.at(&path, directory));

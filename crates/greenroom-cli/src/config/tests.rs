@@ -113,7 +113,6 @@ fn root(option: &str) -> String {
 /// What a declaration cannot say by itself: see [`Group::mistakes`].
 #[test]
 fn c18_every_option_is_documented_named_once_and_has_a_default_that_decodes() {
-    kinds::install();
     assert_eq!(Config::GROUP.mistakes(), Vec::<String>::new());
     fn options(group: &Group) -> usize {
         group.all().map(|opt| 1 + opt.kind.inner().map_or(0, |(_, inner)| options(inner))).sum()

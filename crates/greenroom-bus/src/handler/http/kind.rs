@@ -3,15 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom_config::{
-    At, Listing, Secret, duration, flag, group, options, size,
+    AnyOptions, At, Listing, Secret, duration, flag, group, options, size,
     units::{DAY_MS, GIB},
     url, variables, word,
 };
 
 use super::{HttpConfig, HttpFactory, Mode};
 use crate::{
-    handler::{HandlerKind, LiveHandler, Makes, OpenHandler, handler},
+    handler::{HandlerKind, Makes, OpenHandler, handler},
     http::{HttpAuth, HttpTls, Posting, TargetConfig},
+    kind::Live,
 };
 
 /// Its line in the registry.
@@ -106,13 +107,14 @@ impl HandlerKind for HttpOptions {
     }
 
     fn open(&self) -> Result<OpenHandler, String> {
-        let factory = HttpFactory::new(self.config()?)?;
-        Ok(OpenHandler { factory: Arc::new(factory.clone()), live: Some(Arc::new(factory)) })
+        let factory = Arc::new(HttpFactory::new(self.config()?)?);
+        let live = Arc::downgrade(&factory) as _;
+        Ok(OpenHandler { factory, live: Some(live) })
     }
 }
 
-impl LiveHandler for HttpFactory {
-    fn reconfigure(&self, wanted: &dyn HandlerKind) -> Result<bool, String> {
+impl Live for HttpFactory {
+    fn reconfigure(&self, wanted: &dyn AnyOptions) -> Result<bool, String> {
         let wanted = wanted.as_any().downcast_ref::<HttpOptions>();
         wanted.map_or(Ok(false), |wanted| HttpFactory::reconfigure(self, wanted.config()?))
     }

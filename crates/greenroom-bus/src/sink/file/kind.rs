@@ -7,7 +7,7 @@ use greenroom_config::{At, Listing, flag, group, options, path};
 use super::{FileSink, FileSinkOptions};
 use crate::{
     BoxFuture,
-    kind::{FileRole, FileUse},
+    kind::WrittenFile,
     sink::{OpenOutput, OutputKind, Rotate, output},
 };
 
@@ -49,9 +49,8 @@ impl FileOutput {
 }
 
 impl OutputKind for FileOutput {
-    fn files(&self) -> Vec<FileUse<'_>> {
-        let role = FileRole::Write { rotates: self.rotate.is_some() };
-        vec![FileUse { option: "path", path: &self.path, role }]
+    fn writes(&self) -> Option<WrittenFile<'_>> {
+        Some(WrittenFile { option: "path", path: &self.path, rotates: self.rotate.is_some() })
     }
 
     fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>> {

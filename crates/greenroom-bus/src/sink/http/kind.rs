@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use greenroom::Backoff;
-use greenroom_config::{At, Listing};
+use greenroom_config::{AnyOptions, At, Listing};
 
 use super::{HttpOutput, HttpOutputMode, HttpSink, HttpSinkConfig, HttpSinkMode};
 use crate::{
     BoxFuture,
-    sink::{LiveOutput, OpenOutput, OutputKind, output},
+    kind::Live,
+    sink::{OpenOutput, OutputKind, output},
 };
 
 /// Its line in the registry.
@@ -30,14 +31,14 @@ impl OutputKind for HttpOutput {
         Box::pin(async {
             let sink = HttpSink::open(config(self)?).map_err(|error| error.to_string())?;
             let sink = Arc::new(sink);
-            let live = Arc::downgrade(&sink);
+            let live = Arc::downgrade(&sink) as _;
             Ok(OpenOutput { sink, live: Some(live) })
         })
     }
 }
 
-impl LiveOutput for HttpSink {
-    fn reconfigure(&self, wanted: &dyn OutputKind) -> Result<bool, String> {
+impl Live for HttpSink {
+    fn reconfigure(&self, wanted: &dyn AnyOptions) -> Result<bool, String> {
         let Some(wanted) = wanted.as_any().downcast_ref::<HttpOutput>() else { return Ok(false) };
         HttpSink::reconfigure(self, config(wanted)?).map_err(|error| error.to_string())
     }

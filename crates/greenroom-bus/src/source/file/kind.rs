@@ -72,7 +72,7 @@ impl InputKind for FileInput {
     }
 
     fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
-        Box::pin(async { Ok(OpenInput { source: self.source(setup, false)?, server: None }) })
+        Box::pin(async { self.source(setup, false).map(OpenInput::boxed) })
     }
 
     fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {

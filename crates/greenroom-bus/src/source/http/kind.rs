@@ -3,12 +3,12 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use greenroom_config::{At, Listing};
+use greenroom_config::{AnyOptions, At, Listing};
 
 use super::{HttpInput, HttpSettings, HttpSource, Intake, ServerTlsConfig, WebhookConfig, listen};
 use crate::{
     BoxFuture,
-    kind::{FileRole, FileUse},
+    kind::{FileRole, FileUse, Live},
     source::{InputKind, InputServer, InputSetup, OpenInput, RecordShape, Source, input, memory},
     store::log::{LogOptions, SegmentLog},
 };
@@ -62,7 +62,9 @@ impl InputKind for HttpInput {
             let server = Intake::new(listener, &self.path, settings, Arc::new(log.clone()));
             let intake = Arc::new(server.map_err(|error| error.to_string())?);
             let source = Box::new(HttpSource::new(intake.clone(), Box::new(source)));
-            Ok(OpenInput { source, server: Some(Arc::new(HttpServer { intake, log })) })
+            let server = Arc::new(HttpServer { intake, log, setup: setup.clone() });
+            let live = Arc::downgrade(&server) as _;
+            Ok(OpenInput { source, server: Some(server), live: Some(live) })
         })
     }
 
@@ -123,6 +125,7 @@ fn settings(http: &HttpInput, setup: &InputSetup) -> Result<HttpSettings, String
 struct HttpServer {
     intake: Arc<Intake>,
     log: SegmentLog,
+    setup: InputSetup,
 }
 
 impl InputServer for HttpServer {
@@ -148,9 +151,11 @@ impl InputServer for HttpServer {
     fn trouble(&self) -> Option<String> {
         self.log.trouble()
     }
+}
 
-    fn reconfigure(&self, wanted: &dyn InputKind, setup: &InputSetup) -> Result<bool, String> {
+impl Live for HttpServer {
+    fn reconfigure(&self, wanted: &dyn AnyOptions) -> Result<bool, String> {
         let wanted = wanted.as_any().downcast_ref::<HttpInput>();
-        wanted.map_or(Ok(false), |wanted| self.intake.reconfigure(settings(wanted, setup)?))
+        wanted.map_or(Ok(false), |wanted| self.intake.reconfigure(settings(wanted, &self.setup)?))
     }
 }

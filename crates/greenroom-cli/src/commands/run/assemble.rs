@@ -10,7 +10,7 @@ use greenroom_bus::{
     handler::HandlerFactory,
     pattern::Pattern,
     router::{Interest, Matcher},
-    source::{OpenInput, Source},
+    source::Source,
     store::letters::LetterStore,
     trace::Recorder,
 };
@@ -66,7 +66,7 @@ pub(super) async fn engine(
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });
     }
     for input in &config.inputs {
-        let source = source(input, targets, &config.pools).await;
+        let source = targets.source(input, &config.pools).await;
         let source = source.map_err(|why| within("input", &input.name, why))?;
         builder = builder.input_named(&input.name, input_config(input), source);
     }
@@ -158,26 +158,8 @@ fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
 
-/// The source of an input. Called on the runtime of the engine.
-///
-/// # Errors
-/// Why it cannot be opened.
-pub(super) async fn source(
-    input: &InputConfig,
-    targets: &Targets,
-    pools: &[PoolConfig],
-) -> Result<Box<dyn Source>, String> {
-    // Of an input that is added, letters are about records of it, too.
-    targets.known_letters().map_or(Ok(()), |letters| kafka::reads(&letters, input))?;
-    let OpenInput { source, server } = input.kind.open(&input.setup(pools)?).await?;
-    if let Some(server) = server {
-        targets.server(&input.name, server);
-    }
-    Ok(source)
-}
-
-/// As [`source`], for a caller that only looks: nothing is settled or written, and no connection is
-/// accepted.
+/// The source of an input, for a caller that only looks: nothing is settled or written, and no
+/// connection is accepted.
 pub(super) async fn looking(
     input: &InputConfig,
     config: &Config,

@@ -14,6 +14,7 @@ mod tests;
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use greenroom_bus::engine::{ChangeError, Control, PoolControl};
+use greenroom_config::{Chosen, Listed, Registered};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -44,7 +45,7 @@ pub(crate) struct Reload {
     /// only.
     config: Mutex<Arc<Config>>,
     /// Held by who reloads, so that one comes after the other.
-    turn: Mutex<()>,
+    under_way: Mutex<()>,
 }
 
 /// What came of it.
@@ -77,8 +78,8 @@ impl Reload {
         runtime: Handle,
         targets: Arc<Targets>,
     ) -> Self {
-        let (config, turn) = (Mutex::new(Arc::new(config)), Mutex::new(()));
-        Self { source, control, runtime, leaving: Leaving::default(), targets, config, turn }
+        let (config, under_way) = (Mutex::new(Arc::new(config)), Mutex::new(()));
+        Self { source, control, runtime, leaving: Leaving::default(), targets, config, under_way }
     }
 
     /// The configuration that holds.
@@ -104,7 +105,7 @@ impl Reload {
     /// Has outputs looked at, which may have been rotated, reads the configuration again and
     /// changes what can be. Reads files; the log tells what came of it.
     pub(crate) fn now(&self) -> Reloaded {
-        let _turn = self.turn.lock();
+        let _under_way = self.under_way.lock();
         self.control.reopen_outputs();
         let (wanted, problems) = config::load(&self.source.file, &self.source.settings);
         tell_problems(&problems);
@@ -115,15 +116,7 @@ impl Reload {
             );
             return Reloaded::Mistakes(problems);
         };
-        let mut turn = Turn {
-            control: &self.control,
-            runtime: &self.runtime,
-            leaving: &self.leaving,
-            targets: &self.targets,
-            config: (*self.config()).clone(),
-            changed: Vec::new(),
-            left: Vec::new(),
-        };
+        let mut turn = self.turn();
         turn.pools(&wanted);
         turn.handlers(&wanted);
         turn.ends(&wanted);
@@ -135,6 +128,18 @@ impl Reload {
         }
         tracing::info!(?changed, left = left.len(), "the configuration was read again");
         Reloaded::Done { changed, left }
+    }
+
+    fn turn(&self) -> Turn<'_> {
+        Turn {
+            control: &self.control,
+            runtime: &self.runtime,
+            leaving: &self.leaving,
+            targets: &self.targets,
+            config: (*self.config()).clone(),
+            changed: Vec::new(),
+            left: Vec::new(),
+        }
     }
 }
 
@@ -248,41 +253,51 @@ impl Turn<'_> {
     }
 
     fn handler(&mut self, place: usize, to: &HandlerConfig) {
-        let is = self.config.handlers[place].clone();
-        let path = |what: &str| format!("handlers.{}.{what}", is.name);
-        let is_live = self.live_handler(place, to);
-        for option in is.differs(to) {
-            if option == "(its kind)" && is_live {
-                continue;
-            }
+        let (mut is, mut to) = (self.config.handlers[place].clone(), to.clone());
+        let what = format!("handlers.{}", is.name);
+        self.live_options(&what, &mut is.kind, &mut to.kind);
+        for option in is.differs(&to) {
+            let what = format!("{what}.{option}");
             if option != "retry" {
-                self.leave(path(option), BEFORE_THE_START);
+                self.leave(what, BEFORE_THE_START);
                 continue;
             }
             let set = self.control.handler(&is.name);
-            let set = set.and_then(|handler| handler.set_retry(assemble::retry(to)));
-            if self.note(path(option), set) {
-                self.config.handlers[place].retry = to.retry;
+            let set = set.and_then(|handler| handler.set_retry(assemble::retry(&to)));
+            if self.note(what, set) {
+                is.retry = to.retry;
             }
         }
+        self.config.handlers[place] = is;
     }
 
-    /// Carries out the options of its kind, where these change while it runs. Called for each: its
-    /// files may hold something else. False for a kind whose options do not, or that is another.
-    fn live_handler(&mut self, place: usize, to: &HandlerConfig) -> bool {
-        let is = &self.config.handlers[place].kind;
-        if !is.is_as(&to.kind) || !is.has_live() {
-            return false;
+    /// Carries out the options of a kind that change while it runs, and names the others that
+    /// differ. Both are what holds then. Called for each: its files may hold something else.
+    /// Another kind, or one that changes nothing while it runs, is left to the caller.
+    fn live_options<R: Registered>(
+        &mut self,
+        place: &str,
+        is: &mut Chosen<R>,
+        wanted: &mut Chosen<R>,
+    ) {
+        if !is.is_as(wanted) || !is.has_live() {
+            return;
         }
-        let what = format!("handlers.{}.{}", to.name, to.kind.key());
-        match self.targets.reconfigure_handler(&to.name, &*to.kind) {
-            Ok(changed) => {
+        let what = format!("{place}.{}", is.key());
+        let taken = is.with_live(wanted);
+        for option in is.fixed_that_differ(wanted) {
+            self.leave(format!("{what}.{option}"), BEFORE_THE_START);
+        }
+        match self.targets.reconfigure(place, wanted.options()) {
+            None if taken == *is => {}
+            None => self.leave(what, BEFORE_THE_START),
+            Some(Err(why)) => self.leave(what, why),
+            Some(Ok(changed)) => {
                 self.changed.extend(changed.then_some(what));
-                self.config.handlers[place].kind = is.with_live(&to.kind);
+                *is = taken;
             }
-            Err(why) => self.leave(what, why),
         }
-        true
+        *wanted = is.clone();
     }
 
     /// What cannot change while it runs. The sections that have parts are compared part by part,

@@ -9,23 +9,27 @@ use std::{
 
 use greenroom::Backoff;
 use greenroom_bus::{
-    handler::{HandlerFactory, HandlerKind, LiveHandler, OpenHandler},
-    sink::{LiveOutput, OpenOutput, OutputKind, Sink},
-    source::{InputKind, InputServer, InputSetup},
+    handler::{HandlerFactory, OpenHandler},
+    kind::Live,
+    sink::{OpenOutput, Sink},
+    source::{InputServer, OpenInput, Source},
 };
+use greenroom_config::AnyOptions;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::kafka;
-use crate::config::{DurationRange, HandlerConfig, OutputConfig};
-use crate::report::{AllAnswers, Answers};
+use crate::{
+    config::{DurationRange, HandlerConfig, InputConfig, OutputConfig, PoolConfig},
+    report::{AllAnswers, Answers},
+};
 
-/// Those that there are, by name.
+/// Those that there are, by name. None is asked or dropped while a map is locked.
 #[derive(Default)]
 pub(crate) struct Targets {
-    handlers: Mutex<HashMap<String, Arc<dyn LiveHandler>>>,
-    /// Of each name the last one, which its engine holds: also while it is removed and not done.
-    outputs: Mutex<HashMap<String, Weak<dyn LiveOutput>>>,
+    /// By place: `outputs.erp`. The engine holds each; of an output that was removed, until it is
+    /// done.
+    live: Mutex<HashMap<String, Weak<dyn Live>>>,
     /// Of inputs that others send to.
     servers: Mutex<HashMap<String, Arc<dyn InputServer>>>,
     /// Dead letters that go to a topic.
@@ -42,23 +46,8 @@ impl Targets {
         handler: &HandlerConfig,
     ) -> Result<Arc<dyn HandlerFactory>, String> {
         let OpenHandler { factory, live } = handler.kind.open()?;
-        if let Some(live) = live {
-            self.handlers.lock().insert(handler.name.clone(), live);
-        }
+        self.note(format!("handlers.{}", handler.name), live);
         Ok(factory)
-    }
-
-    /// Handles by other options from now on; false where they are the same.
-    ///
-    /// # Errors
-    /// Why they cannot be used.
-    pub(super) fn reconfigure_handler(
-        &self,
-        name: &str,
-        wanted: &dyn HandlerKind,
-    ) -> Result<bool, String> {
-        let live = self.handlers.lock().get(name).cloned();
-        live.map_or(Ok(false), |live| live.reconfigure(wanted))
     }
 
     /// The sink of an output. Called on the runtime of the engine.
@@ -67,40 +56,56 @@ impl Targets {
     /// Why it cannot be opened.
     pub(super) async fn sink(&self, output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
         let OpenOutput { sink, live } = output.kind.open().await?;
-        if let Some(live) = live {
-            self.outputs.lock().insert(output.name.clone(), live);
-        }
+        self.note(format!("outputs.{}", output.name), live);
         Ok(sink)
     }
 
-    /// Delivers by other options from now on; false where they are the same.
+    /// The source of an input. Called on the runtime of the engine.
     ///
     /// # Errors
-    /// Why they cannot be used.
-    pub(super) fn reconfigure_output(
+    /// Why it cannot be opened.
+    pub(super) async fn source(
         &self,
-        name: &str,
-        wanted: &dyn OutputKind,
-    ) -> Result<bool, String> {
-        let live = self.outputs.lock().get(name).and_then(Weak::upgrade);
-        live.map_or(Ok(false), |live| live.reconfigure(wanted))
+        input: &InputConfig,
+        pools: &[PoolConfig],
+    ) -> Result<Box<dyn Source>, String> {
+        // Of an input that is added, letters are about records of it, too.
+        self.known_letters().map_or(Ok(()), |letters| kafka::reads(&letters, input))?;
+        let OpenInput { source, server, live } = input.kind.open(&input.setup(pools)?).await?;
+        self.note(format!("inputs.{}", input.name), live);
+        if let Some(server) = server {
+            let _before = self.servers.lock().insert(input.name.clone(), server);
+        }
+        Ok(source)
+    }
+
+    pub(super) fn note(&self, place: String, live: Option<Weak<dyn Live>>) {
+        if let Some(live) = live {
+            let _before = self.live.lock().insert(place, live);
+        }
+    }
+
+    /// Goes by the live options of `wanted` from now on; false where they are the same. `None`:
+    /// nobody there carries them out.
+    pub(super) fn reconfigure(
+        &self,
+        place: &str,
+        wanted: &dyn AnyOptions,
+    ) -> Option<Result<bool, String>> {
+        let live = self.live.lock().get(place).and_then(Weak::upgrade);
+        live.map(|live| live.reconfigure(wanted))
     }
 }
 
 impl Targets {
     /// Where dead letters go, which is a topic.
     pub(super) fn letters(&self, letters: Arc<kafka::Letters>) {
-        *self.letters.lock() = Some(letters);
+        let _before = self.letters.lock().replace(letters);
     }
 
     /// Where dead letters go, if that is a topic.
     pub(super) fn known_letters(&self) -> Option<Arc<kafka::Letters>> {
         self.letters.lock().clone()
-    }
-
-    /// The server of an input, which is there from now on.
-    pub(super) fn server(&self, name: &str, server: Arc<dyn InputServer>) {
-        self.servers.lock().insert(name.to_owned(), server);
     }
 
     /// It was not added, or is removed: what it is storing is stored, and it takes nothing more.
@@ -110,27 +115,18 @@ impl Targets {
         Some(server)
     }
 
-    /// Judges what is sent to it by other options from now on; false where they are the same.
-    ///
-    /// # Errors
-    /// Why they cannot be used.
-    pub(super) fn reconfigure_input(
-        &self,
-        wanted: &dyn InputKind,
-        setup: &InputSetup,
-    ) -> Result<bool, String> {
-        let server = self.servers.lock().get(&setup.name).cloned();
-        server.map_or(Ok(false), |server| server.reconfigure(wanted, setup))
-    }
-
     /// How many requests an input that others send to has answered with each status.
     pub(super) fn answers(&self, input: &str) -> Option<Answers> {
-        self.servers.lock().get(input).map(|server| server.answers())
+        self.server(input).map(|server| server.answers())
     }
 
     /// What of such an input finds no room, and why.
     pub(super) fn trouble(&self, input: &str) -> Option<String> {
-        self.servers.lock().get(input)?.trouble()
+        self.server(input)?.trouble()
+    }
+
+    fn server(&self, input: &str) -> Option<Arc<dyn InputServer>> {
+        self.servers.lock().get(input).cloned()
     }
 
     /// Takes nothing more, and waits until what was being stored is answered, but no longer than
@@ -150,4 +146,62 @@ impl Targets {
 
 pub(super) fn backoff(waits: DurationRange) -> Backoff {
     Backoff::new(waits.from, waits.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use super::*;
+    use crate::config::PoolConfig as SomeOptions;
+
+    /// Asks after itself whenever it is asked.
+    #[derive(Default)]
+    struct Asks(OnceLock<Arc<Targets>>);
+
+    impl Asks {
+        fn targets(&self) -> &Targets {
+            self.0.get().unwrap()
+        }
+    }
+
+    impl InputServer for Asks {
+        fn close(&self) {}
+
+        fn answered(&self, _: Duration) -> greenroom_bus::BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+
+        fn ended(&self, _: Duration) -> greenroom_bus::BoxFuture<'_, ()> {
+            Box::pin(async {})
+        }
+
+        fn answers(&self) -> Vec<(u16, u64)> {
+            self.targets().trouble("i").map(|_| (202, 1)).into_iter().collect()
+        }
+
+        fn trouble(&self) -> Option<String> {
+            self.targets().server("i").map(|_| "no room".to_owned())
+        }
+    }
+
+    impl Live for Asks {
+        fn reconfigure(&self, _: &dyn AnyOptions) -> Result<bool, String> {
+            let live = Arc::new(Self::default());
+            self.targets().note("inputs.i".to_owned(), Some(Arc::downgrade(&live) as _));
+            Ok(true)
+        }
+    }
+
+    #[test]
+    fn c09_a_server_and_what_is_live_may_ask_after_others_while_they_are_asked() {
+        let (targets, asks) = (Arc::new(Targets::default()), Arc::new(Asks::default()));
+        asks.0.set(targets.clone()).ok().unwrap();
+        targets.servers.lock().insert("i".to_owned(), asks.clone());
+        targets.note("inputs.i".to_owned(), Some(Arc::downgrade(&asks) as _));
+        assert_eq!(targets.answers("i"), Some(vec![(202, 1)]));
+        let options = greenroom_config::defaults::<SomeOptions>("p").unwrap();
+        assert_eq!(targets.reconfigure("inputs.i", &options), Some(Ok(true)));
+        assert_eq!(targets.reconfigure("inputs.i", &options), None, "what came after has gone");
+    }
 }

@@ -1,6 +1,5 @@
 //! What is done with events.
 
-use greenroom_bus::handler::HandlerKind;
 use greenroom_config::{
     At, Chosen, count, each, flag, group, list, options, text, texts, variables, word, words,
 };
@@ -10,6 +9,7 @@ use super::{
     layer::LayerConfig,
     pool::{PoolConfig, Retry},
 };
+use crate::config::kinds::Handlers;
 
 /// The `order_by` of a handler that keeps no order, whatever its pool says.
 const NO_ORDER: &str = "none";
@@ -60,7 +60,7 @@ options! {
         /// each is for, and in which order.
         layers: Vec<LayerConfig> = list().or_empty();
         .. /// What it does.
-        kind: Chosen<dyn HandlerKind>;
+        kind: Chosen<Handlers>;
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use greenroom_bus::source::{InputKind, InputSetup};
+use greenroom_bus::source::InputSetup;
 use greenroom_config::{
     Chosen, count, duration, group, options, size,
     units::{DAY_MS, GIB},
 };
 
 use super::{pool::PoolConfig, records::RecordsConfig};
+use crate::config::kinds::Inputs;
 
 options! {
     /// Where events come from: exactly one kind.
@@ -30,7 +31,7 @@ options! {
         /// each line or record, or what is posted, is a CloudEvent.
         records: Option<RecordsConfig> = group().optional();
         .. /// What it reads.
-        kind: Chosen<dyn InputKind>;
+        kind: Chosen<Inputs>;
     }
 }
 

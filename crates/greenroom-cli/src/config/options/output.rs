@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use greenroom_bus::{kind::FileRole, sink::OutputKind};
 use greenroom_config::{Chosen, each, options, texts};
 
 use super::condition::FieldCondition;
+use crate::config::kinds::Outputs;
 
 options! {
     /// Where handled events go: exactly one kind.
@@ -16,16 +16,14 @@ options! {
         /// 100 } }`. An event that is not taken goes to the next output that takes it.
         conditions as "where": Vec<FieldCondition> = each().or_empty();
         .. /// What it writes to.
-        kind: Chosen<dyn OutputKind>;
+        kind: Chosen<Outputs>;
     }
 }
 
 impl OutputConfig {
     /// The file that it writes to, where it does.
     pub fn path(&self) -> Option<&Path> {
-        let written = self.kind.files().into_iter();
-        let mut written = written.filter(|file| matches!(file.role, FileRole::Write { .. }));
-        written.next().map(|file| file.path)
+        self.kind.writes().map(|file| file.path)
     }
 
     /// It writes to standard output.

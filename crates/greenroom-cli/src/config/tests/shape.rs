@@ -154,3 +154,12 @@ fn what_a_file_holds_does_not_steer_the_terminal() {
     let text = load(&pool("workers: \"\\e[2J\"")).text();
     assert!(text.contains("has to be") && !text.contains('\u{1b}'), "{text}");
 }
+
+#[test]
+fn c01_kinds_are_known_however_a_configuration_is_decoded() {
+    let text = "inputs: { in: { file: { path: a } } }\nhandlers: { h: { on: a, pass: } }\n";
+    let mut problems = Problems::new("greenroom.yaml", text);
+    let root = Format::Yaml.parse(text, &mut problems).expect("a tree");
+    let (config, _) = decode::<Config>(&root, Path::new(""), &mut problems);
+    assert_eq!(config.expect("a configuration").inputs[0].kind.key(), "file");
+}

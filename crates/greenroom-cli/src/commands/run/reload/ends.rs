@@ -109,8 +109,11 @@ impl Turn<'_> {
         if !views.iter().any(|view| view.removed && view.name == output.name) {
             return Ok(());
         }
-        if self.targets.reconfigure_output(&output.name, &*output.kind)? {
-            self.changed.push(format!("outputs.{}.{}", output.name, output.kind.key()));
+        let place = format!("outputs.{}", output.name);
+        if let Some(done) = self.targets.reconfigure(&place, &*output.kind)
+            && done?
+        {
+            self.changed.push(format!("{place}.{}", output.kind.key()));
         }
         Err("the one that was removed is not done: reload again once the log says that it has ended"
             .to_owned())
@@ -229,17 +232,11 @@ impl Turn<'_> {
 
     /// Live options of its kind can change; what it takes, and its kind, cannot.
     fn output_that_stays(&mut self, place: usize, to: &OutputConfig) {
-        let is = &self.config.outputs[place];
-        let what = format!("outputs.{}", to.name);
-        if is.kind.is_as(&to.kind) && is.kind.has_live() {
-            match self.targets.reconfigure_output(&to.name, &*to.kind) {
-                Ok(false) => {}
-                Ok(true) => self.changed.push(format!("{what}.{}", to.kind.key())),
-                Err(why) => return self.leave(what, why),
-            }
-            self.config.outputs[place].kind = is.kind.with_live(&to.kind);
-        }
-        self.compare(what, self.config.outputs[place] != *to);
+        let (mut is, mut to) = (self.config.outputs[place].clone(), to.clone());
+        let what = format!("outputs.{}", is.name);
+        self.live_options(&what, &mut is.kind, &mut to.kind);
+        self.compare(what, is != to);
+        self.config.outputs[place] = is;
     }
 
     fn add_inputs(&mut self, wanted: &Config) {
@@ -272,7 +269,7 @@ impl Turn<'_> {
         self.store_is_free(input)?;
         let _on_its_runtime = self.runtime.enter();
         // A reload has a thread that may wait: for a server, for example.
-        let opened = assemble::source(input, self.targets, &self.config.pools);
+        let opened = self.targets.source(input, &self.config.pools);
         let source = self.runtime.block_on(opened)?;
         let added = self.control.add_input(&input.name, assemble::input_config(input), source);
         added.map_err(|error| {
@@ -357,33 +354,11 @@ impl Turn<'_> {
             let Some(place) = self.config.inputs.iter().position(|is| is.name == to.name) else {
                 continue;
             };
-            let mut to = to.clone();
-            self.live_options(place, &mut to);
-            let differs = self.config.inputs[place] != to;
-            self.compare(format!("inputs.{}", to.name), differs);
+            let (mut is, mut to) = (self.config.inputs[place].clone(), to.clone());
+            let what = format!("inputs.{}", is.name);
+            self.live_options(&what, &mut is.kind, &mut to.kind);
+            self.compare(what, is != to);
+            self.config.inputs[place] = is;
         }
-    }
-
-    /// Carries out what of the options of its kind can change while it runs. Called for each: its
-    /// files may hold something else. What was looked at is in `to` as it is in what holds.
-    fn live_options(&mut self, place: usize, to: &mut InputConfig) {
-        let input = &self.config.inputs[place];
-        let (is, wanted) = (input.kind.clone(), to.kind.clone());
-        if !is.is_as(&wanted) || !is.has_live() {
-            return;
-        }
-        let what = format!("inputs.{}.{}", to.name, to.kind.key());
-        let setup = input.setup(&self.config.pools);
-        match setup.and_then(|setup| self.targets.reconfigure_input(&*wanted, &setup)) {
-            Ok(changed) => {
-                self.changed.extend(changed.then(|| what.clone()));
-                self.config.inputs[place].kind = is.with_live(&wanted);
-            }
-            Err(why) => self.leave(what.clone(), why),
-        }
-        for option in is.fixed_that_differ(&wanted) {
-            self.compare(format!("{what}.{option}"), true);
-        }
-        to.kind = self.config.inputs[place].kind.clone();
     }
 }

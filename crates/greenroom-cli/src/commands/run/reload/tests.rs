@@ -2,11 +2,16 @@
 
 use std::{fs, path::PathBuf, sync::Arc};
 
-use greenroom_bus::engine::Engine;
+use greenroom_bus::{
+    engine::Engine,
+    handler::{self, HandlerKind, Makes, OpenHandler},
+    kind::Live,
+};
+use greenroom_config::{AnyOptions, Chosen, Yaml, count, options, read, registry};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use super::{Left, Reload, Reloaded};
+use super::{BEFORE_THE_START, Left, Reload, Reloaded};
 use crate::{cli::Source, commands::run::assemble, commands::run::targets::Targets, config};
 
 /// A directory with a configuration and what was built of it.
@@ -108,7 +113,7 @@ fn c09_a_file_is_not_written_while_an_input_reads_it() {
     let (changed, left) =
         bench.becomes(&follows("y"), &format!("{DONE}, x: {{ file: {{ path: DIR/x }} }}"));
     assert_eq!(changed, [""; 0], "{left:?}");
-    assert_eq!(why(&left, "inputs.i"), super::BEFORE_THE_START);
+    assert_eq!(why(&left, "inputs.i"), BEFORE_THE_START);
     assert!(why(&left, "outputs.x").contains("is read by `inputs.i`"), "{left:?}");
 }
 
@@ -119,4 +124,80 @@ fn c09_a_file_is_not_written_that_is_one_of_those_that_an_input_names() {
     let (changed, left) = bench.becomes(IN, &new);
     assert_eq!(changed, [""; 0], "{left:?}");
     assert!(why(&left, "outputs.new").contains("is read by `inputs.i`"), "{left:?}");
+}
+
+options! {
+    /// A kind of which one option changes while it runs.
+    struct Half = "half" {
+        /// Changes.
+        live: usize = count(0..=9).live().default("1");
+        /// Does not.
+        fixed: usize = count(0..=9).default("1");
+    }
+}
+
+impl HandlerKind for Half {
+    fn makes(&self) -> Makes {
+        Makes::Nothing
+    }
+
+    fn open(&self) -> Result<OpenHandler, String> {
+        Ok(OpenHandler::fixed(handler::discard::DiscardFactory))
+    }
+}
+
+registry! {
+    /// That kind.
+    static OWN: Own of dyn HandlerKind = [handler::handler::<Half>("half", "Is half live.")];
+}
+
+options! {
+    /// One that a configuration names.
+    struct Named = "a handler" {
+        .. /// It.
+        kind: Chosen<Own>;
+    }
+}
+
+fn half(text: &str) -> Chosen<Own> {
+    read::<Named>(Yaml, &format!("half: {text}")).unwrap_or_else(|why| panic!("{why}")).kind
+}
+
+/// Takes whatever is wanted.
+struct Takes;
+
+impl Live for Takes {
+    fn reconfigure(&self, _: &dyn AnyOptions) -> Result<bool, String> {
+        Ok(true)
+    }
+}
+
+fn before_the_start(what: &str) -> Left {
+    Left { what: what.to_owned(), why: BEFORE_THE_START.to_owned() }
+}
+
+#[test]
+fn c09_fixed_options_of_a_kind_that_has_live_ones_are_named_and_left() {
+    let (bench, takes) = (Bench::of(IN, DONE), Arc::new(Takes));
+    let live = Arc::downgrade(&takes) as _;
+    bench.reload.targets.note("handlers.h".to_owned(), Some(live));
+    let mut turn = bench.reload.turn();
+    let (mut is, mut wanted) = (half("{}"), half("{ live: 2, fixed: 2 }"));
+    turn.live_options("handlers.h", &mut is, &mut wanted);
+    assert_eq!(turn.changed, ["handlers.h.half"]);
+    assert_eq!(turn.left, [before_the_start("handlers.h.half.fixed")]);
+    assert_eq!((&is, &wanted), (&half("{ live: 2 }"), &is));
+}
+
+#[test]
+fn c09_a_live_option_that_nobody_carries_out_is_left() {
+    let bench = Bench::of(IN, DONE);
+    let mut turn = bench.reload.turn();
+    let (mut is, mut wanted) = (half("{}"), half("{ live: 2 }"));
+    turn.live_options("handlers.h", &mut is, &mut wanted);
+    assert_eq!((&turn.changed[..], &is), (&[][..], &half("{}")));
+    assert_eq!(turn.left, [before_the_start("handlers.h.half")]);
+    turn.left.clear();
+    turn.live_options("handlers.h", &mut is, &mut half("{}"));
+    assert_eq!(turn.left, [], "nothing has changed");
 }

@@ -27,7 +27,7 @@ impl InputKind for KafkaInput {
     }
 
     fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
-        Box::pin(async { Ok(OpenInput { source: library::source(self, setup)?, server: None }) })
+        Box::pin(async { library::source(self, setup).map(OpenInput::boxed) })
     }
 
     fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {

@@ -34,9 +34,7 @@ impl InputKind for NatsInput {
     }
 
     fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
-        Box::pin(async {
-            Ok(OpenInput { source: library::source(self, setup).await?, server: None })
-        })
+        Box::pin(async { library::source(self, setup).await.map(OpenInput::boxed) })
     }
 
     fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
