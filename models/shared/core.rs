@@ -1,6 +1,6 @@
 //! A core with what the product's files of it need: how messages are pushed, taken, parked, swept
 //! and drained, and how a pool shuts, opens and ends. How a worker goes is played, step by step as
-//! in the product's `core/members.rs`; no decision of it is left out that other threads could see.
+//! in the product's `frame/members.rs`; no decision of it is left out that other threads could see.
 
 use std::{collections::VecDeque, hash::Hash, sync::Arc, time::Duration};
 
@@ -8,22 +8,22 @@ use greenroom_queue::{
     backlog::KeyBounds,
     entry::Hashed,
     key_lines::KeyLines,
-    lanes::LaneId,
     per_slot::PerSlot,
-    permits::Queues,
+    permits::{Permits, Queues},
     queue::WorkQueue,
     stamp::Stamp,
     sync::{AtomicUsize, Handle, Mutex, Ordering},
-    watchdog_handle::WatchdogHandle,
+    wake::Wake,
 };
 
 use super::{
-    lifecycle::{Acceptance, Lifecycle},
-    membership::{
-        mailbox::Mailbox,
-        slot_state::{LEAVE, SlotState},
-        starts::Starts,
+    frame::{
+        AnyCore, Clock, Coarse, Env, Frame, Full, Membership, Telemetry, end,
+        gate::{self, dead_letter_deserted, one_less, revive, settle_if_over, settle_what_is_left},
     },
+    left_over::LeftOver,
+    lifecycle::{Acceptance, Lifecycle},
+    membership::{mailbox::Mailbox, slot_state::LEAVE, starts::Starts},
     outgoing::LendOutgoing,
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
     stats::counters::PoolCounters,
@@ -38,10 +38,6 @@ use crate::{
 mod backlog;
 #[path = "../../crates/greenroom/src/pool/core/drain.rs"]
 mod drain;
-#[path = "../../crates/greenroom/src/pool/core/end.rs"]
-mod end;
-#[path = "../../crates/greenroom/src/pool/core/gate.rs"]
-mod gate;
 #[path = "../../crates/greenroom/src/pool/core/mail.rs"]
 mod mail;
 #[path = "../../crates/greenroom/src/pool/core/park.rs"]
@@ -54,6 +50,8 @@ mod place;
 mod push;
 #[path = "../../crates/greenroom/src/pool/core/room.rs"]
 mod room;
+#[path = "../../crates/greenroom/src/pool/core/shut.rs"]
+mod shut;
 #[path = "../../crates/greenroom/src/pool/core/sweep.rs"]
 pub(crate) mod sweep;
 #[path = "../../crates/greenroom/src/pool/core/take/mod.rs"]
@@ -70,13 +68,11 @@ pub(crate) struct Core<A: Actor, K> {
     /// Messages that were handed to workers which have not come for them. Where one lies, and how
     /// its worker takes it, is tried in `handoff.rs`.
     pub(crate) handed: Mutex<Vec<Queued<A, K>>>,
-    pub(crate) membership: Membership<A, K>,
-    pub(crate) lifecycle: Lifecycle<A>,
-    pub(crate) clock: Clock<A, K>,
-    pub(crate) telemetry: Telemetry,
+    pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
     /// Messages that are dead letters.
     pub(crate) letters: Mutex<Vec<A::Message>>,
-    pub(crate) env: Env,
+    pub(crate) left_over: LeftOver<A::Message, A::Reply, A::Error>,
+    pub(crate) frame: Frame,
 }
 
 /// The parts of a core, as far as they are looked at.
@@ -103,38 +99,21 @@ impl<A: Actor, K> Routing<A, K> {
     }
 }
 
-pub(crate) struct Membership<A: Actor, K> {
-    pub(crate) slots: PerSlot<Arc<SlotState>>,
-    pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
-    pub(crate) live: AtomicUsize,
-    pub(crate) starts: Starts,
-}
-
-pub(crate) struct Telemetry {
-    pub(crate) counters: PoolCounters,
-    pub(crate) coarse: Coarse,
-    pub(crate) full: Full,
-}
-
-pub(crate) struct Env {
-    pub(crate) runtime: Handle,
-}
-
 /// Where the mailbox of a worker is, once there is one.
 type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
 
 /// The groups of the product's settings, as far as they are looked at.
 pub(crate) struct PoolConfig {
-    name: Arc<str>,
-    size: SizeConfig,
+    pub(crate) name: Arc<str>,
+    pub(crate) size: SizeConfig,
     keys: KeyConfig,
 }
 
-struct SizeConfig {
+pub(crate) struct SizeConfig {
     /// The bound of a worker's own mailbox.
     mailbox: usize,
     /// A pool without workers refuses messages.
-    holds_when_empty: bool,
+    pub(crate) holds_when_empty: bool,
 }
 
 struct KeyConfig {
@@ -175,104 +154,10 @@ impl Overflow {
 
 /// What of the product's settings is looked at.
 pub(crate) struct Settings<A: Actor, K> {
-    pub(crate) config: PoolConfig,
     pub(crate) derived: Derived,
     keyed: bool,
     pub(crate) functions: Functions,
     key_of: fn(&A::Message) -> Option<K>,
-}
-
-impl<A: Actor, K> Settings<A, K> {
-    /// No pool has limits here.
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(crate) fn is_limited(&self) -> bool {
-        false
-    }
-}
-
-/// Nobody listens for a full pool.
-pub(crate) struct Full;
-
-impl Full {
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(crate) fn is_full(&self) -> bool {
-        false
-    }
-}
-
-/// A clock that stands still, and that the watchdog looks after.
-pub(crate) struct Coarse;
-
-impl Coarse {
-    pub(crate) fn set(&self) {}
-
-    pub(crate) fn shown(&self) -> u64 {
-        0
-    }
-
-    pub(crate) fn real(&self) -> u64 {
-        0
-    }
-
-    fn stamp(&self, _number: u64, _is_late: bool) -> Stamp {
-        Stamp::default()
-    }
-
-    pub(crate) fn is_watched(&self) -> bool {
-        true
-    }
-
-    fn coarse_stamp(&self) -> Stamp {
-        Stamp::default()
-    }
-
-    /// No message is measured.
-    fn unmeasured_from(&self, _number: u64) -> u64 {
-        u64::MAX
-    }
-}
-
-/// What is parked, until the model lets it come due.
-pub(crate) struct Clock<A: Actor, K> {
-    pub(crate) watchdog: WatchdogHandle,
-    pub(crate) lanes: Mutex<Vec<(usize, LaneId)>>,
-    pub(crate) messages: Mutex<Vec<(usize, Queued<A, K>)>>,
-    pub(crate) mail: Mutex<Vec<(usize, Queued<A, K>)>>,
-}
-
-impl<A: Actor, K> Clock<A, K> {
-    pub(crate) fn park_lane(&self, index: usize, id: LaneId, _after: Duration) {
-        self.lanes.lock().push((index, id));
-    }
-
-    pub(crate) fn park_message(&self, index: usize, entry: Queued<A, K>, _after: Duration) {
-        self.messages.lock().push((index, entry));
-    }
-
-    pub(crate) fn park_mail(&self, slot: usize, entry: Queued<A, K>, _after: Duration) {
-        self.mail.lock().push((slot, entry));
-    }
-
-    pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
-        self.lanes.lock().retain(|lane| *lane != (index, id));
-    }
-
-    /// The model looks by itself whether the pool has ended.
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    fn notify(&self) {}
-
-    #[expect(clippy::extra_unused_type_parameters, reason = "as in the product")]
-    fn drain<B, L>(&self) -> Vec<Queued<A, K>> {
-        self.lanes.lock().clear();
-        let parked = [&self.messages, &self.mail].map(|parked| std::mem::take(&mut *parked.lock()));
-        parked.into_iter().flatten().map(|(_, entry)| entry).collect()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.lanes.lock().is_empty()
-            && self.messages.lock().is_empty()
-            && self.mail.lock().is_empty()
-    }
 }
 
 /// What a pool is tried with.
@@ -297,6 +182,34 @@ pub(crate) struct Plan {
 const MAILBOX: usize = 1;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    pub(crate) fn close(&self) {
+        gate::close(self);
+    }
+
+    pub(crate) fn end(&self) {
+        end::end(self);
+    }
+
+    pub(crate) async fn over(&self, slot: usize) {
+        end::over(self, slot).await;
+    }
+
+    /// What its queues and mailboxes have accepted.
+    pub(crate) fn accepted(&self) -> u64 {
+        let mut accepted = self.frame.telemetry.counters.accepted.load(Ordering::Relaxed);
+        for shard in &self.queue.shards {
+            accepted += shard.inbox.lock().accepted;
+        }
+        for slot in 0..self.mailboxes.len() {
+            accepted += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.accepted());
+        }
+        accepted
+    }
+
+    pub(crate) fn notify_key_parked(&self) {
+        self.frame.notify(PoolEvent::KeyParked);
+    }
+
     /// The pace of handlers is the plan's.
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn note_pace(&self, _each: Duration) {}
@@ -314,7 +227,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let handed = self.handed.lock().pop();
         if let Some(entry) = handed {
             self.re_home(vec![entry]);
-            self.settle_if_over();
+            settle_if_over(self);
         }
     }
 
@@ -332,9 +245,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         key_of: fn(&A::Message) -> Option<K>,
         hash_of: fn(&K) -> u32,
     ) -> Self {
-        let watchdog = WatchdogHandle::none();
-        let (lanes, messages) = (Mutex::default(), Mutex::new(Vec::new()));
-        let mail = Mutex::new(Vec::new());
         let (bounds, capacity) = (plan.bounds, plan.capacity);
         let queue =
             WorkQueue::new(plan.shards, plan.keyed, bounds, capacity, plan.workers, plan.awake);
@@ -352,24 +262,31 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 hash_of,
                 hashes: plan.hashes,
             },
-            membership: Membership {
-                slots: PerSlot::new(plan.workers),
-                mailboxes: PerSlot::new(plan.workers),
-                live: AtomicUsize::new(plan.workers),
-                starts: Starts::default(),
-            },
             handed: Mutex::default(),
-            lifecycle: Lifecycle::new(),
-            clock: Clock { watchdog, lanes, messages, mail },
-            telemetry: Telemetry { counters: PoolCounters::default(), coarse: Coarse, full: Full },
+            mailboxes: PerSlot::new(plan.workers),
             letters: Mutex::new(Vec::new()),
-            env: Env { runtime: Handle },
-            settings: Settings {
+            left_over: LeftOver::new(),
+            frame: Frame {
                 config: PoolConfig {
                     name: "model".into(),
                     size: SizeConfig { mailbox: MAILBOX, holds_when_empty: false },
                     keys: KeyConfig { key_required: false },
                 },
+                membership: Membership {
+                    slots: PerSlot::new(plan.workers),
+                    live: AtomicUsize::new(plan.workers),
+                    starts: Starts::default(),
+                },
+                lifecycle: Lifecycle::new(),
+                clock: Clock::new(),
+                telemetry: Telemetry {
+                    counters: PoolCounters::default(),
+                    coarse: Coarse,
+                    full: Full,
+                },
+                env: Env { runtime: Handle },
+            },
+            settings: Settings {
                 derived: Derived {
                     uses_handoff: false,
                     key_bounds: plan.bounds,
@@ -389,7 +306,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The product's, without sticky keys.
     fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
-        self.clock.park_mail(slot, entry, after);
+        self.frame.clock.park_mail(slot, entry, after);
     }
 
     pub(crate) fn key(
@@ -420,13 +337,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         false
     }
 
-    /// Nobody is told that the pool is full, or drained.
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    fn look_now_and_then(&self) {}
-
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    fn look_if_drained(&self) {}
-
     pub(crate) fn stamp(&self, _number: u64) -> Stamp {
         Stamp::default()
     }
@@ -453,9 +363,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Some(admitted.count())
     }
 
-    /// Nobody listens.
-    fn notify(&self, _happening: PoolEvent) {}
-
     /// No choice comes back to the pool.
     fn is_withdrawing_here(&self) -> bool {
         false
@@ -468,40 +375,42 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The product's `hire`, of one worker, whose slot is there.
     pub(crate) fn hire(&self) {
-        self.membership.live.fetch_add(1, Ordering::SeqCst);
+        self.frame.membership.live.fetch_add(1, Ordering::SeqCst);
         self.serve_waiters();
-        self.revive();
+        revive(self);
     }
 
     /// The product's: the worker of a slot has ended, and is not started again.
     pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
-        let mailbox = self.take_mailbox(slot);
-        self.clear_mailbox(mailbox, reason);
-        if self.one_less() {
-            self.dead_letter_deserted();
+        if let Some(taken) = self.take_mailbox(slot) {
+            self.clear_mailbox(taken, reason);
+        }
+        if one_less(&**self) {
+            dead_letter_deserted(&**self);
         }
     }
 
     /// The product's `let_leave`: a worker is told to leave.
     pub(crate) fn let_leave(&self, slot: usize) {
-        self.membership.slots.at(slot).order(LEAVE);
-        self.one_less();
-        self.queue.wake.call(slot, &self.clock.watchdog);
-        self.lifecycle.over.notify_waiters();
+        self.frame.membership.slots.at(slot).order(LEAVE);
+        one_less(self);
+        self.queue.wake.call(slot, &self.frame.clock.watchdog);
+        self.frame.lifecycle.over.notify_waiters();
     }
 
     /// The product's: a worker that was told to leave has gone.
     pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
-        self.membership.slots.at(slot).forget_orders();
-        let mailbox = self.take_mailbox(slot);
-        self.clear_mailbox(mailbox, reason);
-        self.settle_what_is_left(false);
+        self.frame.membership.slots.at(slot).forget_orders();
+        if let Some(taken) = self.take_mailbox(slot) {
+            self.clear_mailbox(taken, reason);
+        }
+        settle_what_is_left(&**self, false);
     }
 
     /// The product's `signal_worker`, for signals that do not kill.
     pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
         mailbox.push_signal(signal);
-        self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
     }
 
     pub(crate) fn end_of_worker(
@@ -513,9 +422,40 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn permits(&self) -> &Permits {
+        &self.queue.permits
+    }
+
+    fn wake(&self) -> &Wake {
+        &self.queue.wake
+    }
+
+    fn set_shut(&self, shut: bool) {
+        self.set_shards_shut(shut);
+    }
+
+    fn tell_shut(&self, for_good: bool) {
+        Self::tell_shut(self, for_good);
+    }
+
+    fn dead_letter_queued(&self) {
+        Self::dead_letter_queued(self);
+    }
+
+    fn give_back_queued(&self) {
+        Self::give_back_queued(self);
+    }
+}
+
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.membership
+        self.frame
+            .membership
             .slots
             .iter()
             .map(|slot_state| slot_state.started.load(Ordering::Relaxed))

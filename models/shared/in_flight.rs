@@ -40,7 +40,7 @@ pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     pub(crate) fn new(core: &Arc<Core<A, K>>, worker: usize) -> Self {
         Self {
-            slot_state: core.membership.slots.at(worker).clone(),
+            slot_state: core.frame.membership.slots.at(worker).clone(),
             worker: WorkerContext {
                 core: core.clone(),
                 slot: worker,

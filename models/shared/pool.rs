@@ -4,6 +4,8 @@
 pub(crate) mod core;
 #[path = "failed.rs"]
 pub(crate) mod failed;
+#[path = "frame.rs"]
+pub(crate) mod frame;
 #[path = "../../crates/greenroom/src/pool/left_over.rs"]
 pub(crate) mod left_over;
 #[path = "../../crates/greenroom/src/pool/lifecycle.rs"]

@@ -5,13 +5,13 @@
 //! | `greenroom-queue` | the product's, but for its locks, its watchdog and its clock: see `queues.rs` |
 //! | `mailbox`, `core/push`, `core/waiters`, `core/mail`, `core/take`, `core/place`, `core/park` | the product's |
 //! | `core/sweep` | the product's: messages that are withdrawn from a shard |
-//! | `lifecycle`, `left_over`, `starts`, `core/gate`, `core/end`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
+//! | `lifecycle`, `left_over`, `starts`, `frame/gate`, `frame/end`, `core/shut`, `core/drain` | the product's: whether the pool accepts messages, who waits for its workers and its end, and what becomes of what waits then |
 //! | `core/backlog`, `core/room`, `core/parked` | the product's: the bound behind a key, its senders in line, keys that are parked |
 //! | `handoff/pool_exchange` | the product's |
 //! | `outgoing`, `pool_payload`, `counters`, `class`, `dead_letter` | the product's |
 //! | `worker/driver`, `in_flight/take`, `in_flight/worker_context`, `in_flight/presence` | the product's: what a worker does next, how it takes messages, suspends, parks and is woken |
-//! | `core`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `in_flight.rs` and `player/worker.rs` |
-//! | `core/members`, `stop/run` | played: the slot of a worker that joins or goes is there, and a stop has no deadline; see `core.rs` and `ends.rs` |
+//! | `core`, `frame`, `slot_state`, the rest of `in_flight` and `worker` | played: they need actors, policies and a runtime; see `core.rs`, `frame.rs`, `in_flight.rs` and `player/worker.rs` |
+//! | `frame/members`, `stop/run` | played: the slot of a worker that joins or goes is there, and a stop has no deadline; see `core.rs` and `ends.rs` |
 //! | `clock` | played: a list of what is parked |
 //! | `failed`, a way back | played: what an attempt failed of is a reason, and a port knows that it was resolved |
 //! | `life`, `exit_reason` | played: they need addresses, channels and the hook that says where a panic was |

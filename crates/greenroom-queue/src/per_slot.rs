@@ -15,7 +15,7 @@ const FIRST_CHUNK: u32 = 4;
 /// Enough chunks for more workers than a pool may have.
 const CHUNKS: usize = 14;
 
-type Chunks<T> = [OnceLock<Box<[T]>>; CHUNKS];
+type Chunks<T> = [OnceLock<Box<[T]>>];
 
 /// Grows, never shrinks, and gives out shared references.
 pub struct PerSlot<T> {
@@ -34,7 +34,7 @@ impl<T: Default> PerSlot<T> {
     /// Makes sure that there are at least so many.
     pub fn grow_to(&self, len: usize) {
         if len > self.first.len() {
-            let more = self.more.get_or_init(Box::default);
+            let more = self.more.get_or_init(|| row(CHUNKS));
             let (last, _) = place(len - 1 - self.first.len());
             for (chunk, cell) in more.iter().enumerate().take(last + 1) {
                 cell.get_or_init(|| row(1 << (FIRST_CHUNK as usize + chunk)));

@@ -205,7 +205,7 @@ impl Permits {
     }
 
     /// Takes up to `wanted` permits, at least one, or says why not.
-    pub fn try_take(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+    pub fn try_take(&self, wanted: u64, queues: &dyn Queues) -> Result<u64, Refused> {
         // Pairs with the store in `refuse_later`. A sender that misses it is refused by its shard,
         // under that lock.
         if self.closed.load(Ordering::SeqCst) {
@@ -227,7 +227,7 @@ impl Permits {
 
     /// As `try_take`, for a sender that waits if there is nothing, by
     /// [`take`](Self::take) in blocks.
-    pub fn try_take_block(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+    pub fn try_take_block(&self, wanted: u64, queues: &dyn Queues) -> Result<u64, Refused> {
         if self.was_full.load(Ordering::Relaxed) && !self.is_closed() {
             return Err(Refused::Full);
         }
@@ -235,7 +235,7 @@ impl Permits {
     }
 
     /// As `try_take`, but takes fewer than wanted only if there are no more.
-    pub fn try_take_most(&self, wanted: u64, queues: &impl Queues) -> Result<u64, Refused> {
+    pub fn try_take_most(&self, wanted: u64, queues: &dyn Queues) -> Result<u64, Refused> {
         let mut taken = self.try_take(wanted, queues)?;
         while taken < wanted
             && let Ok(more) = self.try_take(wanted - taken, queues)
@@ -246,7 +246,7 @@ impl Permits {
     }
 
     /// Adds up the messages started since, and takes unused credit back, until there is a permit.
-    fn search(&self, line: &WaitLine, wanted: u64, queues: &impl Queues) -> u64 {
+    fn search(&self, line: &WaitLine, wanted: u64, queues: &dyn Queues) -> u64 {
         self.add_up(line, queues);
         let taken = self.reserve(wanted);
         if taken > 0 {
@@ -263,7 +263,7 @@ impl Permits {
     }
 
     /// How many permits are free, not counting those that lie unused in the shards.
-    fn count_free(&self, line: &WaitLine, queues: &impl Queues) -> u64 {
+    fn count_free(&self, line: &WaitLine, queues: &dyn Queues) -> u64 {
         self.add_up(line, queues);
         let (limit, reserved) = (&self.count.limit, &self.count.reserved);
         let free = limit.load(Ordering::Relaxed).saturating_sub(reserved.load(Ordering::Relaxed));
@@ -274,39 +274,35 @@ impl Permits {
     }
 
     /// Under the lock of the line, so that the limit follows the capacity that holds now.
-    fn add_up(&self, line: &WaitLine, queues: &impl Queues) {
+    fn add_up(&self, line: &WaitLine, queues: &dyn Queues) {
         let returned = self.returned.load(Ordering::Relaxed);
         self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
-    /// Waits for a permit. Cancel-safe: a cancelled wait has taken none. `in_blocks` if the
-    /// watchdog serves waiters while less than a block is free; `waits` is called once this waiter
-    /// can be seen.
-    pub async fn take(
+    /// Waits for a permit, in line from now on. Cancel-safe: a cancelled wait has taken none.
+    /// `in_blocks` if the watchdog serves waiters while less than a block is free; `waits` is
+    /// called once this waiter can be seen.
+    pub fn take(
         &self,
-        queues: &impl Queues,
+        queues: &dyn Queues,
         in_blocks: bool,
         waits: impl FnOnce(),
-    ) -> Result<(), Closed> {
+    ) -> impl Future<Output = Result<(), Closed>> {
         let waiter = PermitWaiter::queue_up(self);
         self.grant_to_all(in_blocks, queues);
         if self.is_starved() {
             waits();
         }
-        match waiter.room.acquire().await {
-            Ok(permit) => permit.forget(),
-            Err(_) => return Err(Closed),
-        }
-        if waiter.served() { Ok(()) } else { Err(Closed) }
+        waiter.granted()
     }
 
     /// Hands free permits over to waiters.
-    pub fn grant(&self, queues: &impl Queues) {
+    pub fn grant(&self, queues: &dyn Queues) {
         self.grant_to_all(false, queues);
     }
 
     /// As `grant`; `in_blocks` only if at least a block is free.
-    fn grant_to_all(&self, in_blocks: bool, queues: &impl Queues) {
+    fn grant_to_all(&self, in_blocks: bool, queues: &dyn Queues) {
         loop {
             let mut line = self.line.lock();
             self.take_strays(&mut line);
@@ -354,7 +350,7 @@ impl Permits {
     }
 
     /// Gives permits back that were not used.
-    pub fn give(&self, permits: u64, queues: &impl Queues) {
+    pub fn give(&self, permits: u64, queues: &dyn Queues) {
         self.returned.fetch_add(permits, Ordering::Relaxed);
         // Pairs with the fence in `grant_to_all`: a waiter finds these permits, or its `starved` is
         // seen here. Otherwise it waits although there are permits.
@@ -401,7 +397,7 @@ impl Permits {
 
     /// The most that may be held from now on. If more are held, no more are given out until they
     /// are fewer. If there are more now, the caller grants them, under no lock: that wakes waiters.
-    pub fn resize(&self, capacity: usize, queues: &impl Queues) {
+    pub fn resize(&self, capacity: usize, queues: &dyn Queues) {
         let mut line = self.line.lock();
         line.capacity = capacity as u64;
         self.block.store(block_of(line.capacity), Ordering::Relaxed);
@@ -411,7 +407,7 @@ impl Permits {
     }
 
     /// How many permits are held, including those unused in the shards.
-    pub fn in_use(&self, queues: &impl Queues) -> usize {
+    pub fn in_use(&self, queues: &dyn Queues) -> usize {
         let given_up = queues.started() + self.returned.load(Ordering::Relaxed);
         self.count.reserved.load(Ordering::Relaxed).saturating_sub(given_up) as usize
     }
@@ -447,6 +443,14 @@ impl<'a> PermitWaiter<'a> {
         // has started.
         permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
         Self { permits, room: line.room.clone(), served: false }
+    }
+
+    async fn granted(self) -> Result<(), Closed> {
+        match self.room.acquire().await {
+            Ok(permit) => permit.forget(),
+            Err(_) => return Err(Closed),
+        }
+        if self.served() { Ok(()) } else { Err(Closed) }
     }
 
     /// The permit has been taken out of the semaphore. False if all that was granted there has

@@ -120,6 +120,7 @@ mod core;
 mod env;
 mod erased;
 mod failed;
+pub(crate) mod frame;
 #[cfg(feature = "gather")]
 pub mod gather;
 pub(crate) mod handoff;
@@ -177,7 +178,10 @@ pub use stop::{Stop, StopReport, StopSummary};
 pub(crate) use worker::refusals::Refusals;
 pub use worker_handle::Worker;
 
-use self::keys::{Keys, WrongKeyType};
+use self::{
+    frame::{figures::figures, ready::ready},
+    keys::{Keys, WrongKeyType},
+};
 use crate::{Actor, pool::admin::control::Control};
 
 /// A running pool: an [`Address`] (to which it dereferences) together with the right to look
@@ -228,7 +232,7 @@ impl<A: Actor> Pool<A> {
 
     /// The figures of the pool. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
-        self.control.stats()
+        figures(&*self.control)
     }
 
     /// Messages that hold a place of the capacity: queued, or waiting for another attempt. As
@@ -247,7 +251,7 @@ impl<A: Actor> Pool<A> {
     /// # Ok(()) }
     /// ```
     pub fn depth(&self) -> u64 {
-        self.control.depth()
+        self.control.depth() as u64
     }
 
     /// Messages that could not be handled, unless a hook takes them
@@ -311,7 +315,7 @@ impl<A: Actor> Pool<A> {
     /// # Cancel safety
     /// A dropped future changes nothing.
     pub async fn ready(&self, workers: usize, within: Duration) -> Result<(), NotReady> {
-        self.control.clone().ready(workers, within).await
+        ready(&*self.control, workers, within).await
     }
 
     /// To look at the pool and to change it, apart from its work.

@@ -99,15 +99,15 @@ fn letters(pool: &Pool) -> Vec<u32> {
 }
 
 fn left_over(pool: &Pool) -> Vec<u32> {
-    let kept = pool.core.lifecycle.left_over.take();
+    let kept = pool.core.left_over.take();
     let messages = kept.iter().filter_map(|delivery| delivery.message).collect();
-    pool.core.lifecycle.left_over.give_back(kept);
+    pool.core.left_over.give_back(kept);
     messages
 }
 
 /// Whether it accepts messages: its gate, its permits and its shards say the same.
 fn acceptance(pool: &Pool) -> Acceptance {
-    let acceptance = *pool.core.lifecycle.gate.lock();
+    let acceptance = *pool.core.frame.lifecycle.gate.lock();
     let is_open = acceptance == Acceptance::Open;
     assert_eq!(pool.core.queue.permits.is_closed(), !is_open);
     assert_eq!(pool.core.queue.shards[0].inbox.lock().closed, !is_open);
@@ -117,7 +117,7 @@ fn acceptance(pool: &Pool) -> Acceptance {
 /// No message waits anywhere, and none has left its permit behind.
 fn assert_empty(pool: &Pool) {
     assert!(waiting(pool).is_empty());
-    assert!(pool.core.clock.is_empty());
+    assert!(pool.core.frame.clock.is_empty());
     assert!(pool.core.handed.lock().is_empty());
     assert_eq!(pool.core.queue.permits.in_use(&*pool.core), 0);
 }
@@ -141,7 +141,7 @@ fn mailer(pool: &Arc<Pool>, slot: usize, numbers: &'static [u32]) -> JoinHandle<
 /// The clock of a pool that does not stand still, until the pool has ended.
 fn clock(pool: &Arc<Pool>) -> JoinHandle<()> {
     pool.task(|pool| {
-        while !pool.core.lifecycle.ended.load(Ordering::SeqCst) {
+        while !pool.core.frame.lifecycle.ended.load(Ordering::SeqCst) {
             pool.come_due();
             yield_now();
         }
@@ -150,14 +150,14 @@ fn clock(pool: &Arc<Pool>) -> JoinHandle<()> {
 
 /// The product's `ready`, without a deadline, of one worker.
 async fn wait_for_a_start(pool: &Pool) {
-    let is_closed = || pool.core.lifecycle.check_running().is_err();
-    pool.core.membership.starts.reach(1, is_closed).await;
+    let is_closed = || pool.core.frame.lifecycle.check_running().is_err();
+    pool.core.frame.membership.starts.reach(1, is_closed).await;
 }
 
 /// The product's `wait_until`, without a deadline.
 async fn wait_until(pool: &Pool, mut done: impl FnMut() -> bool) {
     loop {
-        let progress = pool.core.lifecycle.next_progress();
+        let progress = pool.core.frame.lifecycle.next_progress();
         if done() {
             return;
         }
@@ -170,7 +170,7 @@ fn stop(pool: &Pool, done: impl FnMut() -> bool) {
     pool.core.close();
     block_on(wait_until(pool, done));
     pool.core.end();
-    let running = &pool.core.lifecycle.running;
+    let running = &pool.core.frame.lifecycle.running;
     block_on(wait_until(pool, || running.load(Ordering::SeqCst) == 0));
     pool.core.give_back_queued();
 }
@@ -227,7 +227,7 @@ pub fn a_worker_is_told_to_leave_as_it_joins() {
         let pool = pool(1);
         disable(&pool, 0);
         let joins = thread(&pool, |pool| pool.core.hire());
-        while pool.core.membership.live.load(Ordering::SeqCst) == 0 {
+        while pool.core.frame.membership.live.load(Ordering::SeqCst) == 0 {
             yield_now();
         }
         pool.core.let_leave(0);
@@ -345,7 +345,7 @@ pub fn workers_are_waited_for_as_one_starts() {
     check(Effort::Changes(4), || {
         let pool = pool(1);
         let waits = thread(&pool, |pool| block_on(wait_for_a_start(pool)));
-        pool.core.membership.starts.one_more();
+        pool.core.frame.membership.starts.one_more();
         join(waits);
     });
 }

@@ -136,12 +136,12 @@ pub fn a_worker_that_releases_its_affinity_and_leaves_work_behind() {
         let worker = pool.worker(0);
         let leaving = spawn({
             let pool = pool.clone();
-            pool.core.queue.wake.enter(&pool.core.clock.watchdog);
+            pool.core.queue.wake.enter(&pool.core.frame.clock.watchdog);
             move || {
                 if let Some((index, true)) = pool.core.queue.wake.acquire_affinity(0, false) {
                     pool.core.queue.wake.release_affinity(index);
                 }
-                pool.core.queue.wake.leave(&pool.core.clock.watchdog);
+                pool.core.queue.wake.leave(&pool.core.frame.clock.watchdog);
             }
         });
         pool.send(0, 1).expect("it is open");

@@ -509,10 +509,12 @@ impl<T: Payload, K> Lanes<T, K> {
         id: LaneId,
         stay: VecDeque<Entry<T, K>>,
     ) -> Result<(), VecDeque<Entry<T, K>>> {
-        let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
-        let Some(lane) = lane else { return Err(stay) };
-        self.queued += stay.len();
-        lane.line().set_down(stay);
+        let messages = stay.len();
+        match self.get(id) {
+            Some(lane) => lane.line().set_down(stay),
+            None => return Err(stay),
+        }
+        self.queued += messages;
         Ok(())
     }
 

@@ -11,6 +11,14 @@ use tokio::sync::mpsc;
 use super::{
     Worker,
     core::Core,
+    frame::{
+        AnyCore,
+        capacity::set_capacity,
+        changes,
+        figures::{figures, worker_figures},
+        ready::ready,
+        snapshot::inspect,
+    },
     keys::{Keys, WrongKeyType},
     letters::PoolDeadLetters,
     limits::Rate,
@@ -66,13 +74,17 @@ impl<A: Actor> PoolAdmin<A> {
         Self { control }
     }
 
+    fn pool(&self) -> Arc<dyn AnyCore> {
+        self.control.clone()
+    }
+
     /// Begins to start so many more workers, behind the others. A worker that cannot be started is
     /// tried again with backoff; the change reports its first attempt.
     ///
     /// # Errors
     /// The pool is not running, or would have more workers than it may.
     pub fn add(&self, workers: usize) -> Result<Change, AdminError> {
-        self.control.clone().add(workers)
+        changes::add(&self.pool(), workers)
     }
 
     /// Takes an actor or another pool in as a worker: it is handed deliveries whole, one at a time,
@@ -110,7 +122,7 @@ impl<A: Actor> PoolAdmin<A> {
         let core = core.map_err(|_| AdminError::Ordered)?;
         let (outcomes, told) = mpsc::unbounded_channel();
         let (slot, size) = core.adopt(other, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told, &core.env.runtime))
+        Ok(Change::new(vec![slot], Vec::new(), size, told, &core.frame.env.runtime))
     }
 
     /// Tells so many workers to leave: disabled ones first, then idle ones, then those that joined
@@ -125,7 +137,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// The pool is not running, or would have fewer workers than it may.
     pub fn remove(&self, workers: usize) -> Result<Change, AdminError> {
-        self.control.clone().remove(workers)
+        changes::remove(&self.pool(), workers)
     }
 
     /// Tells the worker in this slot to leave.
@@ -133,7 +145,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// As [`remove`](Self::remove), and if there is no such worker.
     pub fn remove_worker(&self, slot: usize) -> Result<Change, AdminError> {
-        self.control.clone().remove_worker(slot)
+        changes::remove_worker(&self.pool(), slot)
     }
 
     /// Adds or removes workers until there are `workers` of them.
@@ -145,7 +157,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// The pool is not running, or may not have that many workers.
     pub fn resize(&self, workers: usize) -> Result<Change, AdminError> {
-        self.control.clone().resize(workers)
+        changes::resize(&self.pool(), workers)
     }
 
     /// Starts a worker in a slot that was disabled, with a restart budget as if new.
@@ -153,7 +165,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// The pool is not running, or there is no such slot, or it is not disabled.
     pub fn enable(&self, slot: usize) -> Result<Change, AdminError> {
-        self.control.clone().enable(slot)
+        changes::enable(&self.pool(), slot)
     }
 
     /// Gives the pool this advisor, in place of its present one, or none
@@ -163,7 +175,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// The pool is not running, or a setting is out of range; nothing has changed then.
     pub fn set_advisor(&self, advisor: impl Into<Option<Advisor>>) -> Result<(), AdminError> {
-        self.control.clone().set_advisor(advisor.into())
+        changes::set_advisor(&self.pool(), advisor.into())
     }
 
     /// Sets how many messages in all may be accepted and not started, whatever the size of the
@@ -189,7 +201,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// The pool is not running, or `messages` is not within 1 and 100,000,000.
     pub fn set_capacity(&self, messages: usize) -> Result<(), AdminError> {
-        self.control.set_capacity(messages)
+        set_capacity(&*self.control, messages)
     }
 
     /// Limits the rate at which messages are started, or lifts the limit
@@ -211,7 +223,8 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Errors
     /// The pool was built without limits, or this one is out of range; nothing has changed then.
     pub fn set_rate(&self, rate: impl Into<Option<Rate>>) -> Result<(), AdminError> {
-        self.control.set_rate(rate.into())
+        let rate = rate.into();
+        changes::set_limit(self.control.frame(), "rate", |gate| gate.set_rate(rate))
     }
 
     /// Limits how many messages are in hand at once, or lifts the limit to the number
@@ -224,7 +237,8 @@ impl<A: Actor> PoolAdmin<A> {
     /// The pool was built without limits or with an adaptive one, or the given limit is 0. Nothing
     /// has changed.
     pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), AdminError> {
-        self.control.set_concurrency(messages.into())
+        let (messages, limit) = (messages.into(), "fixed concurrency limit");
+        changes::set_limit(self.control.frame(), limit, |gate| gate.set_concurrency(messages))
     }
 
     /// The workers that run or are being started, in the order in which they joined, each with an
@@ -242,23 +256,23 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Cancel safety
     /// A dropped future changes nothing.
     pub async fn ready(&self, workers: usize, within: Duration) -> Result<(), NotReady> {
-        self.control.clone().ready(workers, within).await
+        ready(&*self.control, workers, within).await
     }
 
     /// What the pool is doing. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
-        self.control.stats()
+        figures(&*self.control)
     }
 
     /// How long messages waited, were in hand, and were in the pool, in buckets. Takes a lock for
     /// some microseconds that each measured message takes.
     pub fn latencies(&self) -> Latencies {
-        self.control.latencies()
+        self.control.frame().telemetry.measured.latencies()
     }
 
     /// Messages that hold a place of the capacity. As [`Pool::depth`](crate::Pool::depth).
     pub fn depth(&self) -> u64 {
-        self.control.depth()
+        self.control.depth() as u64
     }
 
     /// Withdraws the messages that wait and are chosen by `is_such`: those that are queued, that
@@ -352,19 +366,19 @@ impl<A: Actor> PoolAdmin<A> {
     /// The latest advice of the pool's [advisor](crate::pool::advisor). `None` if it has no advisor
     /// ([`PoolBuilder::advise`](crate::PoolBuilder::advise)), or before the first period has ended.
     pub fn advice(&self) -> Option<Advice> {
-        self.control.advice()
+        self.control.frame().controllers.advising.lock().advice.as_deref().copied()
     }
 
     /// What each slot of the pool has done and does, by slot, including disabled and vacant slots.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
-        self.control.worker_stats()
+        worker_figures(&*self.control)
     }
 
     /// All measurements so far; [`LatencySnapshot::since`] gives the difference between two
     /// snapshots, such as percentiles of the last second. The percentiles of [`stats`](Self::stats)
     /// cover all the time since the start. Copies the measurements.
     pub fn latency_snapshot(&self) -> LatencySnapshot {
-        self.control.latency_snapshot()
+        self.control.frame().telemetry.measured.snapshot()
     }
 
     /// Looks at the pool and its workers: the runtime's own figures, and the values that
@@ -397,7 +411,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// # Ok(()) }
     /// ```
     pub fn inspect(&self, wanted: &Items) -> Inspection {
-        self.control.inspect(wanted)
+        inspect(&*self.control, wanted)
     }
 
     /// Stops the pool; see [`Pool::stop`](crate::Pool::stop).

@@ -2,8 +2,6 @@
 
 use std::{convert::Infallible, hash::Hash, ops::RangeInclusive, sync::Arc, time::Duration};
 
-use tokio::sync::mpsc;
-
 mod bounds;
 pub(crate) mod config;
 pub(crate) mod constructors;
@@ -15,43 +13,32 @@ pub(crate) mod settings;
 mod sticky;
 pub(crate) mod threads;
 
-use greenroom_queue::watchdog::Watched;
-
 use super::{
     Pool,
-    admin::change::SlotOutcome,
     batch::{batches::Batches, bytes::BatchBytes, hand::in_batches::InBatches},
     bytes::ByteBound,
-    clock::timed,
     core::{Core, PushOf, assign::ByTable, dispatch::ByPolicy},
-    limits::{Adaptive, AtOnce, Gate, Rate},
-    membership::{
-        restart::{Restarts, WhenExhausted},
-        slot_state::Status,
+    frame::{
+        start::{start_all, watch},
+        task_guard::start_clock,
     },
+    limits::{Adaptive, AtOnce, Rate},
+    membership::restart::{Restarts, WhenExhausted},
     policy::Policy,
-    worker::{Factory, task_guard::start_clock},
+    worker::Factory,
 };
 use crate::{
-    Actor, Backoff, DeadLetter, ExitReason, FailurePolicy, FailureTable, FinalAction, Layer,
-    PoolEvent, PoolEvents, RestartPolicy, Rule, SpawnError,
-    control::{
-        advisor::{Advisor, Judge},
-        autoscale::{Autoscale, Autoscaler},
-    },
+    Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, FinalAction, Layer, PoolEvents,
+    RestartPolicy, Rule, SpawnError,
+    control::{advisor::Advisor, autoscale::Autoscale},
     layer::Layered,
     pool::controllers::{advisor, autoscale},
-    size::{MAX_CAPACITY, MAX_WORKERS, check_range},
 };
 use bounds::checked_bytes;
-use config::{LimitConfig, PoolConfig};
+use config::{LimitConfig, PoolConfig, checked::Surroundings};
 use functions::{CopyOf, FunctionsOf, KeyOf};
 use overflow::Overflow;
 use settings::{Derived, Settings};
-use threads::Threads;
-
-/// The most threads of one pool's own.
-const MAX_THREADS: usize = 1_024;
 
 /// A pool that is being set up. Nothing runs before [`spawn`](Self::spawn).
 #[must_use = "a builder does nothing until it is spawned"]
@@ -681,16 +668,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     pub fn supervised(mut self) -> Result<(Pool<A>, crate::supervisor::ChildSpec), SpawnError> {
         self.config.failure.when_exhausted = WhenExhausted::Escalate;
         let core = self.into_core()?;
-        autoscale::begin(&core);
-        advisor::begin(&core);
-        start_clock(&core);
-        watch(&core);
+        let pool = core.erased();
+        autoscale::begin(&pool);
+        advisor::begin(&pool);
+        start_clock(&pool);
+        watch(&pool);
         Ok(super::supervised::kept(core))
     }
 
     pub(crate) async fn spawn_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let core = self.into_core()?;
-        start_all(&core).await?;
+        start_all(&core.erased()).await?;
         Ok(core)
     }
 
@@ -715,28 +703,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
-        self.check_autoscale()?;
+        let capacity = self.config.checked_capacity()?;
         bounds::check_failure::<A>(&self.config, &self.functions, self.key_of.is_some())?;
-        self.config.size.advisor.as_deref().copied().map(Judge::new).transpose()?;
-        let mut derived = self.derived()?;
-        let threads = self.start_threads()?;
-        let runtime = threads.as_ref().and_then(Threads::handle);
-        let runtime = runtime.map_or_else(|| timed::current(&self.config.name), Ok)?;
+        let mut derived = self.derived(capacity)?;
+        let Surroundings { runtime, threads, limits } = self.config.surroundings()?;
         let awake_limit = runtime.metrics().num_workers();
-        let Self { factory, key_of, mut config, mut functions, push } = self;
-        if let Some(limits) = config.limits.take() {
-            derived.gate = Gate::new(limits.rate, limits.at_once, limits.adjustable)?;
-        }
-        derived.uses_handoff &= derived.gate.is_none();
+        let Self { factory, key_of, config, mut functions, push } = self;
+        derived.uses_handoff &= limits.is_none();
         functions.policy = bounds::ending(functions.policy, config.failure.finally);
-        let settings = Settings { config, functions, factory, key_of, derived };
-        Ok(Arc::new(Core::new(settings, push, awake_limit, runtime, threads)))
+        let settings = Settings { functions, factory, key_of, derived };
+        Ok(Arc::new(Core::new(config, limits, settings, push, awake_limit, runtime, threads)))
     }
 
     /// What follows from the settings, except limits: these take their time from a clock that
     /// needs a runtime.
-    fn derived(&mut self) -> Result<Derived<A::Message>, SpawnError> {
-        let capacity = self.checked_capacity()?;
+    fn derived(&mut self, capacity: usize) -> Result<Derived<A::Message>, SpawnError> {
         let (table_slots, key_bounds) = (self.checked_table()?, self.checked_key_bounds(capacity)?);
         let key_share = self.key_share();
         let functions = &mut self.functions;
@@ -755,7 +736,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             key_share,
             bytes,
             batch_bytes,
-            gate: None,
             is_weighed,
             looks_at_start: functions.copy.is_some() || asks,
             uses_handoff: !chooses && !handles_together && !asks,
@@ -766,131 +746,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     fn limits(&mut self) -> &mut LimitConfig {
         self.config.limits.get_or_insert_default()
     }
-
-    fn check_autoscale(&mut self) -> Result<(), SpawnError> {
-        let Some(settings) = self.config.size.autoscale.as_deref().copied() else {
-            return Ok(());
-        };
-        Autoscaler::new(settings)?;
-        self.config.size.bounds = settings.min..=settings.max;
-        self.config.size.workers = self.config.size.workers.clamp(settings.min, settings.max);
-        Ok(())
-    }
-
-    fn start_threads(&self) -> Result<Option<Threads>, SpawnError> {
-        let Some(threads) = self.config.size.dedicated_threads else { return Ok(None) };
-        let is_within = (1..=MAX_THREADS).contains(&threads);
-        check_range(is_within, "dedicated threads", threads, "1 to 1,024")?;
-        let started = Threads::start(&self.config.name, threads);
-        started.map(Some).map_err(|error| SpawnError::NoThreads {
-            pool: self.config.name.to_string(),
-            reason: error.to_string(),
-        })
-    }
-
-    fn checked_capacity(&self) -> Result<usize, SpawnError> {
-        let (size, capacities) = (&self.config.size, 1..=MAX_CAPACITY);
-        let (workers, bounds, mailbox) = (size.workers, &size.bounds, size.mailbox);
-        check_range(workers <= MAX_WORKERS, "workers", workers, "0 to 65,536")?;
-        let is_within = bounds.contains(&workers) && *bounds.end() <= MAX_WORKERS;
-        check_range(is_within, "workers", workers, "within the pool's bounds, 65,536 at most")?;
-        check_range(capacities.contains(&mailbox), "mailbox", mailbox, "1 to 100,000,000")?;
-        let capacity = size.capacity.unwrap_or(workers.max(1).saturating_mul(mailbox));
-        check_range(capacities.contains(&capacity), "capacity", capacity, "1 to 100,000,000")?;
-        Ok(capacity)
-    }
 }
 
 fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0_u8)
-}
-
-/// Starts the workers that the pool begins with, and returns when one of them runs.
-pub(super) async fn start_all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-) -> Result<(), SpawnError> {
-    let slots: Vec<usize> = (0..core.settings.config.size.workers).collect();
-    for slot in &slots {
-        core.membership.slots.at(*slot).details.lock().status = Status::Starting;
-    }
-    start(core, &slots).await
-}
-
-/// Starts a worker in each of these slots, and returns when one of them runs.
-pub(super) async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    slots: &[usize],
-) -> Result<(), SpawnError> {
-    let (outcomes, mut told) = mpsc::unbounded_channel();
-    let guard = AbortOnDrop(Some(core));
-    core.start_in(slots, &outcomes);
-    drop(outcomes);
-    let (mut reason, mut failed) = (None, Vec::new());
-    loop {
-        match told.recv().await {
-            Some(SlotOutcome::StartFailed(slot, error)) => {
-                reason = reason.or(Some(error));
-                failed.push(slot);
-            }
-            None if !slots.is_empty() => break,
-            _ => {
-                // It also tells of drops that no further one follows.
-                let drops = !matches!(core.settings.functions.overflow, Overflow::Wait);
-                if slots.is_empty() || drops || core.routing.sticky.is_some() {
-                    start_clock(core);
-                }
-                autoscale::begin(core);
-                advisor::begin(core);
-                watch(core);
-                core.close_if_deserted();
-                if core.settings.functions.dispatch.is_some() {
-                    // A policy goes by the order of workers, so all of them have their chance to
-                    // start first.
-                    while let Some(outcome) = told.recv().await {
-                        if let SlotOutcome::StartFailed(slot, _) = outcome {
-                            failed.push(slot);
-                        }
-                    }
-                    core.give_keys_to_others(&failed);
-                }
-                guard.defuse();
-                core.notify(PoolEvent::Started { workers: core.membership.size() });
-                return Ok(());
-            }
-        }
-    }
-    let reason = reason.unwrap_or_else(|| "the runtime is shutting down".to_owned());
-    core.lifecycle.ends_because(ExitReason::failed(reason.clone()));
-    Err(SpawnError::NoWorkerStarted { pool: core.settings.config.name.to_string(), reason })
-}
-
-/// From now on the watchdog looks at this pool while it is busy.
-pub(super) fn watch<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Arc<Core<A, K>>) {
-    if core.telemetry.coarse.is_watched() {
-        let watched: Arc<dyn Watched> = core.clone();
-        core.clock.watchdog.connect(&watched);
-    }
-}
-
-/// Leaves nothing running when a spawn fails or is cancelled.
-pub(super) struct AbortOnDrop<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    pub(super) Option<&'a Arc<Core<A, K>>>,
-);
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AbortOnDrop<'_, A, K> {
-    pub(super) fn defuse(mut self) {
-        self.0 = None;
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for AbortOnDrop<'_, A, K> {
-    fn drop(&mut self) {
-        if let Some(core) = self.0 {
-            core.close();
-            core.end();
-            core.end_unheard(ExitReason::Killed);
-            core.membership.abort_all();
-        }
-    }
 }

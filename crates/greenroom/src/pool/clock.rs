@@ -46,7 +46,7 @@ pub(crate) struct Clock {
 
 type AlarmTime = (Instant, u64);
 
-pub(super) struct ClockEntry {
+pub(crate) struct ClockEntry {
     pub(super) index: usize,
     pub(super) what: PoolAlarm,
 }

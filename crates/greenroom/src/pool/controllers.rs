@@ -16,18 +16,16 @@ use super::{
     keeper::{notice::PoolNotice, notices::Notices},
     lifecycle::Lifecycle,
     membership::restart::Escalation,
-    outgoing::OutgoingOf,
 };
-use crate::{Actor, AddressOf, Class, ExitReason, pool::controllers::advising::Advising};
+use crate::{ExitReason, pool::controllers::advising::Advising};
 
 /// The controllers of a pool: its advisor, its keeper, its supervisor.
-pub(crate) struct Controllers<A: Actor> {
+#[derive(Default)]
+pub(crate) struct Controllers {
     /// The latest advice and its advisor, if the pool is advised.
     pub(crate) advising: Mutex<Advising>,
     /// The notices for its keeper, if it has one. Set before the keeper starts.
     pub(crate) notices: OnceLock<Arc<Notices>>,
-    /// The address of its keeper, if that takes urgent messages. Set before the keeper starts.
-    pub(crate) urgent: OnceLock<AddressOf<A>>,
     /// Hears of a worker's end when its restart budget is used up, if the pool leaves
     /// that to others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
@@ -35,19 +33,7 @@ pub(crate) struct Controllers<A: Actor> {
     pub(crate) supervised: AtomicBool,
 }
 
-impl<A: Actor> Default for Controllers<A> {
-    fn default() -> Self {
-        Self {
-            advising: Mutex::default(),
-            notices: OnceLock::new(),
-            urgent: OnceLock::new(),
-            escalation: Mutex::default(),
-            supervised: AtomicBool::new(false),
-        }
-    }
-}
-
-impl<A: Actor> Controllers<A> {
+impl Controllers {
     /// A worker handles messages. Not under a lock.
     pub(crate) fn notify_up(&self, slot: usize) {
         if let Some(notices) = self.notices.get() {
@@ -70,16 +56,6 @@ impl<A: Actor> Controllers<A> {
         }
     }
 
-    /// The address that takes this message instead of a worker. Costs one look at the class of a
-    /// message that is not urgent.
-    #[inline]
-    pub(crate) fn diverted(&self, payload: &OutgoingOf<A>) -> Option<&AddressOf<A>> {
-        match payload.class {
-            Class::Urgent => self.urgent.get(),
-            _ => None,
-        }
-    }
-
     /// Tells the supervisor, if it has not been told since it started the pool.
     pub(crate) fn notify_supervisor(&self, reason: &ExitReason) {
         let supervisor = self.escalation.lock().take();
@@ -90,7 +66,7 @@ impl<A: Actor> Controllers<A> {
 }
 
 /// Waits until a pool has ended (true), or this moment has come.
-async fn ends_by<A: Actor>(lifecycle: &Lifecycle<A>, at: Instant) -> bool {
+async fn ends_by(lifecycle: &Lifecycle, at: Instant) -> bool {
     // Pairs with nothing: after a stale `false` the caller looks at the pool once more, and its
     // next call sees the end.
     timeout_at(at, lifecycle.ends()).await.is_ok() || lifecycle.ended.load(Ordering::SeqCst)

@@ -1,71 +1,72 @@
 //! What the senders, the workers and the clock of one pool share.
 
-use std::{collections::VecDeque, hash::Hash, sync::atomic::Ordering, time::Duration};
+use std::{
+    any::type_name,
+    collections::VecDeque,
+    hash::Hash,
+    sync::{Arc, OnceLock, atomic::Ordering},
+    time::Duration,
+};
 
 use greenroom_queue::{
     discard::discard,
     entry::Hashed,
-    lock::user_code_follows,
+    lock::{Mutex, user_code_follows},
+    per_slot::PerSlot,
     permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
-    queue::{WorkQueue, credit_for},
+    queue::WorkQueue,
     stamp::Stamp,
     urgency::Urgency,
 };
 
 use super::{
-    builder::{settings::Settings, threads::Threads},
+    builder::{config::PoolConfig, overflow::Overflow, settings::Settings, threads::Threads},
     clock::Clock,
     controllers::Controllers,
     env::Env,
+    frame::{AnyCore, Frame},
     handoff::{
         Handoff, HandoffSlotOf,
         reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
     },
+    left_over::LeftOver,
     lifecycle::{Acceptance, Lifecycle},
-    membership::Membership,
+    limits::Gate,
+    membership::{Membership, mailbox::Mailbox},
     outgoing::{LendOutgoing, OutgoingOf},
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
     push::Push,
     routing::{Routing, WayIn},
     stats::telemetry::Telemetry,
 };
-use crate::{Actor, DeadLetters, delivery::Extra};
+use crate::{Actor, AddressOf, Class, DeadLetters, delivery::Extra};
 
 mod accept;
-mod alarms;
+mod adopt;
+mod any_core;
 pub(crate) mod assign;
 mod backlog;
 mod batch;
-mod capacity;
 mod claims;
 mod controlled;
 pub(crate) mod dispatch;
 mod drain;
 mod elsewhere;
-mod end;
 mod evict;
-pub(crate) mod exit;
-mod figures;
-mod gate;
 mod keys;
 mod mail;
-mod members;
 mod migrate;
 mod notify;
-mod oldest;
 mod park;
 mod parked;
 mod place;
 mod push;
 mod pushes;
-mod ready;
-mod rest;
 mod room;
 mod serve;
-mod snapshot;
-#[cfg(feature = "supervision")]
-mod supervised;
+mod shut;
+mod signals;
 mod sweep;
 pub(crate) mod take;
 #[cfg(test)]
@@ -77,9 +78,12 @@ mod workers;
 /// How the pool pushes, if it does.
 pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
 
+/// The place of a worker's own mailbox, once there is one.
+pub(crate) type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
+
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
-    /// What its builder has settled. Never changes.
+    /// What its builder has settled of its messages. Never changes.
     pub(crate) settings: Settings<A, K>,
     /// Queues of messages, their bounds, and the workers that are woken for them.
     pub(crate) queue: WorkQueue<PayloadOf<A>, K>,
@@ -89,20 +93,16 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) push: Option<PushOf<A, K>>,
     /// Calls that skip the queue.
     pub(crate) handoff: Handoff<A>,
-    /// The workers: their slots and their mailboxes.
-    pub(crate) membership: Membership<A, K>,
-    /// Whether it accepts messages, and whether it has ended.
-    pub(crate) lifecycle: Lifecycle<A>,
-    /// Messages and keys that wait for a time.
-    pub(crate) clock: Clock,
-    /// Counters and measurements.
-    pub(crate) telemetry: Telemetry,
-    /// Its advisor, its keeper and its supervisor.
-    pub(crate) controllers: Controllers<A>,
+    /// The mailboxes of single workers, if they have one.
+    pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
     /// What could not be handled, if no hook takes it.
     pub(crate) letters: DeadLetters<A::Message, A::Error>,
-    /// Its runtime, its threads and its random numbers.
-    pub(crate) env: Env,
+    /// What was given back because the pool has stopped.
+    pub(crate) left_over: LeftOver<A::Message, A::Reply, A::Error>,
+    /// The address of its keeper, if that takes urgent messages. Set before the keeper starts.
+    pub(crate) urgent: OnceLock<AddressOf<A>>,
+    /// All that does not depend on the types.
+    pub(crate) frame: Frame,
 }
 
 /// The most messages that are queued under one hold of a lock.
@@ -110,6 +110,8 @@ const RUN: usize = 64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn new(
+        config: PoolConfig,
+        limits: Option<Arc<Gate>>,
         mut settings: Settings<A, K>,
         push: Option<PushOf<A, K>>,
         awake_limit: usize,
@@ -117,43 +119,49 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         threads: Option<Threads>,
     ) -> Self {
         let keyed = settings.key_of.is_some();
-        let (workers, capacity) = (settings.config.size.workers, settings.derived.capacity);
+        let (workers, capacity) = (config.size.workers, settings.derived.capacity);
         let shards = match keyed && workers > 1 {
             true => KEYED_SHARDS,
             false => Places::shards(workers, settings.functions.batching.is_some()),
         };
+        let bounds = settings.derived.key_bounds;
+        let drops = !matches!(settings.functions.overflow, Overflow::Wait);
+        let is_sticky = settings.functions.sticky.is_some();
         let core = Self {
-            queue: WorkQueue::new(
-                shards,
-                keyed,
-                settings.derived.key_bounds,
-                capacity,
-                workers,
-                awake_limit,
-            ),
-            routing: Routing::new(&mut settings),
+            queue: WorkQueue::new(shards, keyed, bounds, capacity, workers, awake_limit),
+            routing: Routing::new(&config, &mut settings),
             push,
             handoff: Handoff::new(workers),
-            membership: Membership::new(&settings),
-            lifecycle: Lifecycle::new(),
-            clock: Clock::new(),
-            telemetry: Telemetry::new(is_watched(&runtime), settings.config.handling.single, keyed),
-            controllers: Controllers::default(),
-            letters: DeadLetters::new(settings.config.failure.dead_letters),
-            env: Env::new(runtime, threads, settings.derived.seed),
+            mailboxes: PerSlot::new(workers),
+            letters: DeadLetters::new(config.failure.dead_letters),
+            left_over: LeftOver::new(),
+            urgent: OnceLock::new(),
+            frame: Frame {
+                behavior: type_name::<A>(),
+                needs_clock: drops || is_sticky,
+                has_policy: settings.functions.dispatch.is_some(),
+                membership: Membership::new(&config.size),
+                lifecycle: Lifecycle::new(),
+                clock: Clock::new(),
+                telemetry: Telemetry::new(is_watched(&runtime), config.handling.single, keyed),
+                controllers: Controllers::default(),
+                env: Env::new(runtime, threads, settings.derived.seed),
+                limits,
+                config,
+            },
             settings,
         };
-        if let Some(quick) = core.settings.config.handling.quick {
+        if let Some(quick) = core.frame.config.handling.quick {
             core.queue.wake.set_quick(quick);
             let pace = if quick { Duration::ZERO } else { Duration::MAX };
-            core.telemetry.coarse.note_pace(pace);
+            core.frame.telemetry.coarse.note_pace(pace);
         }
         core
     }
 
     /// Tells how long a handler took, on average over a few.
     pub(crate) fn note_pace(&self, each: Duration) {
-        if self.settings.config.handling.quick.is_none() {
+        if self.frame.config.handling.quick.is_none() {
             self.queue.wake.note_pace(each);
         }
     }
@@ -202,7 +210,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if inbox.closed {
             return Err(Closed);
         }
-        let stamp = |number| self.telemetry.coarse.stamp(number, is_late);
+        let stamp = |number| self.frame.telemetry.coarse.stamp(number, is_late);
         Ok((run, inbox.push_each(messages.drain(..run), stamp)))
     }
 
@@ -210,29 +218,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// without the watchdog, while every worker waits.
     #[inline(always)]
     pub(super) fn is_timely(&self) -> bool {
-        self.telemetry.coarse.is_timely(|| self.queue.wake.awake())
+        self.frame.telemetry.coarse.is_timely(|| self.queue.wake.awake())
     }
 
     /// The stamp for the message with this number, of those that were counted together.
     #[inline]
     pub(crate) fn stamp(&self, number: u64) -> Stamp {
-        self.telemetry.coarse.stamp(number, self.is_late())
+        self.frame.telemetry.coarse.stamp(number, self.is_late())
     }
 
     /// True when the coarse clock may have stood still for long (see there).
     #[inline]
     fn is_late(&self) -> bool {
-        self.telemetry
+        self.frame
+            .telemetry
             .coarse
-            .is_late(|| !self.clock.watchdog.is_watched(), || self.queue.wake.awake())
+            .is_late(|| !self.frame.clock.watchdog.is_watched(), || self.queue.wake.awake())
     }
 
     /// A worker is woken: sets the coarse clock unless the watchdog does. Before the worker counts
     /// as awake.
     #[inline]
     pub(crate) fn note_time(&self) {
-        if !self.telemetry.coarse.is_watched() || !self.clock.watchdog.is_watched() {
-            self.telemetry.coarse.set();
+        if !self.frame.telemetry.coarse.is_watched() || !self.frame.clock.watchdog.is_watched() {
+            self.frame.telemetry.coarse.set();
         }
     }
 
@@ -241,7 +250,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// is complete.
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
-        if self.settings.config.handling.quick != Some(true)
+        if self.frame.config.handling.quick != Some(true)
             && self.settings.functions.batching.is_none()
         {
             self.queue.wake.set_waits(waits);
@@ -255,19 +264,30 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let outbox = shard.outbox.lock();
             queued += outbox.queued() + shard.inbox.lock().queued();
         }
-        for slot in 0..self.membership.mailboxes.len() {
+        for slot in 0..self.mailboxes.len() {
             queued += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
         }
-        queued + self.handed() + self.routing.held.lock().len() + self.clock.messages()
-    }
-
-    pub(crate) fn worker_name(&self, slot: usize) -> String {
-        format!("{}-{slot}", self.settings.config.name)
+        queued + self.handed() + self.routing.held.lock().len() + self.frame.clock.messages()
     }
 
     /// Which pool this is.
     pub(crate) fn identity(&self) -> usize {
         std::ptr::from_ref(self).addr()
+    }
+
+    /// It to those who do not know its types.
+    pub(crate) fn erased(self: &Arc<Self>) -> Arc<dyn AnyCore> {
+        self.clone()
+    }
+
+    /// The address that takes this message instead of a worker. Costs one look at the class of a
+    /// message that is not urgent.
+    #[inline]
+    pub(crate) fn diverted(&self, payload: &OutgoingOf<A>) -> Option<&AddressOf<A>> {
+        match payload.class {
+            Class::Urgent => self.urgent.get(),
+            _ => None,
+        }
     }
 
     /// The caller is about to wait for a reply of this pool.
@@ -293,7 +313,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
         // might as well have come later.
-        self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
+        self.handoff.calls.enter(self.identity(), self.frame.membership.live.load(Ordering::SeqCst))
     }
 
     /// True if a worker is the owner of this message's key.
@@ -319,7 +339,7 @@ pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
     fn started(&self) -> u64 {
-        self.membership.started()
+        self.frame.membership.started()
     }
 
     fn reclaim(&self) -> u64 {

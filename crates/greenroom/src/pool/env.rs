@@ -1,13 +1,11 @@
 //! The runtime of a pool, and its random numbers.
 
-use std::{
-    pin::Pin,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::{runtime::Handle, task::JoinHandle};
 
 use super::builder::threads::Threads;
+use crate::address::vtable::BoxFuture;
 
 /// The runtime of a pool, and its random numbers.
 pub(crate) struct Env {
@@ -24,13 +22,8 @@ impl Env {
         Self { runtime, _threads: threads, chance: AtomicU64::new(seed) }
     }
 
-    /// Runs a task. In a box, or the runtime's part of it would be compiled once more for each type
-    /// of actor.
-    pub(crate) fn spawn_boxed(
-        &self,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) -> JoinHandle<()> {
-        let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(task);
+    /// Runs a task.
+    pub(crate) fn spawn(&self, task: BoxFuture<'static, ()>) -> JoinHandle<()> {
         self.runtime.spawn(task)
     }
 

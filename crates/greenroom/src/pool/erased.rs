@@ -5,15 +5,16 @@ use std::{
     future::Future,
     hash::Hash,
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use tokio::runtime::Handle;
 
 use super::{
     core::Core,
+    frame::gate::close,
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
-    stop::{Stop, StopSummary, run::end},
+    stop::{Stop, StopSummary, run::see_to_its_end},
     worker_sender::WorkerSender,
 };
 use crate::{
@@ -26,17 +27,17 @@ use crate::{
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     fn name(&self) -> Arc<str> {
-        self.settings.config.name.clone()
+        self.frame.config.name.clone()
     }
 
     fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant> {
         // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
         // might as well have come later.
-        self.handoff.calls.enter(self.identity(), self.membership.live.load(Ordering::SeqCst))
+        self.handoff.calls.enter(self.identity(), self.frame.membership.live.load(Ordering::SeqCst))
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {
-        let (life, name) = (self.lifecycle.life.clone(), self.settings.config.name.clone());
+        let (life, name) = (self.frame.lifecycle.life.clone(), self.frame.config.name.clone());
         let vtable: Arc<dyn Erased> = self;
         AnyAddress::new(Arc::downgrade(&vtable), None, life, name)
     }
@@ -47,15 +48,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {
-        if self.settings.config.handling.single {
+        if self.frame.config.handling.single {
             return self.any();
         }
         let mailbox = self.mailbox(slot);
-        if let Some(reason) = self.lifecycle.life.ended() {
+        if let Some(reason) = self.frame.lifecycle.life.ended() {
             self.end_of_worker(&mailbox, &reason);
         }
         let life = mailbox.life().clone();
-        let name = Arc::from(self.worker_name(slot));
+        let name = Arc::from(self.frame.worker_name(slot));
         let vtable: Arc<dyn Erased> = self;
         AnyAddress::new(Arc::downgrade(&vtable), Some(slot), life, name)
     }
@@ -66,7 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn publish(&self, slot: usize, key: &str, value: Value) -> Result<(), TooManyKeys> {
-        self.membership.slots.at(slot).published.publish(key, value)
+        self.frame.membership.slots.at(slot).published.publish(key, value)
     }
 
     fn signal(self: Arc<Self>, signal: Signal<AnyAddress>) {
@@ -76,44 +77,56 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     fn is_closed(&self) -> bool {
         // Pairs with the store in `close`. A caller that misses it is refused by a shard
         // or a mailbox.
-        self.lifecycle.closing.load(Ordering::SeqCst)
+        self.frame.lifecycle.closing.load(Ordering::SeqCst)
     }
 
     fn contains(&self, identity: usize) -> bool {
-        self.contains_pool(identity)
+        for slot_state in self.frame.membership.slots.iter() {
+            let adopted = slot_state.details.lock().adopted.as_ref().and_then(Weak::upgrade);
+            if adopted.is_some_and(|other| other.contains(identity)) {
+                return true;
+            }
+        }
+        identity == self.identity()
     }
 
     fn is_over(&self) -> bool {
         // Pairs with the `fetch_sub` in `one_less` and `lay_off`. If it is missed, the next look
         // sees it.
-        let nobody_left = self.is_closed() && self.membership.live.load(Ordering::SeqCst) == 0;
+        let nobody_left =
+            self.is_closed() && self.frame.membership.live.load(Ordering::SeqCst) == 0;
         // Pairs with the exchange in the drop of `TaskGuard`. If it is missed, the next
         // look sees it.
-        nobody_left || self.lifecycle.running.load(Ordering::SeqCst) == 0
+        nobody_left || self.frame.lifecycle.running.load(Ordering::SeqCst) == 0
     }
 
     fn stop_behind(self: Arc<Self>, how: Stop) {
-        self.close();
-        let runtime = self.env.runtime.clone();
+        close(&*self);
+        let runtime = self.frame.env.runtime.clone();
         runtime.spawn(self.stop_unknown(how));
     }
 
     fn try_handle_made(&self) -> bool {
         let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
-        self.lifecycle.handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
+        self.frame
+            .lifecycle
+            .handles
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more)
+            .is_ok()
     }
 
     fn runtime(&self) -> &Handle {
-        &self.env.runtime
+        &self.frame.env.runtime
     }
 
     fn stop_unknown(
         self: Arc<Self>,
         how: Stop,
     ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>> {
+        let pool = self.erased();
         Box::pin(async move {
-            let wedged = end(&self, how).await.unwrap_or_default();
-            StopSummary { left_over: self.lifecycle.left_over.len(), wedged }
+            let wedged = see_to_its_end(&pool, how).await.unwrap_or_default();
+            StopSummary { left_over: self.left_over.len(), wedged }
         })
     }
 }

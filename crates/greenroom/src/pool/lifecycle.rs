@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use greenroom_queue::sync::{AtomicBool, AtomicUsize, Mutex, Notify, Ordering, fence};
 
-use super::{admin::error::AdminError, left_over::LeftOver};
-use crate::{Actor, AnyAddress, ExitReason, life::Life};
+use super::admin::error::AdminError;
+use crate::{AnyAddress, ExitReason, life::Life};
 
 /// Whether a pool accepts messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Acceptance {
 }
 
 /// Whether a pool accepts messages, whether it has ended, and the waiters for both.
-pub(crate) struct Lifecycle<A: Actor> {
+pub(crate) struct Lifecycle {
     /// From its spawn to its end, with those that hear of the end.
     pub(crate) life: Arc<Life<AnyAddress>>,
     /// Why it ends, if it is not simply stopped. The first reason counts.
@@ -44,11 +44,9 @@ pub(crate) struct Lifecycle<A: Actor> {
     pub(crate) running: AtomicUsize,
     /// Addresses in existence; the last one dropped drains and stops the pool.
     pub(crate) handles: AtomicUsize,
-    /// What was given back because the pool has stopped.
-    pub(crate) left_over: LeftOver<A::Message, A::Reply, A::Error>,
 }
 
-impl<A: Actor> Lifecycle<A> {
+impl Lifecycle {
     /// Of a pool that is about to start.
     pub(super) fn new() -> Self {
         Self {
@@ -63,7 +61,6 @@ impl<A: Actor> Lifecycle<A> {
             over: Notify::new(),
             running: AtomicUsize::new(0),
             handles: AtomicUsize::new(0),
-            left_over: LeftOver::new(),
         }
     }
 
@@ -71,7 +68,7 @@ impl<A: Actor> Lifecycle<A> {
     pub(crate) async fn ends(&self) {
         loop {
             let over = self.over.notified();
-            // Pairs with the store of `Core::end`, which notifies `over` next: either this load
+            // Pairs with the store of `end`, which notifies `over` next: either this load
             // sees the end, or `over` resolves. Loaded before `notified`, an end in between would
             // be missed.
             if self.ended.load(Ordering::SeqCst) {

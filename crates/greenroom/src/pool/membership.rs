@@ -1,4 +1,4 @@
-//! The workers of a pool: their slots, their mailboxes, and which may be chosen.
+//! The workers of a pool: their slots, which of them have one, and who waits for their starts.
 
 pub(crate) mod live_members;
 pub(crate) mod mailbox;
@@ -15,37 +15,26 @@ use std::sync::{
 
 use greenroom_queue::lock::Mutex;
 use greenroom_queue::per_slot::PerSlot;
-use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
-use super::builder::settings::Settings;
-use crate::Actor;
-use live_members::LiveMembers;
-use mailbox::Mailbox;
+use super::builder::config::SizeConfig;
 use member_list::MemberList;
 use slot_state::{KILLED, SlotState};
 use starts::Starts;
 
-/// The place of a worker's own mailbox, once there is one.
-pub(crate) type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
-
 /// One per worker there has been at the same time.
 pub(crate) type Slots = PerSlot<Arc<SlotState>>;
 
-/// The workers of a pool: their slots, their mailboxes, and which may be chosen.
-pub(crate) struct Membership<A: Actor, K> {
+/// The workers of a pool: their slots, which of them have one, and who waits for their starts.
+pub(crate) struct Membership {
     /// One per worker there has been at the same time.
     pub(crate) slots: Slots,
     /// Which slots have a worker, and how many there may be.
     pub(crate) members: Mutex<MemberList>,
-    /// The mailboxes of single workers, if they have one.
-    pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
     /// The room for messages per worker; 0 if the capacity was given in all. Written under the lock
     /// of `members`.
     pub(crate) mailbox_each: AtomicUsize,
-    /// The workers that a policy may choose.
-    pub(crate) live_members: RwLock<Arc<LiveMembers<A, K>>>,
-    /// How often a worker has come or gone: `live_members` is of one such moment.
+    /// How often a worker has come or gone: the `live_members` of a policy are of one such moment.
     pub(crate) member_changes: AtomicU64,
     /// Starts of workers, for callers that wait for them.
     pub(crate) starts: Starts,
@@ -55,17 +44,14 @@ pub(crate) struct Membership<A: Actor, K> {
     parting: Mutex<Vec<AbortHandle>>,
 }
 
-impl<A: Actor, K> Membership<A, K> {
-    pub(super) fn new(settings: &Settings<A, K>) -> Self {
-        let size = &settings.config.size;
+impl Membership {
+    pub(super) fn new(size: &SizeConfig) -> Self {
         // A capacity that was given in all does not follow the size.
         let mailbox_each = if size.capacity.is_none() { size.mailbox } else { 0 };
         Self {
             slots: PerSlot::new(size.workers),
             members: Mutex::new(MemberList::new(size.workers, size.bounds.clone())),
-            mailboxes: PerSlot::new(size.workers),
             mailbox_each: AtomicUsize::new(mailbox_each),
-            live_members: RwLock::default(),
             member_changes: AtomicU64::new(0),
             starts: Starts::default(),
             live: AtomicUsize::new(size.workers),
@@ -86,7 +72,7 @@ impl<A: Actor, K> Membership<A, K> {
     pub(crate) fn works_as(&self, slot: usize, number: u64, task: AbortHandle) {
         let slot_state = self.slots.at(slot);
         let mut details = slot_state.details.lock();
-        // Pairs with the `fetch_add` in `spawn_task`: a task that is begun later takes this lock
+        // Pairs with the `fetch_add` in `spawn_worker`: a task that is begun later takes this lock
         // later, or its number is seen here. Otherwise a kill would abort a task that has ended.
         if slot_state.tasks.load(Ordering::SeqCst) != number {
             return self.note_parting(Some(task));

@@ -3,14 +3,20 @@
 use std::{
     collections::VecDeque,
     hash::{BuildHasher, Hash},
-    sync::atomic::AtomicUsize,
+    sync::{Arc, atomic::AtomicUsize},
 };
 
 use foldhash::{SharedSeed, quality::SeedableRandomState};
 use greenroom_queue::lock::{Mutex, MutexGuard};
 use greenroom_queue::{key_lines::KeyLines, lock::user_code_follows, places::Places};
+use parking_lot::RwLock;
 
-use super::{builder::settings::Settings, pool_payload::Queued, sticky::Sticky};
+use super::{
+    builder::{config::PoolConfig, settings::Settings},
+    membership::live_members::LiveMembers,
+    pool_payload::Queued,
+    sticky::Sticky,
+};
 use crate::Actor;
 
 /// What must be known of a message before it is queued.
@@ -48,15 +54,17 @@ pub(crate) struct Routing<A: Actor, K> {
     pub(crate) key_lines: KeyLines,
     /// How many messages may wait behind one key. Written under the lock of the members.
     pub(crate) max_per_key: AtomicUsize,
+    /// The workers that a policy may choose.
+    pub(crate) live_members: RwLock<Arc<LiveMembers<A, K>>>,
     /// Messages that the policy has given to no worker yet, or of keys without an owner.
     pub(crate) held: Mutex<VecDeque<Queued<A, K>>>,
 }
 
 impl<A: Actor, K> Routing<A, K> {
-    pub(super) fn new(settings: &mut Settings<A, K>) -> Self {
-        let (workers, seed) = (settings.config.size.workers, settings.derived.seed);
+    pub(super) fn new(config: &PoolConfig, settings: &mut Settings<A, K>) -> Self {
+        let (workers, seed) = (config.size.workers, settings.derived.seed);
         let (sticky, slots) = (settings.functions.sticky.take(), settings.derived.table_slots);
-        let shared = match settings.config.seed.is_some() {
+        let shared = match config.seed.is_some() {
             true => SharedSeed::global_fixed(),
             false => SharedSeed::global_random(),
         };
@@ -67,6 +75,7 @@ impl<A: Actor, K> Routing<A, K> {
             hasher: SeedableRandomState::with_seed(seed, shared),
             key_lines: KeyLines::default(),
             max_per_key: AtomicUsize::new(settings.derived.key_bounds.waiting),
+            live_members: RwLock::default(),
             held: Mutex::default(),
         }
     }

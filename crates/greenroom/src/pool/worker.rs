@@ -10,13 +10,16 @@ use std::{
 };
 
 use greenroom_queue::discard::discard;
-use tokio::sync::mpsc;
 
 use super::{
-    admin::change::Outcomes,
-    core::{Core, exit::Sequel},
+    core::Core,
+    frame::{
+        Beginning,
+        exit::{Sequel, sequel},
+        members::{has_died, has_started, notify_started},
+    },
     limits::Pass,
-    membership::slot_state::{KILLED, REST, Status},
+    membership::slot_state::KILLED,
     stats::counters::count,
 };
 use crate::{
@@ -24,20 +27,19 @@ use crate::{
     pool::panic_message::panic_message, step_aside,
 };
 use in_flight::InFlight;
-use task_guard::TaskGuard;
 
 pub(crate) mod adopted;
 mod apart;
 mod attempt;
 mod catch_unwind;
 mod driver;
+mod exit_guard;
 mod factory;
 mod idle;
 pub(crate) mod in_flight;
 mod pass;
 pub(crate) mod refusals;
 mod start;
-pub(crate) mod task_guard;
 #[cfg(test)]
 mod tests;
 
@@ -48,9 +50,10 @@ use self::{
     apart::Apart,
     attempt::{StandsFor, attempt, hear},
     driver::{Driver, Step},
+    exit_guard::{ExitGuard, Gone},
     idle::idle,
     pass::{end_pass, pass},
-    start::{first_start, pause, start_again},
+    start::{Starting, first_start, pause, start_again},
 };
 
 /// How a worker came to its end.
@@ -63,42 +66,27 @@ enum End {
     Killed,
 }
 
-/// How a worker's task came to its end.
-enum Gone {
-    /// The slot is still its own: the pool has ended, or the worker has left for this reason.
-    Over(ExitReason),
-    /// The slot is not this worker's any more: another may have been started there.
-    GivenUp,
-}
-
 /// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is
 /// disabled. If the task is dropped, even before it was polled, its slot is cleaned up.
 pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: TaskGuard<A, K>,
+    core: Arc<Core<A, K>>,
     slot: usize,
-    outcomes: Outcomes,
+    beginning: Beginning,
 ) -> impl Future<Output = ()> + Send {
-    let exit_guard = ExitGuard { core, slot, gone: None, adopted: false };
-    begin(exit_guard, Beginning::First(outcomes))
-}
-
-/// Why the task of a worker is begun.
-enum Beginning {
-    /// The slot was vacant; waiting callers are told the outcome.
-    First(Outcomes),
-    /// The worker there was killed.
-    AfterKill,
+    let exit_guard = ExitGuard::new(&core.erased(), slot, false);
+    begin(core, exit_guard, beginning)
 }
 
 /// The life of a worker's task. A future of its own for the loop would cost its way in and out
 /// with each turn.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
 fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    mut exit_guard: ExitGuard<A, K>,
+    core: Arc<Core<A, K>>,
+    mut exit_guard: ExitGuard,
     beginning: Beginning,
 ) -> impl Future<Output = ()> + Send {
     async move {
-        let (core, slot) = (exit_guard.core.clone(), exit_guard.slot);
+        let slot = exit_guard.slot;
         let mut cx = context(&core, slot);
         let mut actor = match Box::pin(first_actor(&core, slot, &mut cx, beginning)).await {
             Ok(actor) => actor,
@@ -107,7 +95,7 @@ fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         let mut in_flight = InFlight::new(core.clone(), slot);
         let own = Some((core.identity(), slot));
         let gone = loop {
-            core.has_started(slot);
+            has_started(&*core, slot);
             in_flight.wake_up();
             let worked = {
                 // In no box, so that it lies beside what is in flight: a thousand workers that take
@@ -132,7 +120,7 @@ fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// What follows the work of an actor: another one in its place, or the end of the task. Boxed by
 /// its caller, like everything rare: a worker's task is as large as the largest thing that it does.
 async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    exit_guard: &mut ExitGuard<A, K>,
+    exit_guard: &mut ExitGuard,
     in_flight: &mut InFlight<A, K>,
     cx: &mut Context<A>,
     mut actor: A,
@@ -150,14 +138,14 @@ async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         Ok(End::Over | End::Killed) => {
             in_flight.give_up_place();
             in_flight.rest();
-            let reason = core.lifecycle.reason_to_leave();
+            let reason = core.frame.lifecycle.reason_to_leave();
             end(actor, &reason, own).await;
             return Err(Gone::Over(reason));
         }
         Err(panic) => settle_panicked(in_flight, cx, panic),
     };
-    core.has_died(slot);
-    let wait = match core.sequel(slot, &exit) {
+    has_died(&*core, slot);
+    let wait = match sequel(&core.erased(), slot, &exit) {
         Sequel::Restart(wait) => wait,
         Sequel::Over => {
             end(actor, &exit, own).await;
@@ -174,7 +162,7 @@ async fn next_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     discard(actor);
     restart(&core, slot, cx, wait, exit)
         .await
-        .ok_or_else(|| Gone::Over(core.lifecycle.reason_to_leave()))
+        .ok_or_else(|| Gone::Over(core.frame.lifecycle.reason_to_leave()))
 }
 
 /// The actor that a worker's task begins with. Boxed by its caller, as `next_actor` is.
@@ -185,21 +173,25 @@ async fn first_actor<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     beginning: Beginning,
 ) -> Result<A, Gone> {
     let actor = match beginning {
-        Beginning::First(outcomes) => first_start(core, slot, cx, outcomes).await,
+        Beginning::First(outcomes) => {
+            let mut starting = Starting { core, slot, cx, actor: None };
+            first_start(&**core, slot, &mut starting, outcomes).await;
+            starting.actor
+        }
         Beginning::AfterKill => {
-            core.has_died(slot);
-            match core.sequel(slot, &ExitReason::Killed) {
+            has_died(&**core, slot);
+            match sequel(&core.erased(), slot, &ExitReason::Killed) {
                 Sequel::Restart(wait) => {
                     let again = restart(core, slot, cx, wait, ExitReason::Killed).await;
                     // It may have been killed before it had started.
-                    again.inspect(|_| core.notify_started(slot))
+                    again.inspect(|_| notify_started(&**core, slot))
                 }
                 Sequel::Over => return Err(Gone::Over(ExitReason::Killed)),
                 Sequel::GivenUp => return Err(Gone::GivenUp),
             }
         }
     };
-    actor.ok_or_else(|| Gone::Over(core.lifecycle.reason_to_leave()))
+    actor.ok_or_else(|| Gone::Over(core.frame.lifecycle.reason_to_leave()))
 }
 
 fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
@@ -207,66 +199,8 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
     slot: usize,
 ) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
-    let lives = core.membership.slots.at(slot).details.lock().lives;
-    Context::new(core.settings.config.name.clone(), slot, lives, Arc::downgrade(&home))
-}
-
-/// A worker that was told to leave is gone when its task ends or is dropped. If the task is dropped
-/// because the worker was killed, another task goes on.
-struct ExitGuard<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
-    core: TaskGuard<A, K>,
-    slot: usize,
-    /// Present when the task has come to its end.
-    gone: Option<Gone>,
-    /// It cannot be built again: if it is killed, it has left the pool.
-    adopted: bool,
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for ExitGuard<A, K> {
-    fn drop(&mut self) {
-        let (core, slot) = (&self.core, self.slot);
-        let slot_state = core.membership.slots.at(slot);
-        // Pairs with the store in `end`. If the end is missed, a task is begun that finds it.
-        let goes_on = !core.lifecycle.ended.load(Ordering::SeqCst);
-        let killed = slot_state.has(KILLED) && goes_on;
-        if killed && self.adopted && self.gone.is_none() {
-            core.drop_out(slot, &mpsc::unbounded_channel().0);
-        }
-        match &self.gone {
-            Some(Gone::GivenUp) => self.core.spare(),
-            None if killed && !self.adopted && !slot_state.has(REST) => self.begin_again(),
-            gone if slot_state.status() == Status::Leaving => {
-                let finished = match gone {
-                    Some(Gone::Over(reason)) => Some(reason),
-                    _ => None,
-                };
-                core.left(slot, finished.unwrap_or(&ExitReason::Killed));
-                if finished.is_some() {
-                    self.core.spare();
-                }
-            }
-            _ if slot_state.has(REST) && goes_on => {
-                core.rests(slot);
-                self.core.spare();
-            }
-            _ => {}
-        }
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> ExitGuard<A, K> {
-    /// The task has come to its end like this.
-    fn note(&mut self, gone: Gone) {
-        self.gone = Some(gone);
-    }
-
-    fn begin_again(&self) {
-        let (core, slot) = (&self.core, self.slot);
-        // First: a kill from here on is meant for the task that is begun.
-        core.membership.slots.at(slot).done(KILLED);
-        let exit_guard = ExitGuard { core: TaskGuard::new(core), slot, gone: None, adopted: false };
-        core.spawn_task(slot, begin(exit_guard, Beginning::AfterKill));
-    }
+    let lives = core.frame.membership.slots.at(slot).details.lock().lives;
+    Context::new(core.frame.config.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
 /// Builds the actor of a slot anew, after it has ended for this reason, and a wait.
@@ -277,15 +211,17 @@ async fn restart<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     wait: Duration,
     reason: ExitReason,
 ) -> Option<A> {
-    pause(core, slot, wait).await;
-    let slot_state = core.membership.slots.at(slot);
+    pause(&**core, slot, wait).await;
+    let slot_state = core.frame.membership.slots.at(slot);
     count(&slot_state.counters.restarts);
     slot_state.details.lock().lives += 1;
     // What the one before has asked for was meant for it.
     cx.take_exit();
     cx.restarted();
-    let actor = start_again(core, slot, cx, 0).await?;
-    core.notify(PoolEvent::WorkerRestarted { slot, restarts: cx.restarts(), reason });
+    let mut starting = Starting { core, slot, cx: &mut *cx, actor: None };
+    start_again(&**core, slot, &mut starting, 0).await;
+    let actor = starting.actor?;
+    core.frame.notify(PoolEvent::WorkerRestarted { slot, restarts: cx.restarts(), reason });
     Some(actor)
 }
 
@@ -368,7 +304,8 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         }
         // Pairs with the store in `end`. If the end is missed, the worker ends as one that was
         // killed.
-        match in_flight.slot_state.has(KILLED) && !core.lifecycle.ended.load(Ordering::SeqCst) {
+        match in_flight.slot_state.has(KILLED) && !core.frame.lifecycle.ended.load(Ordering::SeqCst)
+        {
             true => End::Killed,
             false => End::Over,
         }

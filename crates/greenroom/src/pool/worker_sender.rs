@@ -18,6 +18,7 @@ use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::pool::{
     core::Core,
+    frame::{members::dismiss_one, notify::found_worker_full},
     handoff::{
         own_call::OwnCall,
         reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
@@ -82,7 +83,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         match self.core.try_push_to(&self.mailbox, payload) {
             Err(Refused::Full) if self.overflows => self.core.overflow_at(&self.mailbox, payload),
             Err(Refused::Full) => {
-                self.core.found_worker_full();
+                found_worker_full(&*self.core);
                 Err(Refused::Full)
             }
             pushed => pushed,
@@ -122,7 +123,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
             poll_fn(|task| {
                 let polled = reserved.as_mut().poll(task);
                 if polled.is_pending() {
-                    self.core.found_worker_full();
+                    found_worker_full(&*self.core);
                 }
                 polled
             })
@@ -133,7 +134,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     fn try_permit(&self) -> Result<(), Refused> {
         self.try_reserve().inspect_err(|refused| {
             if *refused == Refused::Full {
-                self.core.found_worker_full();
+                found_worker_full(&*self.core);
             }
         })
     }
@@ -231,7 +232,7 @@ impl<A: Actor, K> Drop for WorkerPlace<'_, A, K> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, K> {
     fn name(&self) -> Arc<str> {
-        Arc::from(self.core.worker_name(self.mailbox.slot))
+        Arc::from(self.core.frame.worker_name(self.mailbox.slot))
     }
 
     fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant> {
@@ -269,11 +270,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, 
     }
 
     fn contains(&self, identity: usize) -> bool {
-        self.core.contains_pool(identity)
+        self.core.contains(identity)
     }
 
     fn worker_status(&self) -> Option<WorkerStatus> {
-        let status = self.core.membership.slots.at(self.mailbox.slot).status();
+        let status = self.core.frame.membership.slots.at(self.mailbox.slot).status();
         // After it: a slot that was taken again since was left before.
         (!self.mailbox.has_left()).then(|| status.as_public())?
     }
@@ -283,7 +284,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, 
     }
 
     fn stop_behind(self: Arc<Self>, how: Stop) {
-        let runtime = self.core.env.runtime.clone();
+        let runtime = self.core.frame.env.runtime.clone();
         runtime.spawn(self.stop_unknown(how));
     }
 
@@ -303,7 +304,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, 
         Box::pin(async move {
             let (outcomes, mut told) = mpsc::unbounded_channel();
             if !self.mailbox.is_closed()
-                && self.core.dismiss_one(self.mailbox.slot, &outcomes).is_ok()
+                && dismiss_one(&self.core.erased(), self.mailbox.slot, &outcomes).is_ok()
             {
                 drop(outcomes);
                 if slot_at_work(self.core.identity()) != Some(self.mailbox.slot) {

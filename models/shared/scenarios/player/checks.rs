@@ -13,7 +13,7 @@ use crate::{checker::JoinHandle, pool::pool_payload::ShardOf};
 impl<K: Keyed> PoolOf<K> {
     /// Messages that workers have settled, in a pool that is stopped.
     pub(crate) fn settled(&self) -> u64 {
-        let slots = self.core.membership.slots.iter();
+        let slots = self.core.frame.membership.slots.iter();
         slots.map(|slot_state| slot_state.settled.load(Ordering::Relaxed)).sum()
     }
 

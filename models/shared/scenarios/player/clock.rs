@@ -1,6 +1,9 @@
 //! What passes with time: the ticks of the watchdog, and what is attempted again.
 
-use super::{PoolOf, message::Keyed};
+use super::{
+    PoolOf,
+    message::{Keyed, Numbers},
+};
 use crate::checker::yield_now;
 
 impl<K: Keyed> PoolOf<K> {
@@ -9,30 +12,34 @@ impl<K: Keyed> PoolOf<K> {
         self.core.queue.wake.end_visits();
         let (revoked, _) = self.core.revoke_stuck_tokens();
         if revoked || self.core.queue.wake.any_ready() {
-            self.core.queue.wake.one_more(&self.core.clock.watchdog);
+            self.core.queue.wake.one_more(&self.core.frame.clock.watchdog);
         }
         self.core.serve_waiters();
     }
 
     /// What is parked comes due, where something is.
     pub(crate) fn come_due(&self) {
-        let lane = self.core.clock.lanes.lock().pop();
+        let lane = self.core.frame.clock.lanes.lock().pop();
         if let Some((index, id)) = lane {
             self.core.wake_lane(index, id);
         }
-        let message = self.core.clock.messages.lock().pop();
-        if let Some((index, entry)) = message {
+        let message = self.core.frame.clock.messages.lock().pop();
+        if let Some((index, parked)) = message
+            && let Some(entry) = parked.own::<Numbers, K>()
+        {
             self.core.wake_message(index, entry);
         }
-        let mail = self.core.clock.mail.lock().pop();
-        if let Some((slot, entry)) = mail {
+        let mail = self.core.frame.clock.mail.lock().pop();
+        if let Some((slot, parked)) = mail
+            && let Some(entry) = parked.own::<Numbers, K>()
+        {
             self.core.wake_mail(slot, entry);
         }
     }
 
     /// Waits until something is parked, and lets it come due.
     pub(crate) fn wait_and_come_due(&self) {
-        while self.core.clock.is_empty() {
+        while self.core.frame.clock.is_empty() {
             yield_now();
         }
         self.come_due();

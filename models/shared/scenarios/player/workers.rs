@@ -17,7 +17,7 @@ use crate::{
 impl<K: Keyed> PoolOf<K> {
     /// A worker that is awake before anything else happens.
     pub(crate) fn worker(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        self.core.queue.wake.enter(&self.core.clock.watchdog);
+        self.core.queue.wake.enter(&self.core.frame.clock.watchdog);
         let pool = self.clone();
         spawn(move || Player::new(&pool, worker, RunState::Awake).work())
     }
@@ -25,10 +25,10 @@ impl<K: Keyed> PoolOf<K> {
     /// As `worker`, with a task that a stop waits for. A worker that is told to leave is gone
     /// afterwards.
     pub(crate) fn member(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        self.core.queue.wake.enter(&self.core.clock.watchdog);
+        self.core.queue.wake.enter(&self.core.frame.clock.watchdog);
         self.task(move |pool| {
             Player::new(pool, worker, RunState::Awake).work();
-            if pool.core.membership.slots.at(worker).has(LEAVE) {
+            if pool.core.frame.membership.slots.at(worker).has(LEAVE) {
                 pool.core.left(worker, &ExitReason::Normal);
             }
         })
@@ -40,18 +40,18 @@ impl<K: Keyed> PoolOf<K> {
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Self>) + Send + 'static,
     ) -> JoinHandle<()> {
-        self.core.lifecycle.running.fetch_add(1, Ordering::Relaxed);
+        self.core.frame.lifecycle.running.fetch_add(1, Ordering::Relaxed);
         let pool = self.clone();
         spawn(move || {
             work(&pool);
-            pool.core.lifecycle.running.fetch_sub(1, Ordering::SeqCst);
-            pool.core.lifecycle.progress.notify_waiters();
+            pool.core.frame.lifecycle.running.fetch_sub(1, Ordering::SeqCst);
+            pool.core.frame.lifecycle.progress.notify_waiters();
         })
     }
 
     /// As `worker`, on another thread of the runtime than the others.
     pub(crate) fn worker_elsewhere(self: &Arc<Self>, worker: usize) -> JoinHandle<()> {
-        self.core.queue.wake.enter(&self.core.clock.watchdog);
+        self.core.queue.wake.enter(&self.core.frame.clock.watchdog);
         let pool = self.clone();
         spawn(move || {
             run_on(2);
@@ -85,7 +85,7 @@ impl<K: Keyed> PoolOf<K> {
         let Some((source, entry)) = self.core.take(worker, &mut 0) else {
             return false;
         };
-        let started = &self.core.membership.slots.at(worker).started;
+        let started = &self.core.frame.membership.slots.at(worker).started;
         started.store(started.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let first = self.ledger().handled.insert(entry.message);
         assert!(first, "every message is handled once");
@@ -99,9 +99,13 @@ impl<K: Keyed> PoolOf<K> {
     /// The worker of a slot has gone; the slot is the next worker's from here on. What is left in
     /// the mailbox is seen to by the thread that is begun.
     pub(crate) fn leave(self: &Arc<Self>, slot: usize) -> JoinHandle<()> {
-        let mailbox = self.core.take_mailbox(slot);
+        let taken = self.core.take_mailbox(slot);
         let pool = self.clone();
-        spawn(move || pool.core.clear_mailbox(mailbox, &ExitReason::Normal))
+        spawn(move || {
+            if let Some(taken) = taken {
+                pool.core.clear_mailbox(taken, &ExitReason::Normal);
+            }
+        })
     }
 
     /// Takes a message out of a worker's mailbox, whose room is needed. Its permit goes back.

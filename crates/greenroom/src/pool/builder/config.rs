@@ -1,5 +1,7 @@
 //! The plain settings of a pool, each in one place.
 
+pub(super) mod checked;
+
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use crate::pool::{

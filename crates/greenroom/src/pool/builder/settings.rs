@@ -1,19 +1,13 @@
 //! What the builder of a pool has settled.
 
-use std::sync::Arc;
-
 use greenroom_queue::backlog::KeyBounds;
 
-use super::{
-    config::PoolConfig,
-    functions::{FunctionsOf, KeyOf},
-};
+use super::functions::{FunctionsOf, KeyOf};
 use crate::Actor;
-use crate::pool::{batch::bytes::BatchBytes, bytes::ByteBound, limits::Gate, worker::Factory};
+use crate::pool::{batch::bytes::BatchBytes, bytes::ByteBound, worker::Factory};
 
 /// What a pool runs with. All of it is in range.
 pub(crate) struct Settings<A: Actor, K> {
-    pub(crate) config: PoolConfig,
     pub(crate) functions: FunctionsOf<A>,
     pub(crate) factory: Factory<A>,
     /// `None` for a pool without order.
@@ -34,8 +28,6 @@ pub(crate) struct Derived<M> {
     pub(crate) bytes: Option<Box<ByteBound<M>>>,
     /// Present if a batch is also full by its size.
     pub(crate) batch_bytes: Option<BatchBytes<M>>,
-    /// Present if the pool has limits, or may come to have some.
-    pub(crate) gate: Option<Arc<Gate>>,
     /// A policy chooses, or bytes are bounded: a message is not simply queued.
     pub(crate) is_weighed: bool,
     /// Copies are made, or `starts_if` is asked: a message is not simply started.
@@ -43,11 +35,4 @@ pub(crate) struct Derived<M> {
     /// Callers may give a worker the message past the queue: it only has to be handled.
     pub(crate) uses_handoff: bool,
     pub(crate) seed: u64,
-}
-
-impl<A: Actor, K> Settings<A, K> {
-    /// Whether messages pass a gate now, before they are started.
-    pub(crate) fn is_limited(&self) -> bool {
-        self.derived.gate.as_deref().is_some_and(Gate::is_engaged)
-    }
 }

@@ -17,6 +17,7 @@ use greenroom_queue::{
 };
 
 use super::{Core, Hashed, WayIn, room::Granted};
+use crate::pool::frame::{gate::close, notify::found_full};
 use crate::{
     Actor, AddressOf, NotAccepted,
     address::vtable::{BoxFuture, SenderVtable, WeakSenderVtable, push_one_by_one},
@@ -48,7 +49,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
         }
         if self.filled != 0 {
             self.core.queue.wake.mark_all(self.filled);
-            self.core.queue.wake.one(&self.core.clock.watchdog);
+            self.core.queue.wake.one(&self.core.frame.clock.watchdog);
         }
     }
 }
@@ -94,7 +95,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Queues an urgent message at the pool's keeper.
     #[cold]
     fn divert(&self, to: &AddressOf<A>, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
-        self.lifecycle.check_running().map_err(|_| Refused::Closed)?;
+        self.frame.lifecycle.check_running().map_err(|_| Refused::Closed)?;
         to.vtable.try_push(payload, to.place(), Urgency::Now)
     }
 
@@ -111,7 +112,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(mut inbox) = shard.inbox.try_lock() else { return false };
         let is_fast = inbox.is_fast() && self.is_timely() && message.is_some();
         if is_fast {
-            inbox.push_fast(message, (None, 0), self.telemetry.coarse.coarse_stamp());
+            inbox.push_fast(message, (None, 0), self.frame.telemetry.coarse.coarse_stamp());
         }
         is_fast
     }
@@ -153,7 +154,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         let Some(mut inbox) = shard.inbox.try_lock() else { return Err(key) };
         if key.0.is_some() && inbox.is_fast() && self.is_timely() && message.is_some() {
-            inbox.push_fast(message, key, self.telemetry.coarse.coarse_stamp());
+            inbox.push_fast(message, key, self.frame.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
         Err(key)
@@ -267,7 +268,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        if let Some(to) = self.controllers.diverted(payload) {
+        if let Some(to) = self.diverted(payload) {
             return self.divert(to, payload);
         }
         match self.try_place(payload, sender, urgency) {
@@ -316,7 +317,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         // Nothing is dropped here: what does not fit in is left with its sender.
         let placed = self.try_place_many(messages, sender);
         if matches!(placed, Err(Refused::Full) | Ok(PlacedMany { full: true, .. })) {
-            self.found_full();
+            found_full(self);
         }
         let sent = placed.map(|placed| placed.sent);
         match (sent, &self.settings.functions.overflow) {
@@ -337,10 +338,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         sender: u32,
     ) -> BoxFuture<'a, Result<(), NotAccepted>> {
         Box::pin(async move {
-            if let Some(to) = self.controllers.diverted(payload) {
+            if let Some(to) = self.diverted(payload) {
                 return to.vtable.push_waiting(payload, to.place()).await;
             }
-            self.telemetry.count_wait();
+            self.frame.telemetry.count_wait();
             self.claim(payload).await.map_err(|Closed| self.why_closed())?;
             if let Some(push) = &self.push {
                 let pushed = push.place_waiting(self, payload, sender).await;
@@ -356,10 +357,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
             poll_fn(|task| {
                 let polled = taken.as_mut().poll(task);
                 if polled.is_pending() && self.queue.permits.is_starved() {
-                    self.found_full();
+                    found_full(self);
                 }
                 if polled.is_pending() && !std::mem::replace(&mut waits, true) {
-                    self.telemetry.count_wait();
+                    self.frame.telemetry.count_wait();
                 }
                 polled
             })
@@ -370,7 +371,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     fn try_permit(&self) -> Result<(), Refused> {
         match self.queue.permits.try_take(1, self) {
             Err(Refused::Full) => {
-                self.found_full();
+                found_full(self);
                 Err(Refused::Full)
             }
             taken => taken.map(|_| ()),
@@ -385,17 +386,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         // Pairs with the store in `close`, which comes before permits and shards are closed: a
         // sender that a stop refused is told so, and not that there are no workers. A keeper that
         // has refused an urgent message has ended, and its pool follows.
-        let closing = self.lifecycle.closing.load(Ordering::SeqCst);
-        match closing
-            || self.controllers.urgent.get().is_some_and(|keeper| !keeper.erase().is_alive())
-        {
+        let closing = self.frame.lifecycle.closing.load(Ordering::SeqCst);
+        match closing || self.urgent.get().is_some_and(|keeper| !keeper.erase().is_alive()) {
             true => NotAccepted::Stopped,
             false => NotAccepted::NoWorkers,
         }
     }
 
     fn count_rejected(&self) {
-        self.telemetry.counters.rejected.fetch_add(1, Ordering::Relaxed);
+        self.frame.telemetry.counters.rejected.fetch_add(1, Ordering::Relaxed);
     }
 
     fn next_place(&self, beginning: FirstMessage) -> u32 {
@@ -403,7 +402,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     }
 
     fn handle_made(&self) {
-        self.lifecycle.handles.fetch_add(1, Ordering::Relaxed);
+        self.frame.lifecycle.handles.fetch_add(1, Ordering::Relaxed);
     }
 
     fn downgrade(self: Arc<Self>) -> WeakSenderVtable<A::Message, A::Reply, A::Error> {
@@ -416,7 +415,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         &self,
         payload: &Outgoing<A::Message, A::Reply, A::Error>,
     ) -> Result<Option<ReentrancyGuard>, Reentrant> {
-        match self.controllers.diverted(payload) {
+        match self.diverted(payload) {
             Some(to) => to.vtable.enter_call(payload),
             None => self.enter_own_call(payload),
         }
@@ -430,7 +429,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     }
 
     fn own_call(self: Arc<Self>, payload: &OutgoingOf<A>) -> Option<OwnCall> {
-        if let Some(to) = self.controllers.diverted(payload) {
+        if let Some(to) = self.diverted(payload) {
             return to.vtable.clone().own_call(payload);
         }
         OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(payload, slot))
@@ -439,15 +438,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     fn handle_dropped(self: Arc<Self>) {
         // Pairs with the store in `end`. If the end is missed, a stop follows that finds
         // nothing to do.
-        if self.lifecycle.handles.fetch_sub(1, Ordering::AcqRel) > 1
-            || self.lifecycle.ended.load(Ordering::SeqCst)
+        if self.frame.lifecycle.handles.fetch_sub(1, Ordering::AcqRel) > 1
+            || self.frame.lifecycle.ended.load(Ordering::SeqCst)
         {
             return;
         }
-        self.close();
+        close(&*self);
         let core = self.clone();
-        self.env.spawn_boxed(async move {
+        self.frame.env.spawn(Box::pin(async move {
             stop::run::stop(core, Stop::within(Duration::MAX)).await;
-        });
+        }));
     }
 }

@@ -14,6 +14,7 @@ use super::{
     Core, Queued, Urgency,
     dispatch::{MailboxPlace, PoolPermit, entry_of},
 };
+use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{
     Actor,
     address::vtable::BoxFuture,
@@ -199,7 +200,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     }
 
     fn held_for_others(&self, pool: &Core<A, K>) -> usize {
-        let mailboxes = pool.membership.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        let mailboxes = pool.mailboxes.iter().filter_map(|cell| cell.lock().clone());
         mailboxes.map(|mailbox| mailbox.held()).sum()
     }
 }
@@ -216,7 +217,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         payload: &OutgoingOf<A>,
     ) -> Result<Option<u32>, Refused> {
         match tag_of(sticky, payload) {
-            None if self.settings.config.keys.key_required => Err(Refused::KeyRequired),
+            None if self.frame.config.keys.key_required => Err(Refused::KeyRequired),
             tag => Ok(tag),
         }
     }
@@ -299,8 +300,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let is_here = || sticky.owner(tag) == member.slot as u32;
         match member.push_tagged(payload, tag, is_here, |number| self.stamp(number)) {
             Ok(()) => {
-                self.queue.wake.call(member.slot, &self.clock.watchdog);
-                self.dead_letter_if_ruined();
+                self.queue.wake.call(member.slot, &self.frame.clock.watchdog);
+                dead_letter_if_ruined(self);
                 Ok(true)
             }
             Err(Unplaced::Closed) => {
@@ -333,7 +334,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut held = self.routing.held.lock();
         // Pairs with the stores in `close` and `refuse_later`, before held messages are drained
         // under this lock: otherwise a message is held that is never given back.
-        if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
+        if self.frame.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Refused::Closed);
         }
         if sticky.owner(tag) != NOBODY {
@@ -343,10 +344,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             return Err(Refused::Closed);
         };
         entry.hash = tag;
-        self.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
+        self.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
-        self.dead_letter_if_ruined();
+        dead_letter_if_ruined(self);
         Ok(true)
     }
 }

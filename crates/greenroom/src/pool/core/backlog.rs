@@ -23,7 +23,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message without a key in a pool that requires one. Costs nothing if there are no keys.
     #[inline]
     pub(super) fn lacks_key(&self, key: &Hashed<K>) -> bool {
-        size_of::<Option<K>>() != 0 && key.0.is_none() && self.settings.config.keys.key_required
+        size_of::<Option<K>>() != 0 && key.0.is_none() && self.frame.config.keys.key_required
     }
 
     /// Queues a message whose permit has been taken, and counts it, unless its key has as many as

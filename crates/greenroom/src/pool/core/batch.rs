@@ -167,8 +167,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             };
             for entry in entries {
                 self.queue.permits.take_back();
-                self.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
-                self.clock.park_message(index, entry, after);
+                self.frame.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
+                self.frame.clock.park_message(index, entry, after);
             }
             return match source {
                 Source::Shared { .. } | Source::BetweenRuns { .. } => source,
@@ -180,7 +180,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             lane.state = LaneState::Retrying;
         }
         drop(outbox);
-        self.clock.park_lane(index, id, after);
+        self.frame.clock.park_lane(index, id, after);
         place
     }
 }

@@ -15,6 +15,7 @@ use greenroom_queue::{
 };
 
 use super::{Core, ExtraOf, Queued, Urgency};
+use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor, Class,
     address::vtable::BoxFuture,
@@ -68,7 +69,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
             match tried {
                 // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
                 // sender asks the policy again in a pool that closes.
-                Err(Refused::Closed) if !pool.lifecycle.closing.load(Ordering::SeqCst) => {}
+                Err(Refused::Closed) if !pool.frame.lifecycle.closing.load(Ordering::SeqCst) => {}
                 tried => return tried,
             }
         }
@@ -122,12 +123,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
 
     fn ask_again(&self, pool: &Core<A, K>) {
         // Pairs with the `fetch_add` in `members_changed`, as the load below.
-        let mut seen = pool.membership.member_changes.load(Ordering::SeqCst);
+        let mut seen = pool.frame.membership.member_changes.load(Ordering::SeqCst);
         loop {
             pool.ask_once_more();
             // Pairs with the `fetch_add` in `members_changed`: a worker that came while the policy
             // was asked may have found nothing held. Otherwise the policy is not asked about it.
-            let now = pool.membership.member_changes.load(Ordering::SeqCst);
+            let now = pool.frame.membership.member_changes.load(Ordering::SeqCst);
             if seen == now || pool.routing.held.lock().is_empty() {
                 return;
             }
@@ -140,27 +141,27 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Never older than a change that the caller knows of: a caller that finds it out of date waits
     /// until it is made anew.
     fn live_members(&self) -> Arc<LiveMembers<A, K>> {
-        let live_members = self.membership.live_members.read().clone();
+        let live_members = self.routing.live_members.read().clone();
         // Pairs with the `fetch_add` in `members_changed`, after the status of a slot has changed:
         // a list that is older is made anew. Otherwise a policy chooses among workers that are
         // gone.
-        if live_members.made_after == self.membership.member_changes.load(Ordering::SeqCst) {
+        if live_members.made_after == self.frame.membership.member_changes.load(Ordering::SeqCst) {
             return live_members;
         }
-        let member_list = self.membership.members.lock();
+        let member_list = self.frame.membership.members.lock();
         // Before any worker is looked at: a change in between makes the list old at once. Pairs
         // with the same `fetch_add`.
-        let made_after = self.membership.member_changes.load(Ordering::SeqCst);
+        let made_after = self.frame.membership.member_changes.load(Ordering::SeqCst);
         let live = member_list.slots().filter_map(|slot| self.member_mailbox(slot, true));
         let live_members = Arc::new(LiveMembers { members: live.collect(), made_after });
-        *self.membership.live_members.write() = live_members.clone();
+        *self.routing.live_members.write() = live_members.clone();
         live_members
     }
 
     /// The mailbox of a worker that is there, or is being started again. Under the lock of the
     /// members.
     pub(crate) fn member_mailbox(&self, slot: usize, live: bool) -> Option<Arc<Mailbox<A, K>>> {
-        let place = self.membership.slots.at(slot).details.lock();
+        let place = self.frame.membership.slots.at(slot).details.lock();
         let there = place.status == Status::Live || (!live && place.status == Status::Starting);
         there.then(|| self.mailbox(slot))
     }
@@ -256,7 +257,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Chosen::Several(members) => match self.push_copies(&members, payload, 1) {
                     // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
                     // sender asks the policy again in a pool that closes.
-                    Err(Refused::Closed) if !self.lifecycle.closing.load(Ordering::SeqCst) => {}
+                    Err(Refused::Closed)
+                        if !self.frame.lifecycle.closing.load(Ordering::SeqCst) => {}
                     tried => return tried,
                 },
                 Chosen::Any => break,
@@ -418,18 +420,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut held = self.routing.held.lock();
         // Pairs with the stores in `close` and `refuse_later`, before `drain_mailboxes` takes this
         // lock: otherwise a message is held that is never given back, or never dead-lettered.
-        if self.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
+        if self.frame.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
             return Err(Closed);
         }
         let Some(entry) = entry_of::<A, K>(payload, self.stamp(0)) else { return Err(Closed) };
-        self.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
+        self.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
         drop(held);
         // Workers that have started since have looked at held messages before. Pairs with the
         // `fetch_add` in `members_changed`, before `ask_again` takes the lock above: the new worker
         // finds the message, or its sender sees the change. Otherwise the message is held although
         // a worker could have it.
-        if self.membership.member_changes.load(Ordering::SeqCst) != seen {
+        if self.frame.membership.member_changes.load(Ordering::SeqCst) != seen {
             ByPolicy.ask_again(self);
         }
         Ok(())
@@ -456,7 +458,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn place_again(&self, chosen: Chosen<A, K>, payload: &mut OutgoingOf<A>, stamp: Stamp) {
         // It gets another stamp with its place.
         let extra = payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
-        extra.accepted.get_or_insert_with(|| self.telemetry.coarse.at(stamp));
+        extra.accepted.get_or_insert_with(|| self.frame.telemetry.coarse.at(stamp));
         let placed = match chosen {
             Chosen::Hold(_) => return self.keep(payload, stamp),
             Chosen::One(member) => {
@@ -467,7 +469,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         if placed || self.push(0, payload, (None, 0)).is_ok() {
             // It was counted as accepted when it was held back, and now again.
-            self.telemetry.counters.accepted.fetch_sub(1, Ordering::Relaxed);
+            self.frame.telemetry.counters.accepted.fetch_sub(1, Ordering::Relaxed);
         } else {
             self.keep(payload, stamp);
         }
@@ -477,7 +479,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// the pool may have ended.
     fn keep(&self, payload: &mut OutgoingOf<A>, stamp: Stamp) {
         self.routing.held.lock().extend(entry_of::<A, K>(payload, stamp));
-        self.settle_if_over();
+        settle_if_over(self);
     }
 }
 

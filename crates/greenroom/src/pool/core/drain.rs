@@ -57,21 +57,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.give_back(entries);
     }
 
-    /// No worker is left, and none was asked for: queued messages are not handled any more, unless
-    /// they are to be held.
-    pub(super) fn dead_letter_deserted(&self) {
-        if self.settings.config.size.holds_when_empty {
-            return;
-        }
-        tracing::error!(
-            pool = &*self.settings.config.name,
-            "no worker is left, so the pool refuses messages: bring one back with \
-             `pool.admin().enable(slot)`, or add one with `pool.admin().add(1)`"
-        );
-        self.dead_letter_queued();
-        self.lifecycle.progress.notify_waiters();
-    }
-
     /// Makes a dead letter of every message that waits anywhere, and of those that are on their way
     /// from one place to another. Only if no worker is left and nothing is accepted: if one has
     /// joined since the caller looked, the messages are left to it.
@@ -81,7 +66,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.re_home(self.take_handed(usize::MAX));
         let Some(drained) = self.drain_if_deserted() else { return };
         for entry in drained.close() {
-            self.telemetry.counters.dead_letters.count_shared(DeadLetterReason::NoWorkers);
+            self.frame.telemetry.counters.dead_letters.count_shared(DeadLetterReason::NoWorkers);
             let age = self.age_of(&entry);
             let (port, attempts) = match entry.extra {
                 Some(extra) => (extra.port, extra.attempts),
@@ -103,68 +88,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// All of it under the gate: a worker that joins opens the pool before, and is left what is
     /// queued, or afterwards, and then nothing that is accepted for it is dead-lettered.
     fn drain_if_deserted(&self) -> Option<Drained<A, K>> {
-        let gate = self.lifecycle.gate.lock();
+        let gate = self.frame.lifecycle.gate.lock();
         // Pairs with each `fetch_add` to `live` before `revive`: if it is missed here, `revive`
         // comes later. Otherwise a pool that was opened and closed again dead-letters what its
         // worker handles.
-        if *gate == Acceptance::Open || self.membership.live.load(Ordering::SeqCst) > 0 {
+        if *gate == Acceptance::Open || self.frame.membership.live.load(Ordering::SeqCst) > 0 {
             return None;
         }
         // Pairs with the load in `dead_letter_if_ruined`: a message between two places is in a
         // queue before the queues are drained below, or its mover dead-letters it.
-        self.lifecycle.ruined.store(true, Ordering::SeqCst);
+        self.frame.lifecycle.ruined.store(true, Ordering::SeqCst);
         let drained = self.drain_queues(false);
         self.queue.permits.return_unused(drained.entries.len() as u64);
         Some(drained)
-    }
-
-    /// The last worker may have gone, and what was queued with it, while a message was between two
-    /// places: in the hand of a worker that leaves, or with the clock.
-    pub(super) fn dead_letter_if_ruined(&self) {
-        // Pairs with the store in `drain_if_deserted`, before the queues are drained: the drain
-        // finds what the caller queued, or the caller dead-letters it here. Otherwise it waits for
-        // a worker that never comes.
-        if self.lifecycle.ruined.load(Ordering::SeqCst) {
-            self.dead_letter_queued();
-        }
-    }
-
-    /// A worker has left, and what it had lies in the queue, for others. None will come if
-    /// it was the last and `drops_out`.
-    pub(super) fn settle_what_is_left(&self, drops_out: bool) {
-        if self.lifecycle.check_running().is_err() {
-            return self.give_back_if_ended();
-        }
-        // Pairs with the `fetch_sub` in `one_less`, of the workers that left before: otherwise
-        // queued messages are never dead-lettered.
-        if drops_out && self.membership.live.load(Ordering::SeqCst) == 0 {
-            self.dead_letter_deserted();
-        } else {
-            self.dead_letter_if_ruined();
-        }
-    }
-
-    /// As `dead_letter_if_ruined`, if all that was queued may also have been given back in that
-    /// time.
-    pub(super) fn settle_if_over(&self) {
-        self.dead_letter_if_ruined();
-        self.give_back_if_ended();
-    }
-
-    /// All that was queued may have been given back while a message was between two places.
-    fn give_back_if_ended(&self) {
-        // Pairs with the store in `end`, before the queues are drained: the drain finds what the
-        // caller queued, or it is given back here. Otherwise its callers wait for ever.
-        if self.lifecycle.ended.load(Ordering::SeqCst) {
-            self.give_back_queued();
-        }
     }
 
     /// Takes what waits in the mailboxes of all workers, and held messages. Not while a message is
     /// on its way from the one to the other.
     fn drain_mailboxes(&self, drained: &mut Drained<A, K>, for_good: bool) {
         let moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
-        for cell in self.membership.mailboxes.iter() {
+        for cell in self.mailboxes.iter() {
             let mut cell = cell.lock();
             let Some(mailbox) = cell.clone() else { continue };
             let (mut rest, cleared) = mailbox.drain(for_good);
@@ -173,7 +116,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let leaves = !for_good && mailbox.slot_state.has(LEAVE);
             if cleared.is_some() && !leaves {
                 *cell = None;
-                self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+                self.frame
+                    .telemetry
+                    .counters
+                    .accepted
+                    .fetch_add(mailbox.accepted(), Ordering::Relaxed);
             }
             drained.entries.append(&mut rest);
             drained.mailboxes.push((mailbox, cleared));
@@ -185,6 +132,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(moves);
     }
 
+    /// Keeps messages that will not be handled for the stop that takes them.
+    pub(super) fn give_back(&self, entries: Vec<Queued<A, K>>) {
+        self.frame.telemetry.counters.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
+        let deliveries = entries.into_iter().map(|entry| self.delivery_of(entry)).collect();
+        self.left_over.give_back(deliveries);
+    }
+
     /// Takes every message that waits anywhere, but for those that were handed to workers. If not
     /// `for_good`, what workers have in hand keeps its place before later messages. Runs no user
     /// code.
@@ -192,7 +146,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (mut entries, mut unowned) = (Vec::new(), Vec::new());
         // First: what is parked meanwhile, at a place that was drained already, keeps its alarm.
         // Otherwise its key would wait for ever once there is a worker again.
-        let mut retrying = self.clock.drain::<A, K>();
+        let mut retrying = self.frame.clock.drain::<A, K>();
         for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
             outbox.forget_ready();
@@ -219,7 +173,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut drained = Drained { entries, unowned, mailboxes: Vec::new() };
         self.drain_mailboxes(&mut drained, for_good);
         drained.entries.append(&mut retrying);
-        self.telemetry.counters.waiting.fetch_sub(retries(&drained.entries), Ordering::Relaxed);
+        self.frame
+            .telemetry
+            .counters
+            .waiting
+            .fetch_sub(retries(&drained.entries), Ordering::Relaxed);
         drained
     }
 }

@@ -24,7 +24,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of the least busy worker of those that have not refused a message. None if there
     /// is no other.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
-        let member_list = self.membership.members.lock();
+        let member_list = self.frame.membership.members.lock();
         let mut best = None;
         for slot in member_list.slots() {
             if !refused_by.contains(&slot)
@@ -38,7 +38,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn fitness(&self, slot: usize) -> Option<Fitness> {
-        let details = self.membership.slots.at(slot).details.lock();
+        let details = self.frame.membership.slots.at(slot).details.lock();
         match (details.status, &details.adopted) {
             (Status::Live, None) => Some(Fitness::Takes),
             (Status::Live | Status::Starting, Some(_)) => Some(Fitness::MayRefuse),
@@ -50,13 +50,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Messages that a worker has by itself.
     fn load(&self, slot: usize) -> usize {
         let waiting = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
-        waiting + usize::from(self.membership.slots.at(slot).is_busy())
+        waiting + usize::from(self.frame.membership.slots.at(slot).is_busy())
     }
 
     /// Gives a message to this worker; if it has gone since, to any other.
     pub(crate) fn leave_to(&self, mailbox: &Mailbox<A, K>, entry: Queued<A, K>) {
         match mailbox.put_again(entry) {
-            Ok(()) => drop(self.queue.wake.call(mailbox.slot, &self.clock.watchdog)),
+            Ok(()) => drop(self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog)),
             Err(entry) => self.wake_message(0, entry),
         }
     }

@@ -16,6 +16,7 @@ use super::{
     Core, OutboxOf, Queued, Urgency,
     dispatch::{Chosen, MailboxPlace, PoolPermit},
 };
+use crate::pool::frame::notify::{found_full, found_worker_full, has_dropped};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
     pool::{builder::overflow::Overflow, membership::mailbox::Mailbox, outgoing::OutgoingOf},
@@ -25,7 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The pool is full: what its overflow policy makes of a message.
     #[cold]
     pub(crate) fn overflow(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused> {
-        self.found_full();
+        found_full(self);
         self.overflow_with(payload, |payload| self.make_room(payload, sender))
     }
 
@@ -36,7 +37,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         member: &Mailbox<A, K>,
         payload: &mut OutgoingOf<A>,
     ) -> Result<(), Refused> {
-        self.found_worker_full();
+        found_worker_full(self);
         self.overflow_with(payload, |payload| {
             let permit = self.make_room_at(member, 0)?;
             self.push_to(member, payload).map_err(|Closed| Refused::Closed)?;
@@ -55,7 +56,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Overflow::Reject => Err(Refused::Rejected),
             Overflow::DropNewest => {
                 discard(payload.lend());
-                self.has_dropped();
+                has_dropped(self);
                 Err(Refused::Dropped)
             }
             Overflow::DropOldest => make_room(payload),
@@ -110,7 +111,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             Overflow::Reject => Err(Refused::KeyRejected),
             Overflow::DropNewest => {
                 discard(payload.lend());
-                self.has_dropped();
+                has_dropped(self);
                 Err(Refused::Dropped)
             }
             Overflow::DropOldest => self.make_room_behind_key(payload),
@@ -249,7 +250,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Of the fullest mailbox, or of another.
     fn evict_mail(&self) -> Option<Queued<A, K>> {
         let mut waiting = Vec::new();
-        for slot in 0..self.membership.mailboxes.len() {
+        for slot in 0..self.mailboxes.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 waiting.push((mailbox.waiting(), slot));
             }
@@ -317,9 +318,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn dead_letter_evicted(&self, entry: Queued<A, K>) {
-        self.telemetry.counters.dead_letters.count_shared(DeadLetterReason::Evicted);
+        self.frame.telemetry.counters.dead_letters.count_shared(DeadLetterReason::Evicted);
         if entry.is_retry() {
-            self.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         let age = self.age_of(&entry);
         let (port, attempts) = match entry.extra {
@@ -334,7 +335,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let message = Some(entry.message);
         let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
         self.report_dead_letter(letter);
-        self.has_dropped();
+        has_dropped(self);
     }
 }
 

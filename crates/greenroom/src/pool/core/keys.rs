@@ -91,7 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         // The token's key is moved to the next step as it is: to share it would cost each message.
-        if let Some(sketch) = &self.telemetry.sketch {
+        if let Some(sketch) = &self.frame.telemetry.sketch {
             for (worker, hash) in first_polls {
                 if let Some(key) = sketch.find(hash) {
                     all.push(KeyInHand { worker, key });
@@ -111,7 +111,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
         let lane = find_lane(candidates, Some(key));
         let found = self.find_key(index, hash, lane)?;
-        let now = self.telemetry.coarse.real();
+        let now = self.frame.telemetry.coarse.real();
         let failed = found.failed.as_ref();
         let worker = failed.map_or(0, |(failed, _)| failed.worker);
         let (state, attempt) = match found.state {
@@ -137,7 +137,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {
-        let slot_state = self.membership.slots.at(worker);
+        let slot_state = self.frame.membership.slots.at(worker);
         let since = slot_state.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
         (KeyState::Running { worker, since }, slot_state.attempt())
     }
@@ -209,7 +209,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let (messages, hash, key) = longest?;
         Some(LongestLine {
-            key: key.or_else(|| self.telemetry.sketch.as_ref()?.find(hash)),
+            key: key.or_else(|| self.frame.telemetry.sketch.as_ref()?.find(hash)),
             messages,
         })
     }
@@ -229,7 +229,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             _ => None,
         };
-        if let (Some((hash, key)), Some(sketch)) = (key, &self.telemetry.sketch) {
+        if let (Some((hash, key)), Some(sketch)) = (key, &self.frame.telemetry.sketch) {
             sketch.feed(hash, key, messages, took);
         }
     }

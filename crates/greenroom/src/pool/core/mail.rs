@@ -27,16 +27,16 @@ pub(crate) struct TakenMailbox<A: Actor, K> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of a worker, made if there is none yet.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
-        let mut cell = self.membership.mailboxes.at(slot).lock();
+        let mut cell = self.mailboxes.at(slot).lock();
         if let Some(mailbox) = &*cell {
             return mailbox.clone();
         }
-        let slot_state = self.membership.slots.at(slot).clone();
-        let mailbox = Arc::new(Mailbox::new(slot, slot_state, self.settings.config.size.mailbox));
+        let slot_state = self.frame.membership.slots.at(slot).clone();
+        let mailbox = Arc::new(Mailbox::new(slot, slot_state, self.frame.config.size.mailbox));
         // A close says so first, and then goes from cell to cell. Pairs with the store in `close`,
         // before it takes the lock of each cell: it finds this mailbox there, or the mailbox is
         // made shut. Otherwise a closed pool has a mailbox that accepts.
-        if self.lifecycle.closing.load(Ordering::SeqCst) {
+        if self.frame.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut_unused();
         }
         cell.insert(mailbox).clone()
@@ -44,16 +44,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The mailbox of a worker, if there is one.
     pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
-        self.membership.mailboxes.at(slot).lock().clone()
+        self.mailboxes.at(slot).lock().clone()
     }
 
     /// Takes back the orders of a worker about a mailbox, if it has none. Under the lock under
     /// which one is made: a writer into that one gives its order afterwards.
     #[cold]
     pub(crate) fn forget_mail(&self, slot: usize) {
-        let cell = self.membership.mailboxes.at(slot).lock();
+        let cell = self.mailboxes.at(slot).lock();
         if cell.is_none() {
-            self.membership.slots.at(slot).done(MAIL | SIGNAL | HAND_OVER);
+            self.frame.membership.slots.at(slot).done(MAIL | SIGNAL | HAND_OVER);
         }
     }
 
@@ -67,7 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // A caller that computes on, and does not await, holds up this worker, as it would the
         // receiver of a channel. To step aside here would have all senders pay, most of which
         // await soon.
-        self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
         Ok(())
     }
 
@@ -76,21 +76,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// that finds it gone sees the count. Otherwise the stop would find fewer messages than there
     /// are, and end the pool over the rest.
     pub(crate) fn take_mailbox(&self, slot: usize) -> Option<TakenMailbox<A, K>> {
-        let mut cell = self.membership.mailboxes.at(slot).lock();
+        let mut cell = self.mailboxes.at(slot).lock();
         let mailbox = cell.take()?;
         let (rest, cleared) = mailbox.clear();
-        self.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+        self.frame.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
         Some(TakenMailbox { mailbox, rest, cleared })
     }
 
     /// A worker has gone for this reason: the messages of its own mailbox, which has been taken
     /// away, go to any other.
-    pub(crate) fn clear_mailbox(
-        self: &Arc<Self>,
-        taken: Option<TakenMailbox<A, K>>,
-        reason: &ExitReason,
-    ) {
-        let Some(TakenMailbox { mailbox, rest, cleared }) = taken else { return };
+    pub(crate) fn clear_mailbox(self: &Arc<Self>, taken: TakenMailbox<A, K>, reason: &ExitReason) {
+        let TakenMailbox { mailbox, rest, cleared } = taken;
         cleared.close();
         debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
         self.re_home(rest);
@@ -98,10 +94,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.mailbox_if_any(mailbox.slot).is_some() {
             // The next worker has the same orders: what was taken back may have been meant for it.
             mailbox.slot_state.order(MAIL | SIGNAL);
-            self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+            self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
         }
         // A stop that looked meanwhile may have counted what it has accepted twice.
-        self.lifecycle.notify_progress();
+        self.frame.lifecycle.notify_progress();
     }
 
     /// Puts messages into the pool's queue, for any worker. They keep their permits.

@@ -32,7 +32,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let (mut moves, mailbox) = self.mailbox_at_rest(sticky, slot);
             let Some(mailbox) = mailbox else {
                 // Under the lock under which it is ordered.
-                return self.membership.slots.at(slot).done(HAND_OVER);
+                return self.frame.membership.slots.at(slot).done(HAND_OVER);
             };
             moves.holds.remove(&(slot as u32));
             let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
@@ -212,17 +212,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut has_woken = false;
         for mailbox in migrated.touched {
             mailbox.serve_waiters();
-            has_woken |= self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+            has_woken |= self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
         }
         // The caller may be a worker that goes on with a message of its own, and its handler may
         // compute for long. The last one called would wait for that.
-        if has_woken && self.telemetry.coarse.is_watched() {
-            push_aside(&self.env.runtime);
+        if has_woken && self.frame.telemetry.coarse.is_watched() {
+            push_aside(&self.frame.env.runtime);
         }
-        if !migrated.holding.is_empty() && self.settings.derived.gate.is_some() {
-            self.lifecycle.over.notify_waiters();
+        if !migrated.holding.is_empty() && self.frame.limits.is_some() {
+            self.frame.lifecycle.over.notify_waiters();
         }
-        migrated.holding.into_iter().for_each(|slot| self.clock.look_at_held(slot, PATIENCE));
+        migrated.holding.into_iter().for_each(|slot| self.frame.clock.look_at_held(slot, PATIENCE));
     }
 
     /// The message in hand waits for its next attempt in front of its worker's mailbox.
@@ -237,7 +237,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (Some(mailbox), Some(tag)) = (mailbox, tag) else { return Err(entry) };
         entry.hash = tag;
         mailbox.park(entry)?;
-        self.clock.park_tag(tag, after);
+        self.frame.clock.park_tag(tag, after);
         Ok(())
     }
 
@@ -255,7 +255,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         drop(moves);
         if let Some(mailbox) = mailbox {
-            self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+            self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
         }
     }
 
@@ -273,6 +273,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(moves);
         let slot = slot as usize;
         let messages = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
-        self.notify(PoolEvent::SlotHeld { slot, messages, held_for });
+        self.frame.notify(PoolEvent::SlotHeld { slot, messages, held_for });
     }
 }

@@ -6,6 +6,7 @@ use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
 use greenroom_queue::lanes::{LaneId, LaneState};
 
 use super::{Core, Queued};
+use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{Actor, pool::worker::in_flight::Source};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -20,7 +21,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         after: Duration,
     ) -> Source {
         self.queue.permits.take_back();
-        self.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
+        self.frame.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
         match source {
             Source::Head { index, epoch, .. } => {
                 self.park_head(worker, source, index, epoch, entry, after)
@@ -31,7 +32,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             // An urgent message may have come between two runs.
             Source::Shared { index, .. } | Source::BetweenRuns { index, .. } => {
-                self.clock.park_message(index, entry, after);
+                self.frame.clock.park_message(index, entry, after);
                 source
             }
             Source::Mailbox => {
@@ -39,7 +40,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 source
             }
             Source::None => {
-                self.clock.park_message(0, entry, after);
+                self.frame.clock.park_message(0, entry, after);
                 Source::None
             }
         }
@@ -61,7 +62,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drop(outbox);
             match self.demote(worker, source) {
                 Source::Lane { index, id, .. } => self.park_in_lane(index, id, entry, after),
-                _ => self.clock.park_message(index, entry, after),
+                _ => self.frame.clock.park_message(index, entry, after),
             }
             return Source::None;
         };
@@ -71,11 +72,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 let unplaced = outbox.lanes.push_front(id, entry);
                 drop(outbox);
                 debug_assert!(unplaced.is_ok(), "a lane just opened is there");
-                self.clock.park_lane(index, id, after);
+                self.frame.clock.park_lane(index, id, after);
             }
             None => {
                 drop(outbox);
-                self.clock.park_message(index, entry, after);
+                self.frame.clock.park_message(index, entry, after);
             }
         }
         source
@@ -89,7 +90,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         drop(outbox);
         debug_assert!(unplaced.is_ok(), "a lane that is run is there");
-        self.clock.park_lane(index, id, after);
+        self.frame.clock.park_lane(index, id, after);
     }
 
     /// A lane's wait is over.
@@ -104,7 +105,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         drop(outbox);
         self.announce(index);
-        self.dead_letter_if_ruined();
+        dead_letter_if_ruined(self);
     }
 
     /// A message from a worker's own mailbox has waited for its next attempt: it goes back there,
@@ -117,7 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         };
         match unplaced {
             Some(entry) => self.wake_message(0, entry),
-            None => drop(self.queue.wake.call(slot, &self.clock.watchdog)),
+            None => drop(self.queue.wake.call(slot, &self.frame.clock.watchdog)),
         }
     }
 
@@ -129,6 +130,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         shard.inbox.lock().scheduled = true;
         drop(outbox);
         self.announce(index);
-        self.dead_letter_if_ruined();
+        dead_letter_if_ruined(self);
     }
 }

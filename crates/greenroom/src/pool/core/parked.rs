@@ -31,6 +31,7 @@ use super::{
     sweep::take_ports,
     take::{Outboxed, find_lane},
 };
+use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{
     Actor, CallError, DeadLetter, PoolEvent,
     pool::{
@@ -76,8 +77,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for room in freed {
             room.notify_one();
         }
-        self.notify(PoolEvent::KeyParked);
-        self.lifecycle.notify_progress();
+        self.notify_key_parked();
+        self.frame.lifecycle.notify_progress();
         place
     }
 
@@ -115,7 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) {
         for entry in entries.into_iter().rev() {
             self.queue.permits.take_back();
-            self.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
+            self.frame.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
             let unplaced = outbox.lanes.push_front(id, entry);
             debug_assert!(unplaced.is_ok(), "a lane that is run is there");
         }
@@ -217,10 +218,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let goes_on = closed.is_none();
         drop(outbox);
         discard((failed, closed));
-        self.notify(PoolEvent::KeyReleased);
+        self.frame.notify(PoolEvent::KeyReleased);
         if goes_on {
             self.announce(index);
-            self.dead_letter_if_ruined();
+            dead_letter_if_ruined(self);
         }
     }
 
@@ -230,7 +231,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
         let failed = outbox.lanes.take_failed(id);
-        self.telemetry.counters.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
+        self.frame.telemetry.counters.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
         let freed = failed.len() as u64;
         let failed: Vec<_> = failed.into_iter().filter_map(|entry| self.letter_of(entry)).collect();
         self.unpark(index, id, outbox);
@@ -250,7 +251,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let age = self.age_of(&entry);
         let extra = entry.extra?;
         let failed = extra.failed.clone()?;
-        self.telemetry.counters.dead_letters.count_shared(failed.reason);
+        self.frame.telemetry.counters.dead_letters.count_shared(failed.reason);
         let (error, panic) = (failed.take_error(), failed.panic.clone());
         let (reason, attempts) = (failed.reason, extra.attempts);
         let message = Some(entry.message);
@@ -288,8 +289,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for entry in &line {
             outbox.left(entry);
         }
-        self.telemetry.counters.waiting.fetch_sub(retries(&line), Ordering::Relaxed);
-        self.telemetry.counters.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
+        self.frame.telemetry.counters.waiting.fetch_sub(retries(&line), Ordering::Relaxed);
+        self.frame.telemetry.counters.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
         self.unpark(index, id, outbox);
         self.queue.permits.give(line.len() as u64, self);
         let mut messages = Vec::with_capacity(line.len());

@@ -126,7 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// waited for timers, while other handlers wait for theirs.
     fn has_uncounted(&self) -> bool {
         self.queue.wake.waits()
-            && self.queue.wake.idle() < self.membership.live.load(Ordering::Relaxed)
+            && self.queue.wake.idle() < self.frame.membership.live.load(Ordering::Relaxed)
     }
 }
 
@@ -138,12 +138,12 @@ const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     fn set_clock(&self) {
-        self.telemetry.coarse.set();
+        self.frame.telemetry.coarse.set();
     }
 
     fn tick(&self, before: u64) -> u64 {
         #[cfg(test)]
-        if self.clock.unaided.load(Ordering::Relaxed) {
+        if self.frame.clock.unaided.load(Ordering::Relaxed) {
             return before;
         }
         self.queue.wake.end_visits();
@@ -154,11 +154,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
             self.note_pace(TICK);
         }
         if revoked || (still && self.queue.wake.any_ready()) {
-            self.queue.wake.one_more(&self.clock.watchdog);
+            self.queue.wake.one_more(&self.frame.clock.watchdog);
         }
         self.serve_waiters();
         if still {
-            self.clock.watchdog.nudge(&self.env.runtime);
+            self.frame.clock.watchdog.nudge(&self.frame.env.runtime);
         }
         taken
     }
@@ -168,7 +168,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         let is_wanted = || self.queue.wake.any_ready() || self.queue.permits.is_starved();
         // Pairs with the store in `end`. If the end is missed, the pool is watched for
         // one tick more.
-        let is_open = || !self.lifecycle.ended.load(Ordering::SeqCst);
+        let is_open = || !self.frame.lifecycle.ended.load(Ordering::SeqCst);
         self.queue.wake.awake() > 0 || ((is_wanted() || self.has_uncounted()) && is_open())
     }
 
@@ -177,10 +177,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
     }
 
     fn turn_away(&self) {
-        self.clock.watchdog.turn_away();
+        self.frame.clock.watchdog.turn_away();
     }
 
     fn stay(&self) -> bool {
-        self.clock.watchdog.stay()
+        self.frame.clock.watchdog.stay()
     }
 }

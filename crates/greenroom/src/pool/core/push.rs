@@ -28,7 +28,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let index = self.shard_of(&key, sender);
         let mut inbox = locked(&self.queue.shards[index].inbox);
         if inbox.is_fast() && !payload.is_urgent() && self.is_timely() {
-            inbox.push_fast(payload, key, self.telemetry.coarse.coarse_stamp());
+            inbox.push_fast(payload, key, self.frame.telemetry.coarse.coarse_stamp());
             return Ok(());
         }
         self.look_and_push(index, inbox, payload, key, urgency)
@@ -69,11 +69,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         inbox.credit -= 1;
         let is_late = self.is_late();
         let urgent = payload.is_urgent();
-        let first = inbox.push(payload, key, |number| self.telemetry.coarse.stamp(number, is_late));
+        let first =
+            inbox.push(payload, key, |number| self.frame.telemetry.coarse.stamp(number, is_late));
         if urgent {
             self.queue.wake.set_urgent(index);
         }
-        let unmeasured = self.telemetry.coarse.unmeasured_from(inbox.accepted);
+        let unmeasured = self.frame.telemetry.coarse.unmeasured_from(inbox.accepted);
         inbox.open_fast_path(unmeasured);
         drop(inbox);
         if first {
@@ -174,9 +175,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn announce(&self, index: usize) {
         self.queue.wake.mark(index);
         if self.keyed() {
-            self.queue.wake.one(&self.clock.watchdog);
+            self.queue.wake.one(&self.frame.clock.watchdog);
         } else {
-            self.queue.wake.one_for(index, &self.clock.watchdog);
+            self.queue.wake.one_for(index, &self.frame.clock.watchdog);
         }
     }
 }

@@ -5,11 +5,7 @@ use std::{hash::Hash, time::Duration};
 use super::{Core, Queued};
 use crate::{
     Actor,
-    pool::{
-        membership::slot_state::{HAND_OVER, Status},
-        outgoing::OutgoingOf,
-        push::Migrated,
-    },
+    pool::{membership::slot_state::HAND_OVER, outgoing::OutgoingOf, push::Migrated},
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -25,18 +21,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.push.as_ref().is_some_and(|push| push.is_assigned_to(self, payload, slot))
     }
 
-    /// A worker takes its share of the keys, unless it has it. Call `migrated` with the result,
-    /// under no lock.
-    pub(super) fn takes_keys(&self, slot: usize) -> Migrated<A, K> {
-        self.push.as_ref().map_or_else(Migrated::default, |push| push.takes_keys(self, slot))
-    }
-
-    /// The keys of a worker go to others, or are held until there are some. Call `migrated` with
-    /// the result, under no lock.
-    pub(super) fn gives_keys(&self, slot: usize) -> Migrated<A, K> {
-        self.push.as_ref().map_or_else(Migrated::default, |push| push.gives_keys(self, slot))
-    }
-
     /// Wakes the workers and senders that a move concerns. Under no lock.
     pub(super) fn migrated(&self, migrated: Migrated<A, K>) {
         if let Some(push) = &self.push {
@@ -44,23 +28,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// These workers could not be started; their keys go to those that were, until they are.
-    pub(crate) fn give_keys_to_others(&self, not_started: &[usize]) {
-        for slot in not_started {
-            let place = self.membership.slots.at(*slot).details.lock();
-            let is_there = place.status == Status::Live;
-            let migrated = (!is_there).then(|| self.gives_keys(*slot));
-            drop(place);
-            if let Some(migrated) = migrated {
-                self.migrated(migrated);
-            }
-        }
-    }
-
     /// The worker in this slot has nothing in hand: waiting moves go on.
     pub(crate) fn hand_over(&self, slot: usize) {
         if !self.push.as_ref().is_some_and(|push| push.hand_over(self, slot)) {
-            self.membership.slots.at(slot).done(HAND_OVER);
+            self.frame.membership.slots.at(slot).done(HAND_OVER);
         }
     }
 
@@ -71,7 +42,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             None => Some(entry),
         };
         if let Some(entry) = entry {
-            self.clock.park_mail(slot, entry, after);
+            self.frame.clock.park_mail(slot, entry, after);
         }
     }
 }

@@ -13,6 +13,7 @@ use std::{hash::Hash, sync::atomic::Ordering, task::Waker};
 use greenroom_queue::{entry::Entry, handoff::Retracted, lock::locked, stamp::Stamp};
 
 use super::{Core, HandoffSlotOf, Queued};
+use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor,
     delivery::Extra,
@@ -74,7 +75,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             at = handed.then_some(handoff_slot);
             handed
         };
-        if !wake.hand(&self.clock.watchdog, put) {
+        if !wake.hand(&self.frame.clock.watchdog, put) {
             self.take_admission_back(index);
         }
         at.map(HandoffWait)
@@ -125,7 +126,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(super) fn take_back_what_is_left(&self) -> u64 {
         // Pairs with nothing: a hint. A worker that leaves after the look may still be the
         // last but one.
-        let any_other = self.membership.live.load(Ordering::SeqCst) > 1;
+        let any_other = self.frame.membership.live.load(Ordering::SeqCst) > 1;
         let mut all_came = 0_u64;
         for handoff_slot in self.handoff.slots_of_waiters() {
             let (came, left) = handoff_slot.retract_what_is_left(any_other, || self.now());
@@ -138,14 +139,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The stamp of a message for which the clock was not read. The clock goes again from here on:
     /// it serves later holders of the message.
     fn now(&self) -> Stamp {
-        Stamp::coarse(self.telemetry.coarse.set())
+        Stamp::coarse(self.frame.telemetry.coarse.set())
     }
 
     /// Queues what a worker has not taken.
     fn take_home(&self, retracted: Option<RetractedOf<A>>) {
         let Some(retracted) = retracted else { return };
         self.re_home(vec![into_entry(retracted)]);
-        self.settle_if_over();
+        settle_if_over(self);
     }
 
     /// Takes a permit for a message that nothing waits before.
@@ -164,7 +165,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let number = inbox.accepted;
         inbox.accepted += 1;
         drop(inbox);
-        Some(self.telemetry.coarse.stamp_of_handoff(number, is_late, self.queue.wake.is_quick()))
+        Some(self.frame.telemetry.coarse.stamp_of_handoff(
+            number,
+            is_late,
+            self.queue.wake.is_quick(),
+        ))
     }
 
     /// The admitted message was not handled: it is not accepted after all.
@@ -173,7 +178,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.queue.shards[index].inbox.lock().accepted -= 1;
         self.give_credit(index, 1);
         // A stop may have seen one message more than there is.
-        self.lifecycle.notify_progress();
+        self.frame.lifecycle.notify_progress();
     }
 }
 

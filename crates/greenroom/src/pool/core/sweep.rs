@@ -277,21 +277,25 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.queue.permits.give(sequel.permits, self);
         }
         for id in &sequel.alarms {
-            self.clock.forget_lane(index, *id);
+            self.frame.clock.forget_lane(index, *id);
         }
         for port in sequel.parked {
             port.resolve(CallError::Parked);
         }
         discard((sequel.closed, sequel.failed));
         for _ in 0..sequel.released {
-            self.notify(PoolEvent::KeyReleased);
+            self.frame.notify(PoolEvent::KeyReleased);
         }
         self.announce(index);
     }
 
     /// Counts messages that were withdrawn before they were started.
     pub(super) fn count_withdrawn(&self, withdrawn: &[Queued<A, K>]) {
-        self.telemetry.counters.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
-        self.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
+        self.frame
+            .telemetry
+            .counters
+            .withdrawn
+            .fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
+        self.frame.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
     }
 }

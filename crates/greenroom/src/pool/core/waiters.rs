@@ -4,6 +4,7 @@ use std::hash::Hash;
 
 use super::{Core, OutboxOf};
 use crate::Actor;
+use crate::pool::frame::notify::{look_now_and_then, notify_if_drained};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Grants permits to senders that wait for them. Call it after messages have been started, and
@@ -11,8 +12,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// [`Permits`](greenroom_queue::permits::Permits)).
     pub(crate) fn serve_waiters(&self) {
         self.grant_waiters();
-        if self.telemetry.full.is_full() {
-            self.look_now_and_then();
+        if self.frame.telemetry.full.is_full() {
+            look_now_and_then(self);
         }
     }
 
@@ -22,14 +23,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn serve_waiters_in_blocks(&self) {
         let is_starved = self.queue.permits.is_starved();
         let has_block = is_starved && self.queue.permits.take_block();
-        let is_unwatched = !self.telemetry.coarse.is_watched();
+        let is_unwatched = !self.frame.telemetry.coarse.is_watched();
         if has_block || (is_starved && is_unwatched && self.queue.wake.awake() == 0) {
             self.queue.permits.grant(self);
         }
         self.serve_key_lines();
         // That costs a look at the clock, and the watchdog does it with each tick.
-        if (has_block || (!is_starved && is_unwatched)) && self.telemetry.full.is_full() {
-            self.look_now_and_then();
+        if (has_block || (!is_starved && is_unwatched)) && self.frame.telemetry.full.is_full() {
+            look_now_and_then(self);
         }
     }
 
@@ -44,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// there the count says whether the clock is looked after.
     #[inline]
     pub(crate) fn goes_on_uncounted(&self) -> bool {
-        self.queue.wake.waits() && self.telemetry.coarse.is_watched()
+        self.queue.wake.waits() && self.frame.telemetry.coarse.is_watched()
     }
 
     /// As `serve_waiters`, for a worker that parks or serves while parked: it also looks whether
@@ -52,7 +53,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[inline]
     pub(crate) fn serve_waiters_at_rest(&self) {
         self.grant_waiters();
-        self.look_if_drained();
+        if self.frame.telemetry.full.is_full() {
+            notify_if_drained(self);
+        }
     }
 
     #[inline]

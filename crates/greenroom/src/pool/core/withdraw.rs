@@ -13,6 +13,7 @@ use super::{
     Core, Queued,
     sweep::{Predicate, sift, sift_queue},
 };
+use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor, CallError, PoolEvent,
     pool::{membership::mailbox::Mailbox, push::Migrated, sticky::Moves, withdrawal::Withdrawal},
@@ -26,17 +27,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut predicate = Predicate::new(is_such);
         let mut withdrawn = Vec::new();
         self.sweep_all(&mut predicate, &mut withdrawn);
-        self.settle_if_over();
+        settle_if_over(self);
         drop(begun);
         let messages = withdrawn.len();
         for entry in withdrawn {
             settle_withdrawn::<A, K>(entry);
         }
         if messages > 0 {
-            self.notify(PoolEvent::Withdrawn { messages });
+            self.frame.notify(PoolEvent::Withdrawn { messages });
         }
         self.serve_waiters();
-        self.lifecycle.notify_progress();
+        self.frame.lifecycle.notify_progress();
         match predicate.into_panic() {
             Some(panic) => resume_unwind(panic),
             None => messages,
@@ -51,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.sweep_handed(predicate, withdrawn);
         self.sweep_held(predicate, withdrawn);
         self.sweep_clock(predicate, withdrawn);
-        for slot in 0..self.membership.mailboxes.len() {
+        for slot in 0..self.mailboxes.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.sweep_mailbox(&mailbox, predicate, withdrawn);
             }
@@ -88,7 +89,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         // Pairs with the `fetch_add` in `members_changed`, as the load below: a worker that comes
         // from here on may find nothing held.
-        let seen = self.membership.member_changes.load(Ordering::SeqCst);
+        let seen = self.frame.membership.member_changes.load(Ordering::SeqCst);
         let mut moves = self.moves();
         let mut lifted = std::mem::take(&mut *self.routing.held.lock());
         if let Some(moves) = &mut moves {
@@ -117,7 +118,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the
         // new worker finds them, or this load sees the change. Otherwise they are held although a
         // worker could have them.
-        if self.membership.member_changes.load(Ordering::SeqCst) != seen {
+        if self.frame.membership.member_changes.load(Ordering::SeqCst) != seen {
             self.ask_again();
         }
     }
@@ -128,12 +129,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         predicate: &mut Predicate<'_, A::Message>,
         withdrawn: &mut Vec<Queued<A, K>>,
     ) {
-        if predicate.has_panicked() || self.clock.messages() == 0 {
+        if predicate.has_panicked() || self.frame.clock.messages() == 0 {
             return;
         }
         let before = withdrawn.len();
         let mut stay = Vec::new();
-        for waiting in self.clock.lift() {
+        for waiting in self.frame.clock.lift() {
             if !waiting.message::<A, K>().is_some_and(|message| predicate.withdraws(message)) {
                 stay.push(waiting);
             } else if let Some(entry) = waiting.into_entry::<A, K>() {
@@ -141,7 +142,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         let chosen = &withdrawn[before..];
-        self.clock.set_down(stay, chosen.len());
+        self.frame.clock.set_down(stay, chosen.len());
         self.free(chosen);
     }
 
@@ -179,7 +180,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.re_home(homeless);
         }
         mailbox.serve_waiters();
-        self.queue.wake.call(mailbox.slot, &self.clock.watchdog);
+        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
     }
 
     /// Messages were withdrawn that hold permits of the pool.
@@ -189,7 +190,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         self.count_withdrawn(withdrawn);
         if self.routing.sticky.is_some() {
-            self.clock.forget_tags(&tags_of_retries::<A, K>(withdrawn));
+            self.frame.clock.forget_tags(&tags_of_retries::<A, K>(withdrawn));
         }
         self.queue.permits.give(withdrawn.len() as u64, self);
     }

@@ -14,7 +14,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self: &Arc<Self>,
         live: bool,
     ) -> Vec<WorkerVtable<A::Message, A::Reply, A::Error>> {
-        let member_list = self.membership.members.lock();
+        let member_list = self.frame.membership.members.lock();
         let (mut slots, mut mailboxes) = (member_list.slots().collect::<Vec<_>>(), Vec::new());
         if live {
             slots.sort_unstable();

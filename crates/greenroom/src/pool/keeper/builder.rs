@@ -24,9 +24,11 @@ use crate::{
     Actor, Address, AddressOf, AnyAddress, Envelope, ExitReason, Pool, PoolAdmin, PoolBuilder,
     SpawnError, Stop,
     any_address::Erased,
-    pool::{
-        builder::{AbortOnDrop, start, start_all},
-        core::Core,
+    pool::frame::{
+        AnyCore,
+        exit::stop_because,
+        rest::{rest_slots, wake_slots},
+        start::{AbortOnDrop, start, start_all},
     },
 };
 
@@ -104,31 +106,32 @@ where
         // First, and so dropped last: `started` may make addresses of the pool, and the last one
         // that is dropped stops it.
         let spawned = Pool::spawned(core.clone());
-        let unstarted = AbortOnDrop(Some(&core));
-        core.rest_slots();
-        let notices = core.controllers.notices.get_or_init(Arc::default).clone();
-        let name = &core.settings.config.name;
+        let pool = core.erased();
+        let unstarted = AbortOnDrop(Some(&pool));
+        rest_slots(&*core);
+        let notices = core.frame.controllers.notices.get_or_init(Arc::default).clone();
+        let name = &core.frame.config.name;
         let kept = Pool::one(make(PoolAdmin::new(core.clone()))).name(format!("{name}-keeper"));
         let kept = kept.into_core()?;
         let keeper = Pool::spawned(kept.clone());
         // Its address, which the pool holds, and the pool, which it holds, would keep each other.
         let doomed = EndOnDrop(Some(keeper.vtable()));
         if let Some(urgent) = urgent {
-            let _ = core.controllers.urgent.set(urgent(&keeper));
+            let _ = core.urgent.set(urgent(&keeper));
         }
-        start_all(&kept).await.map_err(|error| match error {
+        start_all(&kept.erased()).await.map_err(|error| match error {
             SpawnError::NoWorkerStarted { reason, .. } => {
                 SpawnError::KeeperFailed { pool: name.to_string(), reason }
             }
             error => error,
         })?;
-        start(&core, &core.wake_slots()).await?;
+        start(&pool, &wake_slots(&*core)).await?;
         unstarted.defuse();
         doomed.defuse();
-        let (pool, address) = (core.clone().any(), keeper.address());
+        let (any, address) = (core.clone().any(), keeper.address());
         let reason = ExitReason::failed("the runtime of its keeper has ended");
-        let ends_with_keeper = StopOnDrop { core: Arc::downgrade(&core), reason };
-        keeper.runtime().spawn(attend(ends_with_keeper, pool, address, notices));
+        let ends_with_keeper = StopOnDrop { pool: Arc::downgrade(&pool), reason };
+        keeper.runtime().spawn(attend(ends_with_keeper, any, address, notices));
         Ok((spawned, keeper))
     }
 }
@@ -152,30 +155,29 @@ impl Drop for EndOnDrop {
 
 /// Stops the pool when what attends to its keeper ends. That may be with the keeper's runtime, while
 /// the pool has threads of its own.
-struct StopOnDrop<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
-    core: Weak<Core<A, K>>,
+struct StopOnDrop {
+    pool: Weak<dyn AnyCore>,
     reason: ExitReason,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for StopOnDrop<A, K> {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        let pool = self.core.upgrade();
+        let pool = self.pool.upgrade();
         // Pairs with nothing: the stop of an ended pool finds nothing to do.
-        if let Some(core) = pool.filter(|core| !core.lifecycle.ended.load(Ordering::SeqCst)) {
-            core.stop_because(self.reason.clone());
+        if let Some(pool) = pool.filter(|pool| !pool.frame().lifecycle.ended.load(Ordering::SeqCst))
+        {
+            stop_because(&pool, self.reason.clone());
         }
     }
 }
 
 /// Tells a keeper what happens in its pool. When one of the two has ended, it ends the other.
-async fn attend<A, K, M, R, E>(
-    mut ends_with_keeper: StopOnDrop<A, K>,
+async fn attend<M, R, E>(
+    mut ends_with_keeper: StopOnDrop,
     pool: AnyAddress,
     address: Address<M, R, E>,
     notices: Arc<Notices>,
 ) where
-    A: Actor,
-    K: Hash + Eq + Send + Sync + 'static,
     M: From<PoolNotice> + Send + 'static,
     R: Send + 'static,
     E: Send + 'static,

@@ -15,13 +15,21 @@ use super::{
 };
 use crate::{
     Actor,
-    any_address::Erased,
     pool::{
         clock::timed::{self, later},
         core::Core,
+        frame::{
+            AnyCore, Unattended,
+            end::end,
+            exit::end_of_life,
+            figures::{figures, ledger},
+            gate::close,
+            identity,
+        },
         handoff::reentrancy::slot_at_work,
         left_over::into_messages,
         stats::PoolStats,
+        withdrawal::Withdrawal,
         worker::in_flight::DeliveryOf,
     },
 };
@@ -48,7 +56,7 @@ pub(crate) async fn stop_keeping_calls<A: Actor, K: Hash + Eq + Send + Sync + 's
     core: Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<DeliveryOf<A>> {
-    let _keeper = core.lifecycle.left_over.keep_calls();
+    let _keeper = core.left_over.keep_calls();
     end_and_take(&core, how).await
 }
 
@@ -56,46 +64,45 @@ async fn end_and_take<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<DeliveryOf<A>> {
-    let (left_over, wedged) = match end(core, how).await {
-        Some(wedged) => (core.lifecycle.left_over.take(), wedged),
+    let pool = core.erased();
+    let (left_over, wedged) = match see_to_its_end(&pool, how).await {
+        Some(wedged) => (core.left_over.take(), wedged),
         None => (Vec::new(), Vec::new()),
     };
-    StopReport { left_over, wedged, stats: core.figures() }
+    StopReport { left_over, wedged, stats: figures(&*pool) }
 }
 
 /// Sees the pool to its end. What was not handled is kept; wedged workers are returned by name.
 /// `None` in a worker of the pool, which would wait for itself: the stop goes on behind it, and
 /// what was not handled is kept for a stop from outside of the pool.
-pub(crate) async fn end<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-    how: Stop,
-) -> Option<Vec<String>> {
-    core.close();
-    if slot_at_work(core.identity()).is_some() {
-        core.clone().stop_behind(how);
+pub(crate) async fn see_to_its_end(pool: &Arc<dyn AnyCore>, how: Stop) -> Option<Vec<String>> {
+    close(&**pool);
+    if slot_at_work(identity(&**pool)).is_some() {
+        pool.clone().stop_behind(how);
         return None;
     }
     let mut hands = InHandSince::default();
-    hands.look(&core.membership.slots);
+    hands.look(&pool.frame().membership.slots);
     match how {
-        Stop::Graceful { within } => drain_until(core, later(within), &mut hands).await,
-        Stop::Now => finish_in_hand(core).await,
+        Stop::Graceful { within } => drain_until(&**pool, later(within), &mut hands).await,
+        Stop::Now => finish_in_hand(&**pool).await,
     }
     // Pairs with the `compare_exchange` of `TaskGuard::drop`: at 0, all that the tasks did
     // is seen. Otherwise the report could lack what they counted last, and call workers
     // wedged that are gone.
-    let wedged = match core.lifecycle.running.load(Ordering::SeqCst) {
+    let wedged = match pool.frame().lifecycle.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
-        _ => hands.still_full(&core.membership.slots),
+        _ => hands.still_full(&pool.frame().membership.slots),
     };
-    core.end_of_life(&wedged);
-    let wedged = wedged.into_iter().map(|(slot, _)| core.worker_name(slot)).collect();
-    while core.withdrawal().is_on() && !core.withdrawal().is_here() {
+    end_of_life(pool, &wedged);
+    let wedged = wedged.into_iter().map(|(slot, _)| pool.frame().worker_name(slot)).collect();
+    let withdrawal = Withdrawal(identity(&**pool));
+    while withdrawal.is_on() && !withdrawal.is_here() {
         // Messages that are out of their places to be examined are left over as well.
         crate::step_aside().await;
     }
-    core.give_back_queued();
-    check_ledger(core);
+    pool.give_back_queued();
+    check_ledger(&**pool);
     Some(wedged)
 }
 
@@ -105,94 +112,91 @@ const INSIDE: Duration = Duration::from_secs(1);
 
 /// Once all workers have gone, every message is accounted for (P26). In builds
 /// with debug assertions.
-fn check_ledger<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
+fn check_ledger(pool: &dyn AnyCore) {
     // Pairs with the `compare_exchange` of `TaskGuard::drop`: at 0, the last counts of all workers
     // are seen. Otherwise the ledger would be checked without them, and seem not to hold.
-    if !cfg!(debug_assertions) || core.lifecycle.running.load(Ordering::SeqCst) > 0 {
+    if !cfg!(debug_assertions) || pool.frame().lifecycle.running.load(Ordering::SeqCst) > 0 {
         return;
     }
     let since = std::time::Instant::now();
-    while !core.ledger().ledger_holds() {
-        let stats = core.ledger();
+    while !ledger(pool).ledger_holds() {
+        let stats = ledger(pool);
         debug_assert!(since.elapsed() < INSIDE, "messages are not accounted for: {stats:?}");
         std::thread::yield_now();
     }
 }
 
 /// Handles the queued messages, then lets the workers end. At the deadline handlers are dropped.
-async fn drain_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    deadline: Instant,
-    hands: &mut InHandSince,
-) {
+async fn drain_until(pool: &dyn AnyCore, deadline: Instant, hands: &mut InHandSince) {
     // Held messages wait for a worker to join, and none will. Messages behind a parked key
     // wait for an operator.
-    let stuck = || core.routing.held().len() as u64 + core.parked_messages();
+    let stuck = || {
+        let Unattended { parked, held } = pool.unattended();
+        parked + held
+    };
     let but_stuck = |stats: PoolStats| stats.accepted == stats.settled() + stuck();
     let done = |stats: PoolStats| stats.is_settled() || but_stuck(stats);
     let over = || {
-        // `ended` pairs with the store of `Core::end` (another stop, or the last task), and `live`
-        // with the `fetch_sub` of `Core::one_less` and `Core::lay_off`. `Core::end` and the end of
+        // `ended` pairs with the store of `end` (another stop, or the last task), and `live`
+        // with the `fetch_sub` of `one_less` and `lay_off`. `end` and the end of
         // a task notify `progress` after that. A value that stayed old would be waited for until
         // the deadline.
-        core.lifecycle.ended.load(Ordering::SeqCst)
-            || core.membership.live.load(Ordering::SeqCst) == 0
+        pool.frame().lifecycle.ended.load(Ordering::SeqCst)
+            || pool.frame().membership.live.load(Ordering::SeqCst) == 0
     };
     let mut witness = Witness::default();
-    let mut drained = || !witness.sees_one_busy(&core.membership.slots) && done(core.ledger());
-    let _ = wait_until(core, deadline, || over() || drained()).await;
-    core.end();
-    if all_gone(core, deadline).await {
+    let mut drained =
+        || !witness.sees_one_busy(&pool.frame().membership.slots) && done(ledger(pool));
+    let _ = wait_until(pool, deadline, || over() || drained()).await;
+    end(pool);
+    if all_gone(pool, deadline).await {
         return;
     }
-    hands.look(&core.membership.slots);
+    hands.look(&pool.frame().membership.slots);
     // Twice: a worker may have taken its last message in hand just when the pool ended.
     for _ in 0..2 {
-        core.membership.abort(&busy(&core.membership.slots));
-        if all_gone(core, Instant::now() + LET_GO / 2).await {
+        pool.frame().membership.abort(&busy(&pool.frame().membership.slots));
+        if all_gone(pool, Instant::now() + LET_GO / 2).await {
             return;
         }
     }
-    core.membership.abort_all();
+    pool.frame().membership.abort_all();
 }
 
 /// Starts nothing more, and waits for the messages in hand. `stopped` hooks that take
 /// too long are dropped.
-async fn finish_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    core.end();
-    let slots = &core.membership.slots;
+async fn finish_in_hand(pool: &dyn AnyCore) {
+    end(pool);
+    let slots = &pool.frame().membership.slots;
     let mut had_time = idle(slots);
-    while !all_gone(core, Instant::now() + HOOKS).await {
+    while !all_gone(pool, Instant::now() + HOOKS).await {
         had_time.retain(|worker| !slots.at(*worker).is_busy());
-        core.membership.abort(&had_time);
-        core.membership.abort_parting();
+        pool.frame().membership.abort(&had_time);
+        pool.frame().membership.abort_parting();
         had_time = idle(slots);
     }
 }
 
 /// Waits until every task of the pool has ended. False at the deadline.
-async fn all_gone<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    deadline: Instant,
-) -> bool {
+async fn all_gone(pool: &dyn AnyCore, deadline: Instant) -> bool {
     // Pairs with the `compare_exchange` of `TaskGuard::drop`, which notifies `progress` next:
     // either this load sees 0, or it is repeated. Otherwise the end of the last task could be
     // missed.
-    wait_until(core, deadline, || core.lifecycle.running.load(Ordering::SeqCst) == 0).await
+    wait_until(pool, deadline, || pool.frame().lifecycle.running.load(Ordering::SeqCst) == 0).await
 }
 
 /// Checks after each notification, until `done` says so (true) or the deadline has come (false).
-pub(in crate::pool) async fn wait_until<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
+pub(in crate::pool) async fn wait_until(
+    pool: &dyn AnyCore,
     deadline: Instant,
     mut done: impl FnMut() -> bool,
 ) -> bool {
     loop {
-        let progress = core.lifecycle.next_progress();
+        let progress = pool.frame().lifecycle.next_progress();
         if done() {
             return true;
         }
-        if timed::until(&core.env.runtime, deadline, progress).await.is_err() {
+        if timed::until(&pool.frame().env.runtime, deadline, progress).await.is_err() {
             return done();
         }
     }

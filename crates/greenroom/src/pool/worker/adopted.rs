@@ -6,16 +6,17 @@
 
 use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
 
-use super::{CatchUnwind, End, ExitGuard, Gone, context, settle_panicked, work};
+use super::{CatchUnwind, End, context, settle_panicked, work};
 use super::{
+    exit_guard::{ExitGuard, Gone},
     in_flight::{InFlight, refused::note_refusal},
-    task_guard::TaskGuard,
 };
 use crate::{
     Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted, PoolEvent,
     pool::{
         admin::change::{Outcomes, SlotOutcome},
         core::Core,
+        frame::members::{drop_out, has_started},
     },
 };
 
@@ -50,22 +51,24 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
 
 /// Hands messages on from this slot until the other has stopped, or the slot is to be left.
 pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: TaskGuard<A, K>,
+    core: Arc<Core<A, K>>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
 ) -> impl Future<Output = ()> + Send {
-    begin(ExitGuard { core, slot, gone: None, adopted: true }, to, outcomes)
+    let exit_guard = ExitGuard::new(&core.erased(), slot, true);
+    begin(core, exit_guard, to, outcomes)
 }
 
 async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    mut exit_guard: ExitGuard<A, K>,
+    core: Arc<Core<A, K>>,
+    mut exit_guard: ExitGuard,
     to: Address<A::Message, A::Reply, A::Error>,
     outcomes: Outcomes,
 ) {
-    let (core, slot) = (exit_guard.core.clone(), exit_guard.slot);
-    core.notify(PoolEvent::WorkerStarted { slot });
-    core.has_started(slot);
+    let slot = exit_guard.slot;
+    core.frame.notify(PoolEvent::WorkerStarted { slot });
+    has_started(&*core, slot);
     let _ = outcomes.send(SlotOutcome::Started(slot));
     let other = to.erase();
     let (mut work, mut gone) = (pin!(hand_on(&core, slot, to)), pin!(other.ended()));
@@ -78,13 +81,13 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         None => {
             // At once, and not when a message finds it gone. Its message in hand
             // goes elsewhere first.
-            core.drop_out(slot, &outcomes);
+            drop_out(&core.erased(), slot, &outcomes);
             work.await
         }
     };
-    exit_guard.gone = Some(Gone::Over(reason));
+    exit_guard.note(Gone::Over(reason));
     // An adopted worker whose other end has gone is no member any more.
-    core.drop_out(slot, &outcomes);
+    drop_out(&core.erased(), slot, &outcomes);
 }
 
 /// Returns why it is over.

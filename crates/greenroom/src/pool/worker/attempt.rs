@@ -50,14 +50,14 @@ pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
     cx: &mut Context<B>,
 ) -> impl Future<Output = u32> + Send {
     async move {
-        let limit = core.settings.config.failure.time_limit;
+        let limit = core.frame.config.failure.time_limit;
         let batching = core.settings.functions.batching.as_deref();
         if limit.is_some() || batching.is_some() {
             // Boxed: pools without either do not pay for it in the size of their tasks.
             let attempted = Box::pin(attempt_rare(limit, batching, in_flight, actor, cx));
             return u32::from(attempted.await);
         }
-        let alone = core.settings.is_limited();
+        let alone = core.frame.is_limited();
         if core.queue.wake.waits() && !alone {
             return attempt_after_waits(core, in_flight, actor, cx).await;
         }
@@ -81,7 +81,7 @@ pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
                 last => break last,
             }
             if !stays_busy {
-                in_flight.slot_state.set_busy_since(core.telemetry.coarse.shown());
+                in_flight.slot_state.set_busy_since(core.frame.telemetry.coarse.shown());
             }
         };
         in_flight.slot_state.set_free();
@@ -124,7 +124,7 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
     actor: &mut B,
     cx: &mut Context<B>,
 ) {
-    if let Some(limit) = in_flight.worker.core.settings.config.failure.time_limit {
+    if let Some(limit) = in_flight.worker.core.frame.config.failure.time_limit {
         Box::pin(attempt_rare(Some(limit), None, in_flight, actor, cx)).await;
         return;
     }

@@ -129,7 +129,7 @@ impl Driver {
             return Some(Step::Exit);
         }
         // They come and go while the pool runs.
-        if in_flight.worker.core.settings.is_limited() && !self.has_permit {
+        if in_flight.worker.core.frame.is_limited() && !self.has_permit {
             return Some(Step::Permit);
         }
         if self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
@@ -205,7 +205,7 @@ impl Driver {
         in_flight.counts_again();
         // If handlers usually wait, this worker makes room as soon as its own does.
         let (wake, watchdog) =
-            (&in_flight.worker.core.queue.wake, &in_flight.worker.core.clock.watchdog);
+            (&in_flight.worker.core.queue.wake, &in_flight.worker.core.frame.clock.watchdog);
         let wakes = wake.wants_more() && wake.one(watchdog);
         if wakes && !wake.waits() {
             self.after = After::Defer;

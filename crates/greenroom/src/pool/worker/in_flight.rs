@@ -66,12 +66,12 @@ pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
-        let mut delivery = Delivery::empty(core.telemetry.coarse.start());
-        if core.settings.derived.uses_handoff && !core.telemetry.coarse.is_watched() {
-            delivery.slot_state = Some(core.membership.slots.at(worker).clone());
+        let mut delivery = Delivery::empty(core.frame.telemetry.coarse.start());
+        if core.settings.derived.uses_handoff && !core.frame.telemetry.coarse.is_watched() {
+            delivery.slot_state = Some(core.frame.membership.slots.at(worker).clone());
         }
         Self {
-            slot_state: core.membership.slots.at(worker).clone(),
+            slot_state: core.frame.membership.slots.at(worker).clone(),
             worker: WorkerContext {
                 core,
                 slot: worker,
@@ -108,7 +108,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     fn let_go(&mut self) {
         // Pairs with the store in `end`: a stop that drops the worker has ended the pool before,
         // and its message is given back. Otherwise it would be retried where no worker is.
-        let goes_on = !self.worker.core.lifecycle.ended.load(Ordering::SeqCst)
+        let goes_on = !self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst)
             && self.slot_state.has(KILLED | REST);
         let end = if goes_on { BatchEnd::Killed } else { BatchEnd::Stopped };
         if self.in_hand && !self.end_batch(&end) {

@@ -3,6 +3,7 @@
 use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::in_flight::InFlight;
+use crate::pool::frame::notify::notify_limit;
 use crate::{
     Actor,
     pool::{
@@ -17,7 +18,7 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
 ) -> Option<Pass> {
     let core = in_flight.worker.core.clone();
-    let gate = core.settings.derived.gate.as_ref()?;
+    let gate = core.frame.limits.as_ref()?;
     in_flight.outcome = Outcome::Done;
     if let Some(pass) = gate.try_pass() {
         return Some(pass);
@@ -25,15 +26,15 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight.give_up_place();
     in_flight.rest();
     let pass = loop {
-        let called = core.lifecycle.over.notified();
+        let called = core.frame.lifecycle.over.notified();
         if in_flight.slot_state.has(HAND_OVER) {
             core.hand_over(in_flight.worker.slot);
         }
-        // Pairs with the store of `Core::end` and with the `fetch_or` of `SlotState::order`. A
+        // Pairs with the store of `end` and with the `fetch_or` of `SlotState::order`. A
         // notification of `over` follows each (an abort, if it is a kill): either this look
         // sees it, or `called` resolves. A look before `notified` could miss it, and the worker
         // would wait at the gate.
-        if core.lifecycle.ended.load(Ordering::SeqCst)
+        if core.frame.lifecycle.ended.load(Ordering::SeqCst)
             || in_flight.slot_state.starts_nothing()
             || in_flight.slot_state.has(SIGNAL)
         {
@@ -56,6 +57,6 @@ pub(super) fn end_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) {
     let outcome = std::mem::replace(&mut in_flight.outcome, Outcome::Done);
     if let Some(change) = pass.ended(outcome) {
-        in_flight.worker.core.notify_limit(change);
+        notify_limit(&*in_flight.worker.core, change);
     }
 }

@@ -12,7 +12,10 @@ use greenroom_queue::pacing::turn::MESSAGES;
 use super::*;
 use crate::{
     Pool, Restarts, Stop,
-    pool::membership::slot_state::{HAND_OVER, MAIL, SIGNAL},
+    pool::{
+        frame::{end::end as end_pool, task_guard::start_clock},
+        membership::slot_state::{HAND_OVER, MAIL, SIGNAL},
+    },
 };
 
 struct Worker;
@@ -55,7 +58,7 @@ async fn a_worker_that_parks_just_as_the_pool_ends_is_woken_again() {
     let mut in_flight = InFlight::new(core.clone(), 0);
     core.push_and_wait_for_the_last_worker().await;
     in_flight.wake_up();
-    core.end();
+    end_pool(&*core);
     let (mut actor, mut cx) = (Worker, context(&core, 0));
     let idle = idle(&mut in_flight, &core, &mut actor, &mut cx);
     let up = tokio::time::timeout(Duration::from_secs(1), idle).await;
@@ -81,7 +84,7 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
     assert_eq!(driver.next(&mut in_flight, true), Step::Exit);
     in_flight.slot_state.order(SIGNAL);
     assert_eq!(driver.next(&mut in_flight, true), Step::Hear);
-    core.end();
+    end_pool(&*core);
     assert_eq!(driver.next(&mut in_flight, true), Step::End);
 }
 
@@ -90,9 +93,9 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
 async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_look() {
     let pool = Pool::new(|_| Worker).workers(1).quick_handlers(true);
     let core = pool.spawn_core().await.unwrap();
-    super::task_guard::start_clock(&core);
-    core.membership.abort(&[0]);
-    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
+    start_clock(&core.erased());
+    core.frame.membership.abort(&[0]);
+    while core.frame.lifecycle.running.load(Ordering::SeqCst) > 1 {
         step_aside().await;
     }
     let address = crate::Address::new(core.clone());
@@ -113,10 +116,10 @@ async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_loo
 impl Core<Worker, std::convert::Infallible> {
     /// A message that panics disables the only slot, which is then free to be played by a test.
     async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
-        super::task_guard::start_clock(self);
+        start_clock(&self.erased());
         let address = crate::Address::new(self.clone());
         address.send(0).await.unwrap();
-        while self.lifecycle.running.load(Ordering::SeqCst) > 1 {
+        while self.frame.lifecycle.running.load(Ordering::SeqCst) > 1 {
             step_aside().await;
         }
         std::mem::forget(address);
@@ -160,8 +163,8 @@ impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
     }
 
     fn order(&self, orders: u32) {
-        self.membership.slots.at(0).order(orders);
-        self.queue.wake.call(0, &self.clock.watchdog);
+        self.frame.membership.slots.at(0).order(orders);
+        self.queue.wake.call(0, &self.frame.clock.watchdog);
     }
 
     fn is_at_rest(&self) -> bool {
@@ -169,7 +172,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
     }
 
     fn has_orders(&self) -> bool {
-        self.membership.slots.at(0).has_orders()
+        self.frame.membership.slots.at(0).has_orders()
     }
 }
 
@@ -253,7 +256,7 @@ async fn nobody_is_awake_when_nothing_happens() {
         let address = crate::Address::new(core.clone());
         address.send(2).await.unwrap();
         step_aside().await;
-        core.membership.abort(&[0, 1, 2, 3, 4]);
+        core.frame.membership.abort(&[0, 1, 2, 3, 4]);
         crate::pool::stop::run::stop(core.clone(), Stop::Now).await;
         assert_eq!((core.queue.wake.awake(), core.queue.wake.idle()), (0, 0));
     }

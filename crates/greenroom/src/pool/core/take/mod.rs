@@ -89,7 +89,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// True when nothing more is to be started.
     #[inline(always)]
     fn has_ended(&self) -> bool {
-        self.lifecycle.ended.load(Ordering::Acquire)
+        self.frame.lifecycle.ended.load(Ordering::Acquire)
     }
 
     /// Messages of a run.

@@ -52,9 +52,9 @@ fn push(core: &Core<Sleeper, std::convert::Infallible>) {
 /// A pool whose workers are gone, to be played by a test.
 async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>> {
     let core = sleepers(workers).0.restarts(Restarts::default()).spawn_core().await.unwrap();
-    crate::pool::worker::task_guard::start_clock(&core);
-    core.membership.abort(&(0..workers).collect::<Vec<_>>());
-    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
+    crate::pool::frame::task_guard::start_clock(&core.erased());
+    core.frame.membership.abort(&(0..workers).collect::<Vec<_>>());
+    while core.frame.lifecycle.running.load(Ordering::SeqCst) > 1 {
         crate::step_aside().await;
     }
     core

@@ -15,7 +15,17 @@ use super::without_tasks::{Handlers, Handles, without_tasks};
 use crate::{
     Address, CallError, ExitReason, Pool, SendError,
     policy::{About, Choice, Crew, Policy},
-    pool::{core::Core, outgoing::Outgoing, worker::in_flight::Source},
+    pool::{
+        core::Core,
+        frame::{
+            gate::{close, dead_letter_if_ruined},
+            members::{disable, enable},
+            rest::rests,
+            supervised::{close_down, tell_to_rest},
+        },
+        outgoing::Outgoing,
+        worker::in_flight::Source,
+    },
     step_aside,
 };
 
@@ -30,7 +40,7 @@ struct Enables(Handlers);
 
 impl Wake for Enables {
     fn wake(self: Arc<Self>) {
-        self.0.enable(0, &mpsc::unbounded_channel().0).unwrap();
+        enable(&self.0.erased(), 0, &mpsc::unbounded_channel().0).unwrap();
     }
 }
 
@@ -44,13 +54,13 @@ async fn a_worker_that_joins_before_the_queue_is_dead_lettered_has_its_messages(
     let waker = Waker::from(Arc::new(Enables(core.clone())));
     let mut refused = pin!(address.send(2));
     assert!(refused.as_mut().poll(&mut TaskContext::from_waker(&waker)).is_pending());
-    assert!(core.disable(0, &ExitReason::Normal));
-    assert_eq!(core.membership.live.load(Ordering::SeqCst), 1, "it was enabled in between");
-    assert!(!core.lifecycle.ruined.load(Ordering::SeqCst));
+    assert!(disable(&core.erased(), 0, &ExitReason::Normal));
+    assert_eq!(core.frame.membership.live.load(Ordering::SeqCst), 1, "it was enabled in between");
+    assert!(!core.frame.lifecycle.ruined.load(Ordering::SeqCst));
     assert!(matches!(refused.await, Err(SendError::NoWorkers(2))));
     assert_eq!(call.await, Ok(1));
     core.re_home(core.take_handed(usize::MAX));
-    core.dead_letter_if_ruined();
+    dead_letter_if_ruined(&*core);
     assert_eq!(address.call(3).await, Ok(3));
     assert!(pool.stats().dead_lettered == 0 && pool.stats().ledger_holds());
 }
@@ -63,10 +73,10 @@ async fn a_worker_that_joins_before_a_stop_has_its_messages() {
     let address: Address<u64, u64, ()> = pool.address();
     let mut call = pin!(address.call(1));
     assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
-    core.close();
+    close(&*core);
     core.dead_letter_queued();
     assert_eq!(core.depth(), 1, "a worker is there");
-    core.membership.live.store(0, Ordering::SeqCst);
+    core.frame.membership.live.store(0, Ordering::SeqCst);
     core.dead_letter_queued();
     assert_eq!((core.depth(), pool.stats().dead_lettered), (0, 1));
 }
@@ -76,8 +86,8 @@ async fn a_worker_that_joins_before_a_stop_has_its_messages() {
 async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
     let (pool, core) = lifeless().await;
     core.queue.permits.try_take(1, &*core).unwrap();
-    let seen = core.membership.member_changes.load(Ordering::SeqCst);
-    assert!(core.disable(0, &ExitReason::Normal));
+    let seen = core.frame.membership.member_changes.load(Ordering::SeqCst);
+    assert!(disable(&core.erased(), 0, &ExitReason::Normal));
     let mut payload = Outgoing::new(1, None);
     assert!(core.hold_back(&mut payload, seen).is_err());
     assert_eq!((payload.message, pool.depth()), (Some(1), 0));
@@ -90,7 +100,7 @@ struct Disables(Arc<Mutex<Weak<Core<Handles, Infallible>>>>);
 impl Policy<u64> for Disables {
     fn choose(&self, _: &u64, _: &About<'_>, _: &Crew<'_>) -> Choice {
         if let Some(core) = std::mem::take(&mut *self.0.lock()).upgrade() {
-            assert!(core.disable(0, &ExitReason::Normal));
+            assert!(disable(&core.erased(), 0, &ExitReason::Normal));
         }
         Choice::Hold
     }
@@ -125,12 +135,12 @@ async fn a_retry_of_the_last_worker_of_a_sticky_pool_is_a_dead_letter_once_that_
     let mut call = pin!(pool.call(1));
     assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
     let mut entry = core.mailbox(0).pop(false).unwrap();
-    core.tell_to_rest(0);
-    core.close_down();
+    tell_to_rest(&*core, 0);
+    close_down(&*core);
     entry.extra.as_mut().unwrap().next.parked = true;
     core.park(0, Source::Mailbox, entry, Duration::ZERO);
     assert_eq!(core.mailbox(0).waiting(), 1, "before later ones of its key");
-    core.rests(0);
+    rests(&core.erased(), 0);
     assert_eq!(call.await, Err(CallError::NoWorkers));
     assert!(pool.stats().waiting == 0 && pool.stats().ledger_holds());
 }

@@ -11,6 +11,7 @@ use crate::{
     Actor, Context, Pool,
     pool::{
         core::{Core, Urgency},
+        frame::{AnyCore, gate::close},
         outgoing::Outgoing,
     },
 };
@@ -34,7 +35,7 @@ type Quick = Arc<Core<Unstarted, Infallible>>;
 async fn quick(workers: usize, capacity: usize) -> Quick {
     let builder = Pool::new(|_| Unstarted).workers(workers).capacity(capacity);
     let core = builder.spawn_core().await.unwrap();
-    core.telemetry.coarse.note_pace(Duration::ZERO);
+    core.frame.telemetry.coarse.note_pace(Duration::ZERO);
     core
 }
 
@@ -119,7 +120,7 @@ async fn a04_no_permit_is_lost_that_is_kept_for_the_fast_path() {
         for sender in 0..shards {
             assert_eq!(try_send(&core, sender), Err(Refused::Full));
         }
-        assert_eq!((core.accepted(), core.depth()), (capacity as u64, capacity));
+        assert_eq!((core.counts().accepted, core.depth()), (capacity as u64, capacity));
         assert_eq!(core.queue.permits.in_use(&*core), capacity);
     }
 }
@@ -133,7 +134,7 @@ async fn p22_a_closed_pool_takes_nothing_by_the_fast_path_and_its_permits_back()
         accepted += 1;
     }
     assert!(core.queue.permits.in_use(&*core) > accepted, "credit lies in the shard");
-    core.close();
+    close(&*core);
     assert_eq!(try_send(&core, 0), Err(Refused::Closed));
     assert_eq!((core.depth(), core.queue.permits.in_use(&*core)), (accepted, accepted));
     assert_eq!(core.reclaim(), 0, "none in a closed inbox");

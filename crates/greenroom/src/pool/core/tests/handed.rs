@@ -19,6 +19,7 @@ use crate::{
     PoolBuilder, ReplyPort, Restarts, Stop,
     pool::{
         core::Core,
+        frame::{AnyCore, gate::close},
         handoff::wait::HandoffWait,
         membership::slot_state::{KILLED, LEAVE},
         worker::in_flight::InFlight,
@@ -95,7 +96,7 @@ impl Office {
         let builder = Pool::new(move |_| Clerk(of_workers.clone())).workers(workers);
         let builder = builder.restarts(Restarts { max: 1_000, ..Restarts::default() });
         let core = set_up(builder).spawn_core().await.unwrap();
-        core.clock.unaided.store(true, Ordering::Relaxed);
+        core.frame.clock.unaided.store(true, Ordering::Relaxed);
         let office = Self { pool: Pool::spawned(core.clone()), core, seen };
         office.until_idle(workers).await;
         office
@@ -149,7 +150,7 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_parks_again() {
         let waits = office.hand(7);
         assert_eq!((office.core.queue.wake.idle(), office.core.queue.wake.awake()), (0, 1));
         assert!(!office.core.queue.shards[0].inbox.lock().scheduled, "nothing is queued");
-        assert_eq!((office.pool.depth(), office.core.accepted()), (1, calls));
+        assert_eq!((office.pool.depth(), office.core.counts().accepted), (1, calls));
         assert_eq!(told(waits).await, Ok(7));
         assert_eq!((office.core.queue.wake.idle(), office.core.queue.wake.awake()), (1, 0));
         assert_eq!((office.pool.depth(), office.pool.stats().handled), (0, calls));
@@ -216,9 +217,9 @@ async fn nothing_is_handed_past_what_waits_to_a_full_pool_or_a_closed_one() {
     office.core.take_and_push(&mut Some(8), (None, 0), 0, Urgency::Now).unwrap();
     assert!(office.is_refused(7), "something waits");
     office.until_idle(2).await;
-    office.core.close();
+    close(&*office.core);
     assert!(office.is_refused(7), "it is closed");
-    assert_eq!((office.core.accepted(), office.handled()), (2, vec![7, 8]));
+    assert_eq!((office.core.counts().accepted, office.handled()), (2, vec![7, 8]));
 }
 
 #[tokio::test]
@@ -300,7 +301,7 @@ async fn what_a_worker_was_handed_that_is_to_leave_goes_to_another() {
     let handed_to = office.core.handoff.slots.iter().position(|handoff_slot| {
         handoff_slot.get().is_some_and(|handoff_slot| handoff_slot.has_handed())
     });
-    office.core.membership.slots.at(handed_to.unwrap()).order(LEAVE);
+    office.core.frame.membership.slots.at(handed_to.unwrap()).order(LEAVE);
     assert_eq!((told(waits).await, office.handled()), (Ok(7), vec![7]));
     assert!(office.pool.stats().ledger_holds());
 }
@@ -310,8 +311,8 @@ async fn what_a_worker_was_handed_that_is_killed_goes_to_the_next() {
     let office = Office::open(1, 10).await;
     for number in 10..15 {
         let waits = office.hand(number);
-        office.core.membership.slots.at(0).order(KILLED);
-        office.core.membership.abort(&[0]);
+        office.core.frame.membership.slots.at(0).order(KILLED);
+        office.core.frame.membership.abort(&[0]);
         assert_eq!(told(waits).await, Ok(number));
         office.until_idle(1).await;
     }
@@ -347,13 +348,13 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
     for ruined in [false, true] {
         let office = Office::open(1, 10).await;
         let waits = office.hand(7);
-        office.core.close();
+        close(&*office.core);
         let (over, outcome) = match ruined {
-            true => (&office.core.lifecycle.ruined, Err(CallError::NoWorkers)),
-            false => (&office.core.lifecycle.ended, Err(CallError::Stopped)),
+            true => (&office.core.frame.lifecycle.ruined, Err(CallError::NoWorkers)),
+            false => (&office.core.frame.lifecycle.ended, Err(CallError::Stopped)),
         };
         over.store(true, Ordering::SeqCst);
-        let live = office.core.membership.live.swap(usize::from(!ruined), Ordering::SeqCst);
+        let live = office.core.frame.membership.live.swap(usize::from(!ruined), Ordering::SeqCst);
         assert_eq!(live, 1);
         office.core.take_back_handed(0);
         assert_eq!((told(waits).await, office.handled()), (outcome, vec![]));
@@ -366,7 +367,7 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
 #[tokio::test]
 async fn the_watchdog_leaves_the_only_worker_what_it_was_handed() {
     let looks = |core: &Clerks| {
-        core.clock.unaided.store(false, Ordering::Relaxed);
+        core.frame.clock.unaided.store(false, Ordering::Relaxed);
         (0..3).fold(0, |taken, _| core.tick(taken))
     };
     for workers in [1, 2] {
@@ -413,7 +414,7 @@ fn a_caller_that_computes_on_does_not_hold_what_it_has_handed() {
     let (over, handled) = oneshot::channel();
     runtime.spawn(async move {
         let office = Office::open(2, 10).await;
-        office.core.clock.unaided.store(false, Ordering::Relaxed);
+        office.core.frame.clock.unaided.store(false, Ordering::Relaxed);
         let waits = office.hand(7);
         let since = Instant::now();
         while office.handled().is_empty() && since.elapsed() < Duration::from_secs(20) {

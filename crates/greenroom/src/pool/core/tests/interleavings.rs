@@ -10,6 +10,7 @@ use std::{
 
 use greenroom_queue::entry::Entry;
 use proptest::prelude::*;
+use tokio::time::Instant;
 
 use crate::{
     Actor, Class, Context, Delivery,
@@ -24,6 +25,7 @@ use crate::{
             Core, Queued, Settings, Urgency,
             take::{NextNear, TakenNear, find_lane},
         },
+        frame::AnyCore,
         outgoing::Outgoing,
         pool_payload::PoolPayload,
         stats::counters::count,
@@ -157,20 +159,19 @@ impl<K: Keyed> Stage<K> {
             key_share: None,
             bytes: None,
             batch_bytes: None,
-            gate: None,
             is_weighed: false,
             looks_at_start: false,
             uses_handoff: false,
             seed: 1,
         };
         let settings = Settings {
-            config,
             functions: Functions::default(),
             factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
             key_of: Some(Box::new(|message: &Message| message.0.map(K::of))),
             derived,
         };
-        let core = Core::new(settings, None, 1, tokio::runtime::Handle::current(), None);
+        let core =
+            Core::new(config, None, settings, None, 1, tokio::runtime::Handle::current(), None);
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
         let workers = (0..workers).map(worker).collect();
         Self { core, workers, pushed: 0, done: HashSet::new(), last: HashMap::new() }
@@ -208,7 +209,7 @@ impl<K: Keyed> Stage<K> {
 
     /// The steps of `InFlight::take_next` and `take_near`, if handlers usually wait.
     fn go_on_near(&mut self, index: usize, source: Source) -> Result<bool, TestCaseError> {
-        let mut delivery = Delivery::empty(self.core.telemetry.coarse.start());
+        let mut delivery = Delivery::empty(self.core.frame.telemetry.coarse.start());
         // Every other worker is on a thread that the shard is not of.
         let stays = index.is_multiple_of(2);
         let near = match source {
@@ -268,7 +269,7 @@ impl<K: Keyed> Stage<K> {
     }
 
     fn start(&mut self, index: usize, entry: Queued<Nobody, K>) -> Result<(), TestCaseError> {
-        count(&self.core.membership.slots.at(index).counters.started);
+        count(&self.core.frame.membership.slots.at(index).counters.started);
         if let Some(key) = entry.message.0 {
             let owners = self.workers.iter().filter_map(|worker| worker.in_hand?.0);
             prop_assert!(owners.into_iter().all(|owner| owner != key), "key {key} in hand twice");
@@ -279,7 +280,12 @@ impl<K: Keyed> Stage<K> {
         worker.attempts = entry.extra.map_or(0, |extra| extra.attempts);
         worker.in_hand = Some(entry.message);
         if worker.attempts > 0 {
-            self.core.telemetry.counters.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            self.core
+                .frame
+                .telemetry
+                .counters
+                .waiting
+                .fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         }
         Ok(())
     }
@@ -314,7 +320,12 @@ impl<K: Keyed> Stage<K> {
     fn evict(&mut self) -> Result<(), TestCaseError> {
         let Some(entry) = self.core.evict(0) else { return Ok(()) };
         let waits = usize::from(entry.is_retry());
-        self.core.telemetry.counters.waiting.fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
+        self.core
+            .frame
+            .telemetry
+            .counters
+            .waiting
+            .fetch_sub(waits, std::sync::atomic::Ordering::Relaxed);
         self.core.queue.permits.give(1, &self.core);
         let (_, number, _) = entry.message;
         prop_assert!(self.done.insert(number), "{number} was handled before");
@@ -337,15 +348,21 @@ impl<K: Keyed> Stage<K> {
             Step::Release(worker) => self.release(worker),
             Step::Tick => drop(self.core.revoke_stuck_tokens()),
             Step::Evict => self.evict()?,
-            Step::Due => drop(self.core.ring_next()),
+            Step::Due => drop(self.ring_next()),
         }
         Ok(())
+    }
+
+    /// Rings one alarm that is due. False when there is none.
+    fn ring_next(&self) -> bool {
+        let alarm = self.core.frame.clock.pop_due(Instant::now());
+        alarm.map(|alarm| self.core.ring(alarm)).is_some()
     }
 
     /// Lets all workers go on until none finds anything.
     fn finish(&mut self) -> Result<(), TestCaseError> {
         loop {
-            let mut found = self.core.ring_next();
+            let mut found = self.ring_next();
             for worker in 0..self.workers.len() {
                 found |= self.go_on(worker)?;
             }

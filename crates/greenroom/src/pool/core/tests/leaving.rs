@@ -15,7 +15,18 @@ use tokio::sync::mpsc;
 use super::without_tasks::{Handlers, Handles, without_tasks};
 use crate::{
     ExitReason, Pool,
-    pool::{left_over::into_messages, outgoing::Outgoing},
+    pool::{
+        frame::{
+            AnyCore,
+            end::end,
+            figures::ledger,
+            gate::close,
+            members::{disable, dismiss_one},
+            rest::lay_off,
+        },
+        left_over::into_messages,
+        outgoing::Outgoing,
+    },
 };
 
 /// A pool whose two workers have no task any more. A message fills the mailbox of the first.
@@ -59,33 +70,33 @@ async fn a_message_counts_as_accepted_while_the_mailbox_of_a_worker_that_goes_is
     let accepted = Arc::new(AtomicU64::new(0));
     let look = {
         let (core, accepted) = (core.clone(), accepted.clone());
-        move || accepted.store(core.accepted(), Ordering::Relaxed)
+        move || accepted.store(core.counts().accepted, Ordering::Relaxed)
     };
     told_of_the_first_mailbox(&core, look, || {
-        assert!(core.disable(0, &ExitReason::Normal));
+        assert!(disable(&core.erased(), 0, &ExitReason::Normal));
     })
     .await;
     assert_eq!(accepted.load(Ordering::Relaxed), 1);
-    assert!(core.depth() == 1 && core.ledger().ledger_holds());
+    assert!(core.depth() == 1 && ledger(&*core).ledger_holds());
 }
 
 /// It came to a queue that nobody looked at any more, and its caller waited.
 #[tokio::test]
 async fn mail_of_a_worker_that_rests_and_is_removed_as_the_pool_ends_is_given_back() {
     let core = lifeless().await;
-    assert!(core.lay_off(0));
+    assert!(lay_off(&*core, 0));
     let end = {
         let core = core.clone();
         move || {
-            core.close();
-            core.end();
+            close(&*core);
+            end(&*core);
             core.give_back_queued();
         }
     };
     told_of_the_first_mailbox(&core, end, || {
-        core.dismiss_one(0, &mpsc::unbounded_channel().0).unwrap();
+        dismiss_one(&core.erased(), 0, &mpsc::unbounded_channel().0).unwrap();
     })
     .await;
-    assert_eq!(into_messages(core.lifecycle.left_over.take()), [1]);
-    assert!(core.depth() == 0 && core.ledger().ledger_holds());
+    assert_eq!(into_messages(core.left_over.take()), [1]);
+    assert!(core.depth() == 0 && ledger(&*core).ledger_holds());
 }

@@ -13,7 +13,7 @@ use std::{
 use crate::{
     Actor, Address, AnyAddress, Context, ExitReason, OnExit, Overflow, Pool,
     life::Signal,
-    pool::{builder::watch, outgoing::Outgoing},
+    pool::{frame::start::watch, outgoing::Outgoing},
 };
 
 /// Does what a closure does with a message.
@@ -61,7 +61,7 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
             })
         });
         let core = pool.workers(2).spawn_core().await.unwrap();
-        core.clock.unaided.store(true, Ordering::Relaxed);
+        core.frame.clock.unaided.store(true, Ordering::Relaxed);
         let pool = Pool::spawned(core);
         let all_meet = async {
             for round in 1..=ROUNDS {
@@ -284,8 +284,8 @@ async fn a04_a_place_that_is_freed_for_want_of_room_goes_to_who_waits_for_it() {
 async fn a_pool_that_is_busy_from_its_start_is_watched() {
     let done: fn(u64) -> std::future::Ready<()> = |_| std::future::ready(());
     let core = Pool::new(move |_| Does(done)).workers(1).into_core().unwrap();
-    core.queue.wake.enter(&core.clock.watchdog);
-    watch(&core);
-    assert!(core.clock.watchdog.is_watched(), "a worker is awake");
-    core.queue.wake.leave(&core.clock.watchdog);
+    core.queue.wake.enter(&core.frame.clock.watchdog);
+    watch(&core.erased());
+    assert!(core.frame.clock.watchdog.is_watched(), "a worker is awake");
+    core.queue.wake.leave(&core.frame.clock.watchdog);
 }

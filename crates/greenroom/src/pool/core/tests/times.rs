@@ -156,7 +156,7 @@ async fn p25_a_quiet_pool_has_its_clock_set_for_as_long_as_it_is_watched() {
     assert!(!quiet.is_busy());
     let mut watched = WatchedPool::new(Arc::downgrade(&quiet));
     while watched.look() {
-        let late = core.telemetry.coarse.real() - core.telemetry.coarse.shown();
+        let late = core.frame.telemetry.coarse.real() - core.frame.telemetry.coarse.shown();
         assert!(late < 1_000_000, "it is late by {late} ns");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -28,7 +28,7 @@ impl Actor for Quick {
 type Quickly = Address<u64, u64, ()>;
 
 fn unaided<K: Hash + Eq + Send + Sync + 'static>(core: Arc<Core<Quick, K>>) -> Pool<Quick> {
-    core.clock.unaided.store(true, Ordering::Relaxed);
+    core.frame.clock.unaided.store(true, Ordering::Relaxed);
     Pool::spawned(core)
 }
 

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use crate::pool::frame::supervised::active_slots;
 use crate::{Actor, Context, PoolBuilder, pool::core::Core, step_aside};
 
 /// Handles everything at once.
@@ -25,9 +26,9 @@ pub(super) type Handlers = Arc<Core<Handles, Infallible>>;
 /// Spawns the pool, and ends the tasks of its workers.
 pub(super) async fn without_tasks(pool: PoolBuilder<Handles>) -> Handlers {
     let core = pool.spawn_core().await.unwrap();
-    crate::pool::worker::task_guard::start_clock(&core);
-    core.membership.abort(&core.active_slots());
-    while core.lifecycle.running.load(Ordering::SeqCst) > 1 {
+    crate::pool::frame::task_guard::start_clock(&core.erased());
+    core.frame.membership.abort(&active_slots(&*core));
+    while core.frame.lifecycle.running.load(Ordering::SeqCst) > 1 {
         step_aside().await;
     }
     core

@@ -37,8 +37,8 @@ where
             measurement: &mut self.measures.measurement,
             begins_later: self.begins_later,
             slot_state: &self.slot_state,
-            clock: &core.telemetry.coarse,
-            counters: &core.telemetry.counters,
+            clock: &core.frame.telemetry.coarse,
+            counters: &core.frame.telemetry.counters,
             bound: core.settings.derived.batch_bytes.as_ref(),
             starts_if: core.settings.functions.starts_if.as_deref().map(|starts| &**starts),
         }

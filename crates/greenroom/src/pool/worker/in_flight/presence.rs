@@ -14,7 +14,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// True when the worker is to start no further message.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
-        self.worker.core.lifecycle.ended.load(Ordering::Acquire)
+        self.worker.core.frame.lifecycle.ended.load(Ordering::Acquire)
             || (self.slot_state.has_orders() && self.slot_state.starts_nothing())
     }
 
@@ -38,7 +38,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     pub(crate) fn wake_up(&mut self) {
         self.worker.core.note_time();
-        self.worker.core.queue.wake.enter(&self.worker.core.clock.watchdog);
+        self.worker.core.queue.wake.enter(&self.worker.core.frame.clock.watchdog);
         self.worker.run_state = RunState::Awake;
     }
 
@@ -46,13 +46,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     pub(crate) fn rest(&mut self) {
         self.leave();
         self.worker.core.serve_waiters();
-        self.worker.core.lifecycle.notify_progress();
+        self.worker.core.frame.lifecycle.notify_progress();
     }
 
     /// The worker does not count from here on, however it did.
     pub(super) fn leave(&mut self) {
         let (core, worker) = (&self.worker.core, self.worker.slot);
-        let (wake, watchdog) = (&core.queue.wake, &core.clock.watchdog);
+        let (wake, watchdog) = (&core.queue.wake, &core.frame.clock.watchdog);
         match mem::replace(&mut self.worker.run_state, RunState::Suspended) {
             // A handler may panic when it is dropped, while it is suspended: others go on from the
             // place that the worker has given up since.
@@ -101,17 +101,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     #[inline(always)]
     pub(crate) fn park(&mut self, waker: Waker) -> (ParkToken, bool) {
         let (core, worker) = (&self.worker.core, self.worker.slot);
-        let (wake, watchdog) = (&core.queue.wake, &core.clock.watchdog);
+        let (wake, watchdog) = (&core.queue.wake, &core.frame.clock.watchdog);
         let park_token = wake.park(worker, Some(waker));
         let woken = match mem::replace(&mut self.worker.run_state, RunState::Parked) {
             RunState::Uncounted => wake.pass_on_to(watchdog),
             _ => wake.leave_to(watchdog),
         };
         core.serve_waiters_at_rest();
-        core.lifecycle.notify_progress();
+        core.frame.lifecycle.notify_progress();
         // Pairs with the store in `end`: the worker is in the idle list by now, so it sees the end,
         // or `all` in `end` finds it. Otherwise it sleeps for ever.
-        if core.lifecycle.ended.load(Ordering::SeqCst) {
+        if core.frame.lifecycle.ended.load(Ordering::SeqCst) {
             wake.all();
         }
         if self.slot_state.has_orders() {

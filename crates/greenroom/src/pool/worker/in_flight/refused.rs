@@ -14,10 +14,8 @@ use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
     delivery::{Extra, Marks},
     pool::{
-        core::ExtraOf,
-        membership::mailbox::Mailbox,
-        pool_payload::Queued,
-        worker::{refusals::Refusals, task_guard::start_clock},
+        core::ExtraOf, frame::task_guard::start_clock, membership::mailbox::Mailbox,
+        pool_payload::Queued, worker::refusals::Refusals,
     },
 };
 
@@ -47,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let core = self.worker.core.clone();
         // Pairs with nothing: after a stale `false` the message waits in a queue, and is given back
         // from there by `Core::give_back_queued`, at the latest when the last task ends.
-        if core.lifecycle.ended.load(Ordering::SeqCst) {
+        if core.frame.lifecycle.ended.load(Ordering::SeqCst) {
             return self.return_message();
         }
         let extra = self.delivery.extra.as_ref();
@@ -57,9 +55,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         match core.who_else(by) {
             _ if self.delivery.message.is_none() => self.refuse(why),
             Some(other) => self.leave_to(&other),
-            None if may_come && core.settings.config.size.holds_when_empty => {
-                self.wait_for_somebody()
-            }
+            None if may_come && core.frame.config.size.holds_when_empty => self.wait_for_somebody(),
             None => self.refuse(why),
         }
     }
@@ -76,11 +72,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     fn wait_for_somebody(&mut self) {
         let core = self.worker.core.clone();
         let accepted = self.delivery.queued_at();
-        let due = core.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
+        let due = core.frame.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
         let Some(mut entry) = self.take_entry(Stamp::coarse(due)) else { return };
         let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
         (extra.refusals, extra.accepted, extra.next.parked) = (None, Some(accepted), true);
-        start_clock(&core);
+        start_clock(&core.erased());
         core.park(self.worker.slot, Source::None, entry, PATIENCE);
     }
 

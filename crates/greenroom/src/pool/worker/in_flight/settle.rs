@@ -20,10 +20,10 @@ use crate::{
     pool::{
         core::ExtraOf,
         failed::Failed,
+        frame::{end::end, exit::stop_because, task_guard::start_clock},
         limits::Outcome,
         pool_payload::Queued,
         stats::{counters::count, sketch::FED},
-        worker::task_guard::start_clock,
     },
 };
 
@@ -32,8 +32,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     fn measured(&mut self, done: bool) {
         if let Some(measurement) = self.measures.measurement.take() {
             let stands_for = measurement.stands_for();
-            let now = self.worker.core.telemetry.coarse.real();
-            let took = measurement.end(now, &self.worker.core.telemetry.measured);
+            let now = self.worker.core.frame.telemetry.coarse.real();
+            let took = measurement.end(now, &self.worker.core.frame.telemetry.measured);
             let polls = self.worker.polls.take();
             match (done && self.worker.core.keyed(), self.deferred.is_some()) {
                 (true, false) => self.feed_sketch(stands_for, 1, took),
@@ -41,16 +41,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
                 (true, true) => self.measures.sample = Some((stands_for as u32, took)),
                 _ => {}
             }
-            if self.worker.core.settings.config.handling.quick.is_some() {
+            if self.worker.core.frame.config.handling.quick.is_some() {
                 return;
             }
             let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
-            self.worker.core.telemetry.coarse.note_pace(computed);
+            self.worker.core.frame.telemetry.coarse.note_pace(computed);
             if self.worker.core.keyed() {
                 // Behind a message that waits, a shard is not left to a single worker,
                 // however little it computes.
                 let has_waited = polls.is_some_and(|polls| polls.has_waited());
-                let is_quick = !has_waited && self.worker.core.telemetry.coarse.measures_few();
+                let is_quick =
+                    !has_waited && self.worker.core.frame.telemetry.coarse.measures_few();
                 self.worker.core.queue.wake.set_quick(is_quick);
             }
         }
@@ -144,8 +145,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
                 self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
                 let crashed = self.delivery.marks.remove(Marks::CRASHED);
-                if crashed && self.kills() >= self.worker.core.settings.config.failure.poison_limit
-                {
+                if crashed && self.kills() >= self.worker.core.frame.config.failure.poison_limit {
                     return self.poisoned(Some(error), None);
                 }
                 let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
@@ -179,8 +179,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             FailureAction::ParkKey => self.park_key(failure),
             FailureAction::StopPool => {
                 // Nothing is started from here on, of this key least of all.
-                self.worker.core.stop_because(failure.exit_reason());
-                self.worker.core.end();
+                stop_because(&self.worker.core.erased(), failure.exit_reason());
+                end(&*self.worker.core);
                 self.end_as_dead_letter(failure);
             }
         }
@@ -191,7 +191,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let finally = self
             .worker
             .core
-            .settings
+            .frame
             .config
             .failure
             .finally
@@ -282,10 +282,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
-            // Pairs with the store of `Core::end`, which comes before a stop aborts this
+            // Pairs with the store of `end`, which comes before a stop aborts this
             // worker: otherwise the caller would hear that the worker was killed, not
             // that the pool stopped.
-            let has_ended = self.worker.core.lifecycle.ended.load(Ordering::SeqCst);
+            let has_ended = self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst);
             port.resolve(call_error(&mut letter, kills, has_ended));
         }
         self.worker.core.report_dead_letter(letter);
@@ -296,7 +296,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let Some(message) = self.take_message() else { return self.end_as_dead_letter(failure) };
         // Pairs with nothing: after a stale `false` the message waits for another attempt, and
         // `Core::give_back_queued` finds it there, at the latest when the last task ends.
-        if self.worker.core.lifecycle.ended.load(Ordering::SeqCst) {
+        if self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst) {
             discard(failure.error);
             self.delivery.message = Some(message);
             return self.return_message();
@@ -306,7 +306,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         count(&self.slot_state.counters.retries);
         let urgent = self.delivery.class.is_urgent();
         let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
-        let stamp = Stamp::coarse(self.worker.core.telemetry.coarse.timely().saturating_add(due));
+        let stamp =
+            Stamp::coarse(self.worker.core.frame.telemetry.coarse.timely().saturating_add(due));
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
         self.go_back(entry, after);
     }
@@ -329,7 +330,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     /// The message stands at the head of its key's line until it is due.
     fn go_back(&mut self, entry: Queued<A, K>, after: Duration) {
-        start_clock(&self.worker.core);
+        start_clock(&self.worker.core.erased());
         if let Some(deferred) = &mut self.deferred {
             return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
         }
@@ -372,7 +373,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             matches!(self.worker.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
         // Pairs with nothing: after a stale `false` the message waits behind its parked key, and
         // `Core::give_back_queued` finds it there, at the latest when the last task ends.
-        if !has_key || self.worker.core.lifecycle.ended.load(Ordering::SeqCst) {
+        if !has_key || self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst) {
             return self.end_as_dead_letter(failure);
         }
         let mut message = self.take_message();
@@ -421,7 +422,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let kills = self.kills();
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
-        if kills >= self.worker.core.settings.config.failure.poison_limit {
+        if kills >= self.worker.core.frame.config.failure.poison_limit {
             return self.poisoned(None, Some(panic));
         }
         let verdict = self.decide(attempt);
@@ -435,7 +436,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let decided = catch_unwind(AssertUnwindSafe(|| self.ask_policy(attempt)));
         decided.unwrap_or_else(|policy| {
             discard(policy);
-            let finally = self.worker.core.settings.config.failure.finally;
+            let finally = self.worker.core.frame.config.failure.finally;
             finally.map_or(FailureAction::DeadLetter, FailureAction::from)
         })
     }
@@ -444,7 +445,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     fn ask_policy(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
         user_code_follows();
         let core = &self.worker.core;
-        core.settings.functions.policy.decide(attempt, core.env.chance())
+        core.settings.functions.policy.decide(attempt, core.frame.env.chance())
     }
 
     /// The worker was killed with the message in hand. The message is not at fault: it does not
@@ -500,7 +501,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let (message, extra) = self.finish();
         let start = self.delivery.start;
         let delivery = Delivery { message, extra, class, stamp, ..Delivery::empty(start) };
-        self.worker.core.lifecycle.left_over.give_back(vec![delivery]);
+        self.worker.core.left_over.give_back(vec![delivery]);
     }
 }
 

@@ -16,7 +16,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// something else comes first, and then the message is queued.
     #[inline(always)]
     pub(crate) fn take_handed(&mut self) -> bool {
-        let is_over = self.worker.core.lifecycle.ended.load(Ordering::Acquire);
+        let is_over = self.worker.core.frame.lifecycle.ended.load(Ordering::Acquire);
         if self.is_interrupted() || is_over {
             self.worker.core.take_back_handed(self.worker.slot);
             return false;
@@ -39,7 +39,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     fn start_handoff(&mut self) -> Taken {
         match self.delivery.stamp {
             Stamp::UNDATED => self.slot_state.set_busy_since_now(),
-            _ => self.slot_state.set_busy_since(self.worker.core.telemetry.coarse.shown()),
+            _ => self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown()),
         }
         self.start_next()
     }
@@ -47,7 +47,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// The message in the delivery is in hand from here on, unless its caller has gone.
     #[inline(always)]
     pub(super) fn start(&mut self) -> Taken {
-        self.slot_state.set_busy_since(self.worker.core.telemetry.coarse.shown());
+        self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown());
         self.start_next()
     }
 
@@ -86,7 +86,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     #[cold]
     fn measure(&mut self) {
-        let now = self.worker.core.telemetry.coarse.real();
+        let now = self.worker.core.frame.telemetry.coarse.real();
         self.measures.measurement = Some(Measurement::begin(self.delivery.stamp, now));
         self.worker.polls = Some(Polls::begin(now));
     }
@@ -98,7 +98,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         // Wakes a sender that waits for these bytes.
         extra.claim = None;
         if std::mem::take(&mut extra.next.parked) {
-            self.worker.core.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.worker.core.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
             self.slot_state.note_attempt(extra.attempts + 1);
         }
         let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());

@@ -51,7 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         }
         match self.worker.source {
             Source::Shared { index, alone } => {
-                self.slot_state.set_busy_since(self.worker.core.telemetry.coarse.shown());
+                self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown());
                 let taken = self.take_next_shared(index, alone);
                 if taken != Taken::InHand {
                     self.slot_state.set_free();
@@ -91,7 +91,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// Takes the next message if the handler of the last one has waited, as handlers here usually
     /// do, and nothing comes first. True if one is in hand; what is to be done then is done.
     pub(crate) fn take_again_after_wait(&mut self, core: &Core<A, K>) -> bool {
-        if !self.worker.has_suspended || self.is_interrupted() || core.settings.is_limited() {
+        if !self.worker.has_suspended || self.is_interrupted() || core.frame.is_limited() {
             return false;
         }
         let is_taken = self.take_after_wait() == Taken::InHand;
@@ -100,7 +100,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             self.rounds.waits += 1;
             self.counts_again();
             if core.queue.wake.wants_more() {
-                core.queue.wake.one(&core.clock.watchdog);
+                core.queue.wake.one(&core.frame.clock.watchdog);
             }
         }
         is_taken

@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         // It tells nothing of how long others take.
         (self.measures.measurement, self.worker.polls) = (None, None);
         self.delivery.open_port();
-        self.worker.core.telemetry.counters.withdrawn.fetch_add(1, Ordering::Relaxed);
+        self.worker.core.frame.telemetry.counters.withdrawn.fetch_add(1, Ordering::Relaxed);
         let (message, extra) = self.finish();
         if let Some(port) = extra.and_then(|extra| extra.port) {
             port.resolve(CallError::Withdrawn);

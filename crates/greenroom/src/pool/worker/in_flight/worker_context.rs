@@ -59,15 +59,15 @@ impl Polls {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerContext<A, K> {
     pub(crate) fn go_on(&mut self) {
         if let Some(polls) = &mut self.polls {
-            polls.go_on(self.core.telemetry.coarse.real());
+            polls.go_on(self.core.frame.telemetry.coarse.real());
         }
         self.core.note_time();
         if self.core.goes_on_uncounted() {
             self.run_state = RunState::Uncounted;
-            self.core.clock.watchdog.call();
+            self.core.frame.clock.watchdog.call();
             return;
         }
-        self.core.queue.wake.enter(&self.core.clock.watchdog);
+        self.core.queue.wake.enter(&self.core.frame.clock.watchdog);
         self.run_state = RunState::Awake;
     }
 
@@ -81,13 +81,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerContext<A, K> {
     }
 
     pub(crate) fn suspend(&mut self, task: &task::Context<'_>) {
-        if !self.core.telemetry.coarse.is_watched() {
+        if !self.core.frame.telemetry.coarse.is_watched() {
             // The message in hand counts from now on, if the clock has not been read for it.
             self.core
+                .frame
                 .membership
                 .slots
                 .at(self.slot)
-                .busy_since(|| self.core.telemetry.coarse.set());
+                .busy_since(|| self.core.frame.telemetry.coarse.set());
         }
         // A used-up cooperative budget makes ready resources look pending, and would open lanes for
         // nothing.
@@ -100,13 +101,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerContext<A, K> {
         }
         match self.run_state {
             RunState::Uncounted if leaves_shard => {
-                self.core.queue.wake.pass_on(&self.core.clock.watchdog)
+                self.core.queue.wake.pass_on(&self.core.frame.clock.watchdog)
             }
             RunState::Uncounted => {}
-            _ => self.core.queue.wake.leave(&self.core.clock.watchdog),
+            _ => self.core.queue.wake.leave(&self.core.frame.clock.watchdog),
         }
         if let Some(polls) = &mut self.polls {
-            polls.pause(self.core.telemetry.coarse.real());
+            polls.pause(self.core.frame.telemetry.coarse.real());
         }
         self.has_suspended = true;
         self.run_state = RunState::Suspended;

@@ -1,25 +1,24 @@
 //! The tasks of a pool, counted, so that every stop can wait for its end.
 
 use std::{
-    hash::Hash,
     ops::Deref,
     sync::{Arc, atomic::Ordering},
 };
 
-use crate::Actor;
-use crate::pool::{clock::task, core::Core};
+use super::{AnyCore, end::end, exit::end_of_life, gate::close, members::report_nothing_more};
+use crate::pool::clock::task;
 
 /// What a task of the pool holds of it for as long as it exists, started or not.
-pub(crate) struct TaskGuard<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
-    core: Arc<Core<A, K>>,
+pub(crate) struct TaskGuard {
+    pool: Arc<dyn AnyCore>,
     /// Its end is no sign that the runtime has shut down: the pool goes on without it.
     spared: bool,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> TaskGuard<A, K> {
-    pub(crate) fn new(core: &Arc<Core<A, K>>) -> Self {
-        core.lifecycle.running.fetch_add(1, Ordering::Relaxed);
-        Self { core: core.clone(), spared: false }
+impl TaskGuard {
+    pub(crate) fn new(pool: &Arc<dyn AnyCore>) -> Self {
+        pool.frame().lifecycle.running.fetch_add(1, Ordering::Relaxed);
+        Self { pool: pool.clone(), spared: false }
     }
 
     /// The pool goes on without this task.
@@ -28,50 +27,50 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> TaskGuard<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Deref for TaskGuard<A, K> {
-    type Target = Arc<Core<A, K>>;
+impl Deref for TaskGuard {
+    type Target = Arc<dyn AnyCore>;
 
     fn deref(&self) -> &Self::Target {
-        &self.core
+        &self.pool
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for TaskGuard<A, K> {
+impl Drop for TaskGuard {
     /// If the last task ends although nobody has stopped the pool, its runtime has shut down. If
     /// the pool was stopped, the caller may have given up waiting. Callers elsewhere must not wait
     /// for answers that will never come.
     fn drop(&mut self) {
-        let core = &self.core;
+        let (pool, lifecycle) = (&self.pool, &self.pool.frame().lifecycle);
         // Pairs with the exchange below in other tasks that end: the last one sees what
         // they have left.
-        let mut running = core.lifecycle.running.load(Ordering::SeqCst);
+        let mut running = lifecycle.running.load(Ordering::SeqCst);
         loop {
             // The last one counts until it has given back what is queued: a stop that sees no task
             // left sees all of it. Pairs with the store in `end`: if the end is missed, a clock is
             // started that ends at once.
             let others_follow = running == 1
                 && self.spared
-                && !core.lifecycle.ended.load(Ordering::SeqCst)
-                && start_clock(core);
+                && !lifecycle.ended.load(Ordering::SeqCst)
+                && start_clock(pool);
             if running == 1 && !others_follow {
                 // Pairs with the store in `end`: if the end is missed, a pool is ended that has
                 // been, which does nothing.
-                if !core.lifecycle.ended.load(Ordering::SeqCst) {
-                    core.close();
-                    core.end();
+                if !lifecycle.ended.load(Ordering::SeqCst) {
+                    close(&**pool);
+                    end(&**pool);
                 }
-                core.end_of_life(&[]);
-                core.give_back_queued();
+                end_of_life(pool, &[]);
+                pool.give_back_queued();
             }
             if others_follow {
                 // Pairs with the exchange below, as the first load.
-                running = core.lifecycle.running.load(Ordering::SeqCst);
+                running = lifecycle.running.load(Ordering::SeqCst);
                 continue;
             }
             let less = running - 1;
             // Pairs with the loads of `running` in `stop`, `all_gone` and `is_over`: what this task
             // gave back is seen with its going. Otherwise a stop reports less than was left over.
-            match core.lifecycle.running.compare_exchange(
+            match lifecycle.running.compare_exchange(
                 running,
                 less,
                 Ordering::SeqCst,
@@ -81,14 +80,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for TaskGuard<A, K> {
                 Err(now) => running = now,
             }
         }
-        core.report_nothing_more();
-        core.lifecycle.progress.notify_waiters();
+        report_nothing_more(&**pool);
+        lifecycle.progress.notify_waiters();
     }
 }
 
 /// Starts the clock of a pool. False if that was done before.
-pub(crate) fn start_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Arc<Core<A, K>>,
-) -> bool {
-    task::start(core, TaskGuard::new)
+pub(crate) fn start_clock(pool: &Arc<dyn AnyCore>) -> bool {
+    task::start(pool, TaskGuard::new)
 }

@@ -1,0 +1,181 @@
+//! What the frame asks of a pool whose types it does not know.
+
+use std::{hash::Hash, sync::Arc, time::Duration};
+
+use greenroom_queue::{
+    entry::first, permits::Permits, queue::credit_for, stamp::Stamp, sync::Ordering, wake::Wake,
+};
+
+use super::Core;
+use crate::{
+    Actor, ExitReason,
+    pool::{
+        clock::{ClockEntry, PoolAlarm},
+        frame::{Afterwards, AnyCore, Beginning, Counts, Frame, KeysTo, MailCounts, Unattended},
+        worker,
+    },
+};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
+    fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    fn permits(&self) -> &Permits {
+        &self.queue.permits
+    }
+
+    fn wake(&self) -> &Wake {
+        &self.queue.wake
+    }
+
+    fn counts(&self) -> Counts {
+        let mut accepted = self.frame.telemetry.counters.accepted.load(Ordering::Relaxed);
+        for shard in &self.queue.shards {
+            accepted += shard.inbox.lock().accepted;
+        }
+        for slot in 0..self.mailboxes.len() {
+            if let Some(mailbox) = self.mailbox_if_any(slot) {
+                accepted += mailbox.accepted();
+            }
+        }
+        Counts {
+            accepted,
+            held_for_others: self.push.as_ref().map_or(0, |push| push.held_for_others(self)),
+            bytes: self.settings.derived.bytes.as_ref().map(|bytes| bytes.waiting()),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        Self::depth(self)
+    }
+
+    fn oldest(&self) -> Option<Duration> {
+        let mut oldest = self.oldest_handed();
+        for shard in &self.queue.shards {
+            let outbox = shard.outbox.lock();
+            let inbox = shard.inbox.lock();
+            oldest = Stamp::earliest(&[
+                oldest,
+                first(outbox.queue.iter()),
+                outbox.lanes.oldest(),
+                first(inbox.queue.iter()),
+                first(inbox.urgent.iter()),
+            ]);
+        }
+        for slot in 0..self.mailboxes.len() {
+            if let Some(mailbox) = self.mailbox_if_any(slot) {
+                oldest = Stamp::earliest(&[oldest, mailbox.oldest()]);
+            }
+        }
+        let held = first(self.routing.held().iter());
+        let oldest = Stamp::earliest(&[oldest, held])?;
+        Some(oldest.age(self.frame.telemetry.coarse.real()))
+    }
+
+    fn unattended(&self) -> Unattended {
+        Unattended { parked: self.parked_messages(), held: self.routing.held().len() as u64 }
+    }
+
+    fn mail(&self, slot: usize) -> Option<MailCounts> {
+        let mailbox = self.mailbox_if_any(slot)?;
+        Some(MailCounts {
+            waiting: mailbox.waiting(),
+            held: mailbox.held(),
+            capacity: mailbox.capacity(),
+        })
+    }
+
+    fn grow_to(&self, slots: usize) {
+        self.mailboxes.grow_to(slots);
+        self.handoff.slots.grow_to(slots);
+        self.queue.wake.grow_to(slots);
+    }
+
+    fn hold_at_most(&self, capacity: usize) {
+        self.queue.permits.resize(capacity, self);
+        self.share_out(capacity);
+        self.queue.credit.store(credit_for(capacity, self.queue.shards.len()), Ordering::Relaxed);
+    }
+
+    fn serve_waiters(&self) {
+        Self::serve_waiters(self);
+    }
+
+    fn set_shut(&self, shut: bool) {
+        self.set_shards_shut(shut);
+    }
+
+    fn tell_shut(&self, for_good: bool) {
+        Self::tell_shut(self, for_good);
+    }
+
+    fn start_worker(self: Arc<Self>, slot: usize, beginning: Beginning) {
+        self.frame.spawn_worker(slot, Box::pin(worker::run(self.clone(), slot, beginning)));
+    }
+
+    fn move_keys(&self, slot: usize, to: KeysTo) -> Afterwards<'_> {
+        let push = self.push.as_ref()?;
+        let migrated = match to {
+            KeysTo::Worker => push.takes_keys(self, slot),
+            KeysTo::Others => push.gives_keys(self, slot),
+        };
+        Some(Box::new(move || push.migrated(self, migrated)))
+    }
+
+    fn hand_over(&self, slot: usize) {
+        Self::hand_over(self, slot);
+    }
+
+    fn ask_again(&self) {
+        Self::ask_again(self);
+    }
+
+    fn take_mail(self: Arc<Self>, slot: usize, reason: &ExitReason) -> Afterwards<'_> {
+        let taken = self.take_mailbox(slot)?;
+        Some(Box::new(move || self.clear_mailbox(taken, reason)))
+    }
+
+    fn end_worker(self: Arc<Self>, slot: usize, reason: &ExitReason) {
+        if let Some(mailbox) = self.mailbox_if_any(slot) {
+            self.end_of_worker(&mailbox, reason);
+        }
+    }
+
+    fn dead_letter_queued(&self) {
+        Self::dead_letter_queued(self);
+    }
+
+    fn give_back_queued(&self) {
+        Self::give_back_queued(self);
+    }
+
+    fn ring(&self, alarm: ClockEntry) {
+        self.note_time();
+        match alarm.what {
+            PoolAlarm::Lane(id) => self.wake_lane(alarm.index, id),
+            PoolAlarm::Tag(tag) => {
+                if let Some(push) = &self.push {
+                    push.wake_tag(self, tag);
+                }
+            }
+            PoolAlarm::Held(slot) => {
+                if let Some(push) = &self.push {
+                    push.notify_held(self, slot);
+                }
+            }
+            PoolAlarm::Mail(slot, entry) => {
+                self.frame.clock.message_rang();
+                if let Some(entry) = entry.own::<A, K>() {
+                    self.wake_mail(slot, entry);
+                }
+            }
+            PoolAlarm::Message(entry) => {
+                self.frame.clock.message_rang();
+                if let Some(entry) = entry.own::<A, K>() {
+                    self.wake_message(alarm.index, entry);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Workers that join a running pool, and workers that leave it.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use greenroom_queue::lock::MutexGuard;
+
+use super::{
+    AnyCore, Beginning, Frame, KeysTo,
+    capacity::size_changed,
+    follow,
+    gate::{dead_letter_deserted, one_less, revive, settle_what_is_left},
+    notify::notify_size,
+};
+use crate::{
+    ExitReason, PoolEvent,
+    pool::{
+        AdminError,
+        admin::change::{Outcomes, SlotOutcome},
+        membership::{
+            member_list::MemberList,
+            restart::RestartLog,
+            slot_state::{KILLED, LEAVE, REST, SlotDetails, Status},
+        },
+    },
+    pool_events::ResizeReason,
+};
+
+/// Starts a worker in each of these slots, off every path of messages.
+pub(crate) fn start_in(pool: &Arc<dyn AnyCore>, slots: &[usize], outcomes: &Outcomes) {
+    for slot in slots {
+        pool.clone().start_worker(*slot, Beginning::First(outcomes.clone()));
+    }
+}
+
+/// Adds workers. Returns their slots and the new size.
+pub(crate) fn hire(
+    pool: &Arc<dyn AnyCore>,
+    workers: usize,
+    why: ResizeReason,
+    outcomes: &Outcomes,
+) -> Result<(Vec<usize>, usize), AdminError> {
+    hire_into(pool, members(&**pool)?, workers, why, outcomes)
+}
+
+fn hire_into(
+    pool: &Arc<dyn AnyCore>,
+    mut member_list: MutexGuard<'_, MemberList>,
+    workers: usize,
+    why: ResizeReason,
+    outcomes: &Outcomes,
+) -> Result<(Vec<usize>, usize), AdminError> {
+    let bounds = member_list.bounds();
+    let size = member_list.len().saturating_add(workers);
+    if size > *bounds.end() {
+        return Err(AdminError::OutOfBounds { asked: size, bounds });
+    }
+    let mut slots = Vec::with_capacity(workers);
+    for _ in 0..workers {
+        slots.push(member_list.join());
+    }
+    make_slots(&**pool, &member_list);
+    for slot in &slots {
+        pool.frame().membership.slots.at(*slot).details.lock().status = Status::Starting;
+    }
+    size_changed(&**pool, member_list.len());
+    // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+    // does not stay closed with a worker in it.
+    pool.frame().membership.live.fetch_add(workers, Ordering::SeqCst);
+    drop(member_list);
+    pool.serve_waiters();
+    revive(&**pool);
+    notify_size(&**pool, size - workers, size, why);
+    for slot in &slots {
+        pool.frame().notify(PoolEvent::WorkerAdded { slot: *slot });
+    }
+    start_in(pool, &slots, outcomes);
+    Ok((slots, size))
+}
+
+/// The members, as long as the pool runs: whoever changes them holds this lock throughout.
+pub(crate) fn members(pool: &dyn AnyCore) -> Result<MutexGuard<'_, MemberList>, AdminError> {
+    let member_list = pool.frame().membership.members.lock();
+    pool.frame().lifecycle.check_running()?;
+    Ok(member_list)
+}
+
+pub(crate) fn make_slots(pool: &dyn AnyCore, member_list: &MemberList) {
+    pool.frame().membership.slots.grow_to(member_list.made());
+    pool.grow_to(member_list.made());
+}
+
+/// Tells workers to leave: those that are disabled first, then idle ones, then those that
+/// joined last. Returns their slots and the new size.
+pub(crate) fn dismiss(
+    pool: &Arc<dyn AnyCore>,
+    workers: usize,
+    why: ResizeReason,
+    outcomes: &Outcomes,
+) -> Result<(Vec<usize>, usize), AdminError> {
+    dismiss_from(pool, members(&**pool)?, workers, why, outcomes)
+}
+
+fn dismiss_from(
+    pool: &Arc<dyn AnyCore>,
+    mut member_list: MutexGuard<'_, MemberList>,
+    workers: usize,
+    why: ResizeReason,
+    outcomes: &Outcomes,
+) -> Result<(Vec<usize>, usize), AdminError> {
+    let bounds = member_list.bounds();
+    let workers = workers.min(member_list.len());
+    if member_list.len() - workers < *bounds.start() {
+        return Err(AdminError::OutOfBounds { asked: member_list.len() - workers, bounds });
+    }
+    let mut slots = first_to_leave(&**pool, &member_list);
+    slots.truncate(workers);
+    for slot in &slots {
+        member_list.leave(*slot);
+    }
+    let size = send_away(pool, member_list, &slots, why, outcomes);
+    Ok((slots, size))
+}
+
+/// These have left the list: their workers are told. Returns the new size.
+fn send_away(
+    pool: &Arc<dyn AnyCore>,
+    member_list: MutexGuard<'_, MemberList>,
+    slots: &[usize],
+    why: ResizeReason,
+    outcomes: &Outcomes,
+) -> usize {
+    let size = member_list.len();
+    size_changed(&**pool, size);
+    drop(member_list);
+    notify_size(&**pool, size + slots.len(), size, why);
+    for slot in slots {
+        let_leave(pool, *slot, outcomes);
+    }
+    size
+}
+
+/// All members, in the order in which they would leave.
+fn first_to_leave(pool: &dyn AnyCore, member_list: &MemberList) -> Vec<usize> {
+    let (mut disabled, mut idle, mut busy) = (Vec::new(), Vec::new(), Vec::new());
+    for slot in member_list.slots().rev() {
+        let slot_state = pool.frame().membership.slots.at(slot);
+        let is_disabled = slot_state.details.lock().status == Status::Disabled;
+        match slot_state.is_busy() {
+            _ if is_disabled => disabled.push(slot),
+            true => busy.push(slot),
+            false => idle.push(slot),
+        }
+    }
+    disabled.append(&mut idle);
+    disabled.append(&mut busy);
+    disabled
+}
+
+/// Adds or dismisses workers, until there are so many. Returns the slots of those that come and
+/// of those that go.
+pub(crate) fn resize(
+    pool: &Arc<dyn AnyCore>,
+    workers: usize,
+    outcomes: &Outcomes,
+) -> Result<(Vec<usize>, Vec<usize>), AdminError> {
+    let member_list = members(&**pool)?;
+    let (size, why) = (member_list.len(), ResizeReason::Asked);
+    match workers.checked_sub(size) {
+        Some(more) => {
+            let (added, _) = hire_into(pool, member_list, more, why, outcomes)?;
+            Ok((added, Vec::new()))
+        }
+        None => {
+            let (removed, _) = dismiss_from(pool, member_list, size - workers, why, outcomes)?;
+            Ok((Vec::new(), removed))
+        }
+    }
+}
+
+/// A member has gone by itself, however few are left. If it was the last, no successor is
+/// known: messages that are queued once it has left become dead letters, as when the last
+/// worker is disabled.
+pub(crate) fn drop_out(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) {
+    let mut member_list = pool.frame().membership.members.lock();
+    if pool.frame().lifecycle.check_running().is_ok() && member_list.leave(slot) {
+        pool.frame().membership.slots.at(slot).details.lock().drops_out = true;
+        send_away(pool, member_list, &[slot], ResizeReason::Left, outcomes);
+    }
+}
+
+/// Tells one worker to leave.
+pub(crate) fn dismiss_one(
+    pool: &Arc<dyn AnyCore>,
+    slot: usize,
+    outcomes: &Outcomes,
+) -> Result<usize, AdminError> {
+    let mut member_list = members(&**pool)?;
+    let bounds = member_list.bounds();
+    if member_list.has(slot) && member_list.len() <= *bounds.start() {
+        return Err(AdminError::OutOfBounds { asked: member_list.len() - 1, bounds });
+    }
+    if !member_list.leave(slot) {
+        return Err(AdminError::NoSuchSlot(slot));
+    }
+    Ok(send_away(pool, member_list, &[slot], ResizeReason::Asked, outcomes))
+}
+
+/// Brings a disabled slot back, with a budget as if new.
+pub(crate) fn enable(
+    pool: &Arc<dyn AnyCore>,
+    slot: usize,
+    outcomes: &Outcomes,
+) -> Result<usize, AdminError> {
+    let member_list = members(&**pool)?;
+    if !member_list.has(slot) {
+        return Err(AdminError::NoSuchSlot(slot));
+    }
+    if !wake_slot(pool.frame(), slot) {
+        return Err(AdminError::NotDisabled(slot));
+    }
+    let size = member_list.len();
+    drop(member_list);
+    revive(&**pool);
+    pool.frame().notify(PoolEvent::WorkerEnabled { slot });
+    start_in(pool, &[slot], outcomes);
+    Ok(size)
+}
+
+/// A slot is about to get a worker, with a budget as if new. False if it does not rest.
+pub(crate) fn wake_slot(frame: &Frame, slot: usize) -> bool {
+    let mut details = frame.membership.slots.at(slot).details.lock();
+    let rests = details.status == Status::Disabled;
+    if rests {
+        details.status = Status::Starting;
+        details.told_started = false;
+        details.restarts = RestartLog::default();
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the
+        // pool does not stay closed with a worker in it.
+        frame.membership.live.fetch_add(1, Ordering::SeqCst);
+    }
+    rests
+}
+
+fn let_leave(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) {
+    let slot_state = pool.frame().membership.slots.at(slot);
+    let mut details = slot_state.details.lock();
+    let before = std::mem::replace(&mut details.status, Status::Leaving);
+    let counts = !std::mem::take(&mut details.given_up);
+    details.on_left = Some(outcomes.clone());
+    // Before the worker may leave with its keys: its slot may be another worker's
+    // right afterwards.
+    let moved = pool.move_keys(slot, KeysTo::Others);
+    slot_state.order(LEAVE);
+    if before == Status::Disabled {
+        pool.frame().membership.note_parting(details.abort.take());
+    }
+    drop(details);
+    pool.frame().membership.members_changed();
+    follow(moved);
+    if before == Status::Disabled {
+        return left(pool, slot, &ExitReason::Normal);
+    }
+    if counts {
+        one_less(&**pool);
+    }
+    pool.frame().membership.members_changed();
+    pool.wake().call(slot, &pool.frame().clock.watchdog);
+    pool.frame().lifecycle.over.notify_waiters();
+    report_nothing_more(&**pool);
+}
+
+/// If the pool has ended and its last task has gone, nobody reports that a worker has left:
+/// those who wait for that are told so.
+pub(crate) fn report_nothing_more(pool: &dyn AnyCore) {
+    // Pairs with the store in `end`: a pool that has not ended may be without tasks and go on.
+    let over = pool.frame().lifecycle.ended.load(Ordering::SeqCst);
+    // Pairs with the `compare_exchange` in `TaskGuard::drop`, behind which the last task comes
+    // here: it finds what `let_leave` noted under the lock of the details, or `let_leave`,
+    // which took that lock later, sees 0. Otherwise a change is waited for to its deadline.
+    let has_tasks = pool.frame().lifecycle.running.load(Ordering::SeqCst) > 0;
+    if over && !has_tasks {
+        for slot_state in pool.frame().membership.slots.iter() {
+            let on_left = slot_state.details.lock().on_left.take();
+            // Not under the lock: that wakes who waits.
+            drop(on_left);
+        }
+    }
+}
+
+/// The worker of a slot has gone for good.
+pub(crate) fn left(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) {
+    pool.hand_over(slot);
+    let slot_state = pool.frame().membership.slots.at(slot);
+    let mut details = slot_state.details.lock();
+    let gone = std::mem::take(&mut *details);
+    // Before the orders: pairs with the look at `LEAVE` in `drain_mailboxes`.
+    let mail = pool.clone().take_mail(slot, reason);
+    slot_state.forget_orders();
+    drop(details);
+    follow(mail);
+    slot_state.published.clear();
+    pool.frame().membership.members.lock().vacate(slot);
+    pool.frame().notify(PoolEvent::WorkerRemoved { slot });
+    let SlotDetails { on_left, up, drops_out, .. } = gone;
+    if up {
+        pool.frame().controllers.notify_down(slot, reason);
+    }
+    settle_what_is_left(&**pool, drops_out);
+    if let Some(outcomes) = on_left {
+        let _ = outcomes.send(SlotOutcome::Left(slot));
+    }
+}
+
+/// Tells, once each time that the slot is taken, that its worker has started.
+pub(crate) fn notify_started(pool: &dyn AnyCore, slot: usize) {
+    let mut details = pool.frame().membership.slots.at(slot).details.lock();
+    let told = std::mem::replace(&mut details.told_started, true);
+    drop(details);
+    if !told {
+        pool.frame().notify(PoolEvent::WorkerStarted { slot });
+    }
+}
+
+/// A worker could not be started. It is tried again.
+pub(crate) fn start_failed(pool: &dyn AnyCore, slot: usize, error: String) {
+    pool.frame().membership.starts.failed(&error);
+    pool.frame().notify(PoolEvent::StartFailed { slot, error });
+}
+
+/// A worker runs. If that is known already, nothing follows.
+pub(crate) fn has_started(pool: &dyn AnyCore, slot: usize) {
+    let mut details = pool.frame().membership.slots.at(slot).details.lock();
+    let starts = details.status == Status::Starting;
+    if starts {
+        details.status = Status::Live;
+    }
+    let was_up = std::mem::replace(&mut details.up, true);
+    // Under the lock: a worker that is to leave from here on gives its keys up again.
+    let moved = if starts { pool.move_keys(slot, KeysTo::Worker) } else { None };
+    drop(details);
+    follow(moved);
+    if starts {
+        pool.frame().membership.starts.one_more();
+    }
+    if was_up && !starts {
+        return;
+    }
+    pool.frame().membership.members_changed();
+    pool.ask_again();
+    pool.frame().controllers.notify_up(slot);
+}
+
+/// A worker does not run for a while. False when it is to leave instead.
+pub(crate) fn has_died(pool: &dyn AnyCore, slot: usize) {
+    let mut details = pool.frame().membership.slots.at(slot).details.lock();
+    if details.status == Status::Live {
+        details.status = Status::Starting;
+    }
+    drop(details);
+    pool.frame().membership.members_changed();
+    pool.hand_over(slot);
+}
+
+/// The budget of a slot is used up. Its worker has given up what it held. False if it was to
+/// leave anyway.
+pub(crate) fn disable(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) -> bool {
+    follow(pool.move_keys(slot, KeysTo::Others));
+    pool.hand_over(slot);
+    let slot_state = pool.frame().membership.slots.at(slot);
+    let mut details = slot_state.details.lock();
+    if details.status == Status::Leaving {
+        return false;
+    }
+    details.status = Status::Disabled;
+    slot_state.done(REST | KILLED);
+    let counts = !std::mem::take(&mut details.given_up);
+    // Under the lock: the next worker of the slot may be started right afterwards, and has a
+    // mailbox of its own.
+    let mail = pool.clone().take_mail(slot, reason);
+    drop(details);
+    pool.frame().membership.members_changed();
+    follow(mail);
+    pool.frame().notify(PoolEvent::WorkerDisabled { slot });
+    if counts && one_less(&**pool) {
+        dead_letter_deserted(&**pool);
+    }
+    true
+}
+
+/// These workers could not be started; their keys go to those that were, until they are.
+pub(crate) fn give_keys_to_others(pool: &dyn AnyCore, not_started: &[usize]) {
+    for slot in not_started {
+        let place = pool.frame().membership.slots.at(*slot).details.lock();
+        let is_there = place.status == Status::Live;
+        let moved = if is_there { None } else { pool.move_keys(*slot, KeysTo::Others) };
+        drop(place);
+        follow(moved);
+    }
+}

@@ -1,0 +1,58 @@
+//! Callers that wait until so many workers run.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use super::AnyCore;
+use crate::pool::{
+    clock::timed::{self, later},
+    membership::{not_ready::NotReady, slot_state::Status},
+};
+
+/// Resolves once so many workers run.
+pub(crate) async fn ready(
+    pool: &dyn AnyCore,
+    wanted: usize,
+    within: Duration,
+) -> Result<(), NotReady> {
+    let deadline = later(within);
+    loop {
+        let before = pool.frame().membership.starts.count();
+        let missing = wanted.saturating_sub(live_slots(pool)) as u64;
+        if missing == 0 || pool.frame().lifecycle.check_running().is_err() {
+            return is_ready(pool, wanted);
+        }
+        let enough = before.saturating_add(missing);
+        let started = pool
+            .frame()
+            .membership
+            .starts
+            .reach(enough, || pool.frame().lifecycle.check_running().is_err());
+        if timed::until(&pool.frame().env.runtime, deadline, started).await.is_err() {
+            return is_ready(pool, wanted);
+        }
+    }
+}
+
+/// Slots keep their state when the pool has ended, but their workers are gone.
+fn live_slots(pool: &dyn AnyCore) -> usize {
+    // Pairs with the store in `end`: otherwise slots of a pool that has ended count as workers.
+    if pool.frame().lifecycle.ended.load(Ordering::SeqCst) {
+        return 0;
+    }
+    pool.frame()
+        .membership
+        .slots
+        .iter()
+        .filter(|slot_state| slot_state.status() == Status::Live)
+        .count()
+}
+
+/// Looks once more: at the deadline, the last may have started just now.
+fn is_ready(pool: &dyn AnyCore, wanted: usize) -> Result<(), NotReady> {
+    let (live, stopped) = (live_slots(pool), pool.frame().lifecycle.check_running().is_err());
+    if live >= wanted && !stopped {
+        return Ok(());
+    }
+    let last_error = pool.frame().membership.starts.last_error();
+    Err(NotReady { wanted, live, last_error, stopped })
+}
