@@ -30,8 +30,10 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// A failure begins an outage, or is one of it: the next probe is due once `waits` says so, of
-    /// which `chance`, from 0 to 1, is the jitter. A probe that is under way stays one.
+    /// A failure begins an outage, or prolongs it: the next probe is due after the wait that
+    /// `waits` names, with `chance`, from 0 to 1, as its jitter. Attempts that were under way when
+    /// the outage began may all fail before the probe is due, and prolong nothing. A probe that is
+    /// under way stays one.
     pub fn fails(
         outage: &mut Option<Self>,
         error: &str,
@@ -47,6 +49,9 @@ impl Outage {
             probing: false,
         });
         error.clone_into(&mut outage.error);
+        if outage.failures > 0 && now < outage.next_probe {
+            return;
+        }
         outage.failures = outage.failures.saturating_add(1);
         outage.next_probe = now + waits.wait(outage.failures, chance);
     }

@@ -324,6 +324,14 @@ mod tests {
     }
 
     #[test]
+    fn d13_records_of_one_batch_that_are_refused_put_off_the_probe_once() {
+        let mut state = State::default();
+        (0..100).for_each(|_| _ = state.fails("not authorized", true));
+        let probe = state.hold.outage.unwrap().next_probe;
+        assert!(probe <= Instant::now() + WAITS.first);
+    }
+
+    #[test]
     fn d12_librdkafka_is_given_a_bounded_number_of_records() {
         let (mut state, ours) = (State::default(), Arc::default());
         accept(&mut state, &ours);
