@@ -119,3 +119,6 @@ impl<S: RemoteSink> Sink for S {
         self.driver().resume()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,15 +90,9 @@ impl Remote for HttpTarget {
         if Arc::ptr_eq(&settings, &self.settings()) {
             return attempted;
         }
-        // What is said to a configuration that was replaced meanwhile holds up nothing.
-        let at_once = Some(Duration::ZERO);
         match attempted {
-            Attempted::Failed { error, had, .. } => {
-                Attempted::Failed { error, after: at_once, had }
-            }
-            Attempted::Misconfigured(error) => {
-                Attempted::Failed { error, after: at_once, had: TargetHad::Answered }
-            }
+            Attempted::Failed { had, .. } => Attempted::Replaced(had),
+            Attempted::Misconfigured(_) => Attempted::Replaced(TargetHad::Answered),
             settled => settled,
         }
     }

@@ -38,19 +38,21 @@ async fn attempt<R: Remote>(
     mut events: Vec<WaitingEvent<R::Kept>>,
 ) -> ResentParts<R::Kept> {
     let Shared { remote, gate, .. } = shared;
-    let number = events[0].number;
     loop {
+        let number = events[0].number;
         if let Some(why) = remote.down() {
             gate.fails(number, &remote.describe(), &why, None);
             remote.up().await;
         }
         let _pass = gate.pass().await;
-        events.retain(|waiting| !waiting.ack.is_revoked());
+        // Their new owner sends them.
+        for revoked in events.extract_if(.., |waiting| waiting.ack.is_revoked()) {
+            gate.leaves(revoked.number);
+        }
         let Some(last) = events.iter().map(|waiting| waiting.attempt).max() else {
-            // Their new owner sends them.
-            gate.leaves(number);
             return Vec::new();
         };
+        let number = events[0].number;
         events.iter_mut().for_each(|waiting| waiting.attempt = last + 1);
         match remote.attempt(&events).await {
             Attempted::Stored => {
@@ -67,13 +69,12 @@ async fn attempt<R: Remote>(
                 return rejected(events, &error);
             }
             Attempted::Failed { error, after, had } => {
-                if matches!(had, TargetHad::Gateway | TargetHad::Unknown) {
-                    shared.unanswered.fetch_add(events.len() as u64, Ordering::Relaxed);
-                }
+                shared.counts_unanswered(had, events.len());
                 gate.fails(number, &remote.describe(), &error, after);
                 let settled = shared.settled.load(Ordering::Relaxed);
                 return put_off(events, &remote.pace().backoff, after, had, settled);
             }
+            Attempted::Replaced(had) => shared.counts_unanswered(had, events.len()),
             Attempted::Misconfigured(error) => {
                 gate.pause(&remote.describe(), &error, &remote.pace().probe, rand::random());
             }

@@ -2,7 +2,7 @@
 //! events wait.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     iter,
 };
 
@@ -25,6 +25,8 @@ pub(super) struct RequestLines<K> {
     /// Failed for now, by when they are due and the number of the first: those that are sent again
     /// together.
     again: BTreeMap<(Instant, u64), Vec<WaitingEvent<K>>>,
+    /// The keys of those in `again` that were not hurried yet: each is moved once.
+    unhurried: BTreeSet<(Instant, u64)>,
     /// The lines of which an event is ready, failed or under way, and those behind it.
     behind: ByLine<VecDeque<WaitingEvent<K>>>,
     /// How many were accepted.
@@ -66,6 +68,7 @@ impl<K> Default for RequestLines<K> {
         Self {
             ready: BTreeMap::new(),
             again: BTreeMap::new(),
+            unhurried: BTreeSet::new(),
             behind: ByLine::default(),
             accepted: 0,
             under_way: 0,
@@ -119,7 +122,10 @@ impl<K> RequestLines<K> {
             Some(turn) => {
                 self.under_way += 1;
                 NextRequest::Send(match turn.again {
-                    Some(key) => self.again.remove(&key).unwrap_or_default(),
+                    Some(key) => {
+                        self.unhurried.remove(&key);
+                        self.again.remove(&key).unwrap_or_default()
+                    }
                     None => self.take_new(pace.batching.as_ref()),
                 })
             }
@@ -205,6 +211,7 @@ impl<K> RequestLines<K> {
         &mut self,
         lines: Vec<u64>,
         parts: Vec<Vec<WaitingEvent<K>>>,
+        now: Instant,
     ) -> Vec<Vec<WaitingEvent<K>>> {
         self.under_way -= 1;
         if self.given_up {
@@ -213,7 +220,7 @@ impl<K> RequestLines<K> {
         let held = self.come_back(parts);
         for line in lines {
             if !held.contains(&line) {
-                self.goes_on(line);
+                self.goes_on(line, now);
             }
         }
         Vec::new()
@@ -228,19 +235,29 @@ impl<K> RequestLines<K> {
                 .partition(|waiting| waiting.line.is_none_or(|line| !held.contains(&line)));
             held.extend(go.iter().filter_map(|waiting| waiting.line));
             waits.extend(wait);
-            if let Some(first) = go.first() {
-                self.again.insert((first.due, first.number), go);
-            }
+            self.send_again(go);
         }
         waits.into_iter().rev().for_each(|waiting| self.stands_back(waiting));
         held
     }
 
-    /// The first of a line is settled: the next of it may go. What was sent before goes alone.
-    fn goes_on(&mut self, line: u64) {
+    /// These are sent again together once the first of them is due.
+    fn send_again(&mut self, part: Vec<WaitingEvent<K>>) {
+        let Some(first) = part.first() else { return };
+        let key = (first.due, first.number);
+        if !first.hurried {
+            self.unhurried.insert(key);
+        }
+        self.again.insert(key, part);
+    }
+
+    /// The first event of a line is settled, so the next one may go. If that was sent before, it
+    /// goes alone, and at once: its target works.
+    fn goes_on(&mut self, line: u64, now: Instant) {
         match self.behind.get_mut(&line).map(VecDeque::pop_front) {
-            Some(Some(next)) if next.attempt > 0 => {
-                self.again.insert((next.due, next.number), vec![next]);
+            Some(Some(mut next)) if next.attempt > 0 => {
+                next.due = next.due.min(now);
+                self.send_again(vec![next]);
             }
             Some(Some(next)) => _ = self.ready.insert(next.number, next),
             Some(None) => _ = self.behind.remove(&line),
@@ -250,12 +267,14 @@ impl<K> RequestLines<K> {
 
     /// What waits to be sent again need not wait any longer. `anew`, also what was hurried before.
     pub(super) fn hurry(&mut self, now: Instant, anew: bool) {
-        let goes = |part: &Vec<WaitingEvent<K>>| anew || !part[0].hurried;
-        let parts = self.again.iter().filter(|(_, part)| goes(part));
-        for key in parts.map(|(key, _)| *key).collect::<Vec<_>>() {
+        let unhurried = std::mem::take(&mut self.unhurried);
+        let keys = if anew { self.again.keys().copied().collect() } else { unhurried };
+        for key in keys {
             let Some(mut part) = self.again.remove(&key) else { continue };
-            part.iter_mut().for_each(|waiting| waiting.hurried = !anew);
-            self.again.insert((key.0.min(now), key.1), part);
+            for waiting in &mut part {
+                (waiting.due, waiting.hurried) = (waiting.due.min(now), !anew);
+            }
+            self.send_again(part);
         }
     }
 

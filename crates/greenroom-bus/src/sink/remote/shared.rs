@@ -9,7 +9,7 @@ use super::{
     gate::Gate,
     lines::{NextRequest, RequestLines},
     room::SinkRoom,
-    target::Remote,
+    target::{Remote, TargetHad},
     waiting::WaitingEvent,
 };
 use crate::sink::SinkError;
@@ -55,7 +55,7 @@ impl<R: Remote> Shared<R> {
     /// A request of these lines is over, but for those that are sent again; they are refused once
     /// nothing is sent any more.
     pub(super) fn is_over(&self, lines: Vec<u64>, parts: Vec<Vec<WaitingEvent<R::Kept>>>) {
-        let refused = self.lines.lock().is_over(lines, parts);
+        let refused = self.lines.lock().is_over(lines, parts, Instant::now());
         drop(refused);
     }
 
@@ -65,6 +65,13 @@ impl<R: Remote> Shared<R> {
         self.settled.fetch_add(1, Ordering::Relaxed);
         if self.gate.works(number, || self.remote.describe()) {
             self.hurry(false);
+        }
+    }
+
+    /// These events are sent again: counts those that the target may have had.
+    pub(super) fn counts_unanswered(&self, had: TargetHad, events: usize) {
+        if matches!(had, TargetHad::Gateway | TargetHad::Unknown) {
+            self.unanswered.fetch_add(events as u64, Ordering::Relaxed);
         }
     }
 
