@@ -1,4 +1,4 @@
-//! What an engine is built with, beside its router, and why it cannot be.
+//! The configuration of an engine, apart from its router, and the errors of a build.
 
 use std::time::Duration;
 

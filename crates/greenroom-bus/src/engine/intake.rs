@@ -1,4 +1,5 @@
-//! From a source to the pools: what one input takes, has under way, and hands over.
+//! From a source to the pools: how one input takes events, limits those under way, and hands them
+//! over.
 //!
 //! ```text
 //! source ──▶ reader ──▶ budget ──▶ route ──▶ overflow ──▶ pool

@@ -19,7 +19,7 @@ use crate::{dead_letter::Reason, settlement::Ack};
 
 /// One for each engine. Each part is a file of its own, and knows nothing of the others.
 pub(crate) struct Shared {
-    /// Who reads, and what that may have under way.
+    /// The inputs, and their limits on events in flight.
     pub(crate) inputs: Inputs,
     /// Where an event goes.
     pub(crate) routing: Destinations,
@@ -43,7 +43,7 @@ impl Shared {
             handler.map(|handler| (handler.pool, self.process.pools[handler.pool].name.as_str()));
         let place = self.inputs.place(&origin);
         let key = handler.zip(given.event.as_ref()).and_then(|(handler, event)| {
-            // A key that cannot be had is what the letter is about.
+            // A key that cannot be read is the reason of the letter.
             handler.config.key(event).unwrap_or_default()
         });
         let addressed = Addressed {

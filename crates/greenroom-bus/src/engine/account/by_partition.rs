@@ -40,8 +40,8 @@ impl ByPartition {
         }
     }
 
-    /// How many events of this line are not settled, in the order of partitions. Looks at all lines
-    /// of a part: it is for one who asks.
+    /// The number of unsettled events of this line, by partition, in order. Scans all lines of a
+    /// part, so it is for requests by an operator.
     pub(crate) fn of(&self, line: LineId) -> Vec<(Partition, u32)> {
         let counts = self.part(line).lock();
         let of_line = counts.iter().filter(|((of, _), _)| *of == line);

@@ -113,8 +113,8 @@ impl Ledger {
         }
     }
 
-    /// Every count of the same moment, or of shortly after one another: what was taken is read
-    /// last, so that nothing is settled in it that was not taken.
+    /// All counts, taken at about the same moment. `taken` is read last, so no event is counted as
+    /// settled that is not counted as taken.
     pub(crate) fn counts(&self) -> LedgerCounts {
         let outcomes = self.settlements.outcomes();
         LedgerCounts { taken: self.taken.load(Ordering::Acquire), outcomes }
@@ -200,7 +200,7 @@ impl Ledger {
     }
 }
 
-/// What was taken, and what became of it so far.
+/// How many events were taken, and how many of them ended in which way so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LedgerCounts {
     pub(crate) taken: u64,

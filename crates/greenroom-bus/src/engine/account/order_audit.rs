@@ -12,8 +12,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The line that an event stands in: its input, its handler and its key. Hashed once: lines are
-/// looked up several times for each event.
+/// The line of an event: its input, its handler and its key. Hashed once, because lines are looked
+/// up several times for each event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderLine {
     id: LineId,
@@ -68,7 +68,7 @@ struct PendingOrder {
     of: Option<u32>,
 }
 
-/// A hash is its own hash, also with a partition beside it.
+/// The value is a hash already and is used as such, also in a key that holds a partition as well.
 #[derive(Debug, Default)]
 pub(super) struct Hashed(u64);
 

@@ -66,9 +66,9 @@ pub struct RunReport {
     pub peak_rss_bytes: Option<u64>,
     /// The keys whose events took longest from taken to settled.
     pub slowest_keys: Vec<SlowKey>,
-    /// Stored dead letters by reason. Their sum is `dead_lettered`, unless an event went to several
-    /// handlers ([`fan_out`](crate::engine::HandlerConfig::fan_out)) of which more than one gave it
-    /// up, or an output rejected what was made of an event that was acknowledged before
+    /// Stored dead letters by reason. Their sum is `dead_lettered`, with two exceptions: an event
+    /// went to several handlers ([`fan_out`](crate::engine::HandlerConfig::fan_out)) and more than
+    /// one gave it up, or an output rejected an event whose input was acknowledged before
     /// ([`OnSuccess`](crate::engine::AckWhen::OnSuccess)).
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
@@ -156,7 +156,7 @@ pub struct InputReport {
     pub taken: u64,
     /// True where it was [removed](crate::engine::Control::remove_input) while the engine ran.
     pub removed: bool,
-    /// Why it could not go on, where that ended it; serialized among the errors of the run.
+    /// Why it ended, if it ended because of an error; serialized among the errors of the run.
     #[serde(skip)]
     pub error: Option<String>,
 }
@@ -177,8 +177,8 @@ pub struct OutputReport {
     pub trouble: Option<String>,
     /// True where it was [removed](crate::engine::Control::remove_output) while the engine ran.
     pub removed: bool,
-    /// What it could not store of what it had accepted when it was removed, and why; serialized
-    /// among the errors of the run.
+    /// Why it failed to store some of the events that it had accepted when it was removed;
+    /// serialized among the errors of the run.
     #[serde(skip)]
     pub error: Option<String>,
 }
@@ -188,7 +188,7 @@ pub struct OutputReport {
 pub struct PositionsReport {
     /// The name of the input.
     pub input: String,
-    /// How it stands after the last commit.
+    /// The state after the last commit.
     pub standing: Standing,
     /// How far each partition has come that it has then, where it says so.
     pub partitions: Vec<PartitionStanding>,

@@ -42,7 +42,7 @@ pub enum ChangeError {
         kind: &'static str,
         /// The name.
         name: String,
-        /// True where it was removed, and what it has given or accepted is not settled.
+        /// True if it was removed and some of its events are not settled yet.
         leaving: bool,
     },
     /// The engine was told to stop, every input has ended, or it is over.

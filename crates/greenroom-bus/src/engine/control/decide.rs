@@ -5,15 +5,15 @@ use greenroom::keys::KeyStatus;
 use super::{Control, look::in_words};
 use crate::{dead_letter::Reason, engine::account::order_audit::OrderLine, excerpt::excerpt};
 
-/// What becomes of a key that waits for an operator.
+/// A decision about a key that waits for an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// The event that has failed is attempted anew, as if it had not failed before.
+    /// The failed event is attempted again, and its earlier failures no longer count.
     Resume,
-    /// That event becomes a dead letter, and the key goes on with the next.
+    /// That event becomes a dead letter, and the next event of the key is handled.
     Skip,
-    /// That event and all that wait behind it become dead letters; what comes
-    /// later of the key is handled.
+    /// That event and all that wait behind it become dead letters; later events of the key are
+    /// handled.
     Drop,
 }
 
@@ -45,8 +45,8 @@ impl Control {
         self.decide_where(key, handler, decision, |_| true).unwrap_or_default()
     }
 
-    /// As [`decide`](Self::decide), about the event with this id: the one that somebody has looked
-    /// at.
+    /// Like [`decide`](Self::decide), about the event with this id: the one that the operator has
+    /// looked at.
     ///
     /// # Errors
     /// Another event parks the key by now: nothing was decided.

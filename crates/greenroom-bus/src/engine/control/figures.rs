@@ -1,4 +1,4 @@
-//! Figures for monitoring systems (O01, O02): what was counted so far, read on request.
+//! Figures for monitoring systems (O01, O02): the counters so far, read on request.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 

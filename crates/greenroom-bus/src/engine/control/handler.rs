@@ -44,15 +44,14 @@ impl HandlerControl {
         *self.shared.process.pools[self.entry().pool].config.lock()
     }
 
-    /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events
-    /// wait, and no attempt of theirs counts; they hold room in the pool, whose other handlers go
-    /// on as long as there is some left. True where it was not paused before.
+    /// Starts no further attempts of this handler until it is [resumed](Self::resume). Its events
+    /// wait, and their attempts do not count. They occupy room in the pool, whose other handlers
+    /// continue as long as there is some left. Returns true if it was not paused before.
     pub fn pause(&self) -> bool {
         self.entry().pause.set(true)
     }
 
-    /// Lets it go on. Events that waited meanwhile are attempted within a second.
-    /// True where it was paused.
+    /// Resumes it. Events that waited are attempted within a second. Returns true if it was paused.
     pub fn resume(&self) -> bool {
         self.entry().pause.set(false)
     }

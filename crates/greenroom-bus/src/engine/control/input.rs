@@ -11,10 +11,10 @@ use crate::{
 };
 
 impl Control {
-    /// Reads from here as well, the events that the matcher takes; the others are acknowledged, and
-    /// count as ignored. A [`Matcher`](crate::router::Matcher) is a configuration with the usual
-    /// bounds on what it may have under way. Where the engine was built and does not run yet,
-    /// reading begins when it does.
+    /// Also reads from this source the events that the matcher takes; the others are acknowledged
+    /// and count as ignored. A [`Matcher`](crate::router::Matcher) is a configuration with the
+    /// default limits. If the engine has been built and does not run yet, reading begins when it
+    /// does.
     ///
     /// # Errors
     /// The name is taken, or empty; or the engine is ending, as one does whose last input has

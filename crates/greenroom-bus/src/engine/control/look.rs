@@ -1,4 +1,4 @@
-//! Looking at an engine while it runs: what an operator asks.
+//! An operator's view of a running engine.
 //!
 //! Nothing is counted for it while events pass. A request takes the locks of a pool's shards for a
 //! moment each, so its answer comes in bounded time, even if a pool is saturated and its handlers
@@ -45,7 +45,7 @@ pub struct PoolView {
     pub stats: PoolStats,
     /// Its settings as they are now.
     pub config: PoolConfig,
-    /// True while nobody lets it start attempts.
+    /// True while attempts are paused.
     pub paused: bool,
     /// How many keys are in hand or wait. `None` where the pool keeps no
     /// order, or by sticky workers.
@@ -59,8 +59,8 @@ pub struct PoolView {
     /// What its advisor has said last; `None` where it has none, and before its first period has
     /// ended.
     pub advice: Option<Advice>,
-    /// A handler of it is in outage: its workers give most events back unstarted, so that what the
-    /// pool measures says nothing of attempts.
+    /// One of its handlers is in outage: its workers return most events unstarted, so the pool's
+    /// measurements say nothing about attempts.
     pub in_outage: bool,
 }
 
@@ -78,11 +78,11 @@ pub struct HandlerView {
     pub order_by: Option<OrderBy>,
     /// How failures are retried, as it is now.
     pub retry: Retry,
-    /// True while nobody lets it start attempts.
+    /// True while attempts are paused.
     pub paused: bool,
     /// Its outage, where it is in one.
     pub outage: Option<OutageView>,
-    /// How often a worker process of it died, or was killed for what it answered.
+    /// How often one of its worker processes died, or was killed because of its answer.
     pub crashes: u64,
     /// Its worker processes die again and again.
     pub crash_loop: Option<CrashLoop>,
@@ -105,7 +105,7 @@ impl HandlerView {
     }
 }
 
-/// Where a key stands with one handler and one input.
+/// The state of a key with one handler and one input.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct KeyView {
@@ -117,13 +117,13 @@ pub struct KeyView {
     pub pool: String,
     /// The input that its events come from.
     pub input: String,
-    /// Events of it that were taken and are not done: neither has an output taken what was made of
-    /// them, nor are they settled.
+    /// Its events that were taken and are not done: they are not settled, and no output has taken
+    /// their results.
     pub unsettled: u64,
     /// How many of them are of each partition, where its input has several; otherwise empty.
     pub partitions: Vec<KeyPartition>,
-    /// Where it stands in the pool and why; `None` where its events wait beside the pool or for
-    /// their outputs, or the pool does not keep order by lanes.
+    /// Its position in the pool, and why it waits; `None` if its events wait for room in the pool
+    /// or for their outputs, or if the pool does not keep order by lanes.
     pub why: Option<KeyStatus>,
     /// Attempts that its handler makes at an event in all.
     pub attempts: u32,
@@ -205,8 +205,8 @@ impl Control {
         failures.map(|failure| failure.to_string()).collect()
     }
 
-    /// Why dead letters are not stored for now, or soon may not be: their place is full. Their
-    /// events stay unsettled meanwhile.
+    /// Why dead letters cannot be stored, or soon may not be: their store is full. The events stay
+    /// unsettled until it has room.
     pub fn dead_letter_trouble(&self) -> Option<Trouble> {
         self.shared.egress.dead_letters.store.trouble()
     }
@@ -217,8 +217,8 @@ impl Control {
         self.shared.egress.dead_letters.told()
     }
 
-    /// Where a key stands, with each handler and input of which it has events. Empty where it has
-    /// none that are not settled.
+    /// The state of a key with each handler and input that has events of it. Empty if all of its
+    /// events are settled.
     pub fn why(&self, key: &str) -> Vec<KeyView> {
         self.lines(key).into_iter().filter_map(|line| self.key_view(&line)).collect()
     }
@@ -306,7 +306,7 @@ impl Control {
             in_words(error)
         };
         let mut why = self.keys_of(line).and_then(|keys| keys.status(line, describe));
-        // The pool counts what its worker gave back unstarted as well.
+        // The pool also counts events that its worker returned unstarted.
         if let Some((why, counted)) = why.as_mut().zip(counted.get()) {
             why.attempt = counted;
         }

@@ -56,10 +56,9 @@ impl OutputView {
 }
 
 impl Control {
-    /// Sends what handlers produce, what `on` covers, and the matcher takes, here: where no
-    /// output before this one does, unless the engine uses
-    /// [all](crate::engine::EngineBuilder::all_outputs) of them. Holds for what a handler
-    /// is done with from now on.
+    /// Sends to this sink the results of handlers that `on` covers and the matcher takes, if no
+    /// earlier output takes them or if the engine uses [all
+    /// outputs](crate::engine::EngineBuilder::all_outputs). Applies to results from now on.
     ///
     /// # Errors
     /// The name is taken, or empty; or the engine is ending. The sink is given back.
@@ -97,10 +96,10 @@ impl Control {
         added.map_err(|why| NotAdded::new(why, sink))
     }
 
-    /// Hands nothing more to this output. All that it accepted is stored; what is returned is done
-    /// then, says what could not be stored, and the name is free. What handlers produce from now
-    /// on, and what waits for room in it, goes to the next output that takes it, or nowhere where
-    /// there is none. To replace an output, add the new one first.
+    /// Sends nothing more to this output. The returned removal is done when all accepted events are
+    /// stored; it then reports those that could not be, and the name is free. Results of handlers
+    /// from now on, and events that wait for room in it, go to the next output that takes them, or
+    /// are dropped if there is none. To replace an output, add the new one first.
     ///
     /// One that does not get on is done once it does: [`resume_output`](Self::resume_output) is for
     /// removed ones as well.
@@ -123,9 +122,9 @@ impl Control {
         }))
     }
 
-    /// Has outputs and dead letters look whether their files are still in their places, and open
-    /// anew those that are not: after files were rotated. Without this they find out before they
-    /// confirm anything more. Never waits.
+    /// Makes outputs and dead letters check whether their files are still in place, and reopen
+    /// those that are not, after a log rotation. Otherwise they notice before they confirm the next
+    /// event. Never waits.
     pub fn reopen_outputs(&self) {
         for output in &*self.shared.egress.outputs.list() {
             output.sink.reopen();
@@ -139,8 +138,8 @@ impl Control {
         self.shared.egress.outputs.at_work().iter().map(|output| OutputView::of(output)).collect()
     }
 
-    /// Says that what [paused](crate::sink::Trouble::paused) this output is mended: it tries again
-    /// at once. False where it is not paused.
+    /// Declares the cause that [paused](crate::sink::Trouble::paused) this output as corrected: it
+    /// tries again at once. Returns false if it is not paused.
     ///
     /// # Errors
     /// There is no such output.

@@ -44,7 +44,7 @@ impl<T> Removal<T> {
         Self { done: Box::pin(done) }
     }
 
-    /// Waits until it is gone, and says what it was.
+    /// Waits for the end of the removal, and returns its result.
     ///
     /// # Cancel safety
     /// A dropped future changes nothing: it goes all the same.

@@ -1,8 +1,8 @@
 //! Dead letters on their way to their store.
 //!
-//! A worker cannot make more of them than the events it has in hand, but an input can: of lines
-//! that are no events, or of types that nobody handles, as many as it reads. Inputs therefore pause
-//! while too many letters are not stored.
+//! A worker cannot produce more letters than it has events in hand, but an input can produce as
+//! many as it reads: from lines that are not events, or types that have no handler. Inputs
+//! therefore pause while too many letters are not stored.
 
 use std::{
     sync::{
@@ -23,7 +23,7 @@ use crate::{
     settlement::{Ack, Outcome, Refusal, Settle, Settled},
 };
 
-/// With this many letters not yet stored, inputs pause: as many as may wait beside full pools.
+/// With this many letters not yet stored, inputs pause: the same number as may wait for full pools.
 const LETTERS: usize = 10_000;
 
 /// Or with this many bytes in them: a few of the largest lines that a source lets through.

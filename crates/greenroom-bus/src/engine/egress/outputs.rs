@@ -8,13 +8,13 @@
 //! removal:  take it off the list; close it ──▶ wait until nobody is inside ──▶ the sink stores what it accepted
 //! ```
 //!
-//! Each worker has a list of its own, and looks at one number to see whether it still holds. So a
-//! worker may match an event with an output that is being closed: then it cannot enter, looks at
-//! the list anew, which was changed before, and matches again. One that waits for room inside does
-//! the same once the output is closed: its target may be down for good. A removal waits for all
-//! workers that have entered. Why none enters unseen: a worker counts itself and then looks whether
-//! the output is closed; the removal closes the output and then looks at the count. All four
-//! accesses are sequentially consistent, so one of the two sees the other.
+//! Each worker has its own copy of the list, and reads one number to see whether it is current. So
+//! a worker may match an event with an output that is being closed: then it cannot enter, reads the
+//! list again, which was changed before, and matches again. A worker that waits inside for room
+//! does the same once the output is closed, because its target may be down for good. A removal
+//! waits for all workers that have entered. No worker enters unseen: a worker counts itself and
+//! then checks whether the output is closed; the removal closes the output and then checks the
+//! count. All four accesses are sequentially consistent, so one of the two sees the other.
 
 use std::{
     collections::BTreeMap,
@@ -47,14 +47,14 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Why an event does not go to an output.
 pub(crate) enum NotHanded {
-    /// The output was removed while the event waited for room: nothing stands for it any more, and
-    /// it is matched anew.
+    /// The output was removed while the event waited for room. The event is counted in no output
+    /// any more, and is matched again.
     Removed(Event),
     /// It was given up while it waited, and is refused.
     GivenUp,
 }
 
-/// An output with what it is for.
+/// An output and the events that it covers.
 pub(crate) struct Output {
     pub(crate) name: String,
     pub(crate) interest: Interest,
@@ -115,7 +115,7 @@ impl Inside<'_> {
         given_up: impl FnOnce() -> F,
     ) -> Result<(), NotHanded> {
         if let Err(outgoing) = self.output.sink.try_accept(outgoing) {
-            // In a box: those that need not wait do not carry what this takes.
+            // Boxed, so that callers that need not wait do not carry its state.
             Box::pin(self.wait_for_room(outgoing, given_up())).await?;
         }
         self.is_handed = true;
@@ -148,13 +148,13 @@ impl Inside<'_> {
                 ack.confirm();
                 Err(NotHanded::Removed(event))
             }
-            // The sink has said already what becomes of it.
+            // The sink has already settled or refused it.
             None => Ok(()),
         }
     }
 
-    /// Until the event is given up, and the sink does not get on: what waits for it could wait for
-    /// ever.
+    /// Resolves once the event is given up and the sink makes no progress: an event that waits for
+    /// room in it could wait for ever.
     async fn waits_in_vain(&self, given_up: impl Future<Output = ()>) {
         given_up.await;
         while self.output.sink.trouble().is_none() {
@@ -262,7 +262,7 @@ impl Output {
         left == self.entered.load(SeqCst)
     }
 
-    /// Waits until nobody hands anything to it any more.
+    /// Waits until no worker is inside any more.
     async fn empty(&self) {
         while !self.is_empty() {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -277,14 +277,14 @@ impl Output {
     async fn closed(&self) {
         let mut changed = std::pin::pin!(self.changed.notified());
         changed.as_mut().enable();
-        // Pairs with the store in `remove`, which is told of after it: either it is seen here, or
-        // this is told.
+        // Pairs with the store in `remove`, which is followed by a notification: either the close
+        // is seen here, or the notification arrives.
         if !self.closed.load(SeqCst) {
             changed.await;
         }
     }
 
-    /// Lets the sink store what it has accepted. Nobody may enter any more.
+    /// Lets the sink store all accepted events. No worker may enter any more.
     async fn end(&self) -> Result<(), SinkError> {
         let _over = OutputOver(self);
         self.empty().await;
@@ -337,7 +337,7 @@ impl Drop for OutputOver<'_> {
 /// An output that was removed, and that the run is to end.
 pub(crate) struct Departure {
     output: Arc<Output>,
-    /// Dropped, it says that nobody will.
+    /// Dropping it signals that the end will never come.
     ended: oneshot::Sender<()>,
 }
 
@@ -501,7 +501,7 @@ impl EngineOutputs {
         door.all.iter().filter_map(remark).collect()
     }
 
-    /// How often they gave an event to the other side anew, although it may have had it.
+    /// How often they sent an event again although the target may already have it.
     pub(crate) fn unanswered(&self) -> u64 {
         self.door.lock().all.iter().map(|output| output.sink.unanswered()).sum()
     }
@@ -537,7 +537,7 @@ impl View {
         Self { version, list, interests: Interests::new(interests) }
     }
 
-    /// Looks at what there is now. Costs a load where nothing has changed.
+    /// Reads the current list. Costs a load if it has not changed.
     pub(crate) fn refresh(&mut self, outputs: &EngineOutputs) {
         // Pairs with the addition in `set_list`, which comes before an output is closed: a worker
         // that found one closed gets the list without it.
@@ -557,12 +557,12 @@ impl View {
         self.list.clone()
     }
 
-    /// The outputs that an event goes to: the first that covers and takes it, or all of them but
-    /// those that `have` it. `None` where one of them was removed meanwhile: then there is
-    /// something new to [look at](Self::refresh), where perhaps another one takes its place.
+    /// The outputs that an event goes to: the first that covers and takes it, or all of them except
+    /// those that `have` it. `None` if one of them was removed in between: then there is a newer
+    /// list to [read](Self::refresh), in which another output may take its place.
     ///
     /// # Errors
-    /// The name of an output whose matcher panicked, and what it said.
+    /// The name of an output whose matcher panicked, and the message of the panic.
     pub(crate) fn taking(
         &self,
         event: &Event,

@@ -1,4 +1,4 @@
-//! One input: what it is called, what it has under way, and how it ends.
+//! One input: its label, its events under way, and how it ends.
 
 use std::{
     sync::{
@@ -55,7 +55,7 @@ pub(crate) struct Input {
 struct SourceTells {
     /// Where a position of it is, if it reads several things.
     places: Option<Arc<dyn Places>>,
-    /// How it stands, if it is a client of something.
+    /// Its connection status, if it is a client of a server.
     status: Option<Arc<StatusCell>>,
     /// How long its partitions are its own, if they may be taken away.
     lease: Option<Arc<Lease>>,
@@ -86,7 +86,8 @@ struct Outstanding {
     keeping: AtomicBool,
     /// Who stores them.
     committer: OnceLock<Arc<dyn Committer>>,
-    /// Its run is over: nobody waits any more for what is not settled, and may never be.
+    /// Its run is over: events that are not settled yet are not waited for, and may never be
+    /// settled.
     is_over: AtomicBool,
     /// Told when nothing of it is under way any more, and when its last positions are stored.
     done: Notify,
@@ -269,12 +270,12 @@ impl Input {
         let _ = self.outstanding.committer.set(committer);
     }
 
-    /// It keeps positions, so its source delivers again what is not done.
+    /// It keeps positions, so its source delivers events again that are not done.
     pub(crate) fn delivers_again(&self) -> bool {
         self.outstanding.committer.get().is_some()
     }
 
-    /// A stop came, which waits for so much: what need not be waited for is not started any more.
+    /// A stop came that waits for the events of this `finish`; no others are started any more.
     pub(crate) fn stops(&self, finish: Finish) {
         match (finish, self.delivers_again()) {
             (Finish::All, _) | (Finish::ByInput, false) => {}
@@ -283,7 +284,7 @@ impl Input {
         }
     }
 
-    /// How it stands, and each of its partitions.
+    /// The state of the input and of each of its partitions.
     pub(crate) fn view(&self) -> InputView {
         let standings = self.outstanding.committer.get().map(|committer| committer.partitions());
         let standing = |partition: Partition| {
@@ -347,7 +348,7 @@ impl Input {
     }
 }
 
-/// The partitions of an input that are assigned, and what they may have under way together.
+/// The assigned partitions of an input, and the limits that they share.
 pub(crate) struct Partitions {
     config: InputConfig,
     /// They come and go. Otherwise there is one, for as long as the input is there.
@@ -360,7 +361,7 @@ pub(crate) struct Partitions {
     /// after `assigned`, where both are.
     given_up: Mutex<Option<GivenUp>>,
     revocations: Arc<Revocations>,
-    /// Events that wait beside full pools, of all of them, when last looked at.
+    /// Events of all partitions that wait for full pools, at the last look.
     held_back: AtomicU64,
     held_by: Mutex<Option<Name>>,
     /// When one was assigned last.
@@ -432,7 +433,8 @@ impl Partitions {
         Some(gone)
     }
 
-    /// Nothing of any of them is started from here on, but for what handlers have in hand.
+    /// From now on nothing of any partition is started, except for the events that handlers have in
+    /// hand.
     fn give_up(&self, why: GivenUp) {
         let assigned = self.assigned.write();
         *self.given_up.lock() = Some(why);
@@ -449,7 +451,8 @@ impl Partitions {
 
     /// True where this is, or was, an assignment of one of them, and something of it is under way.
     pub(crate) fn has(&self, number: u32) -> bool {
-        // Held until the end: what is taken away goes from one list to the other meanwhile.
+        // Held until the end, because a revoked partition moves from one list to the other in
+        // between.
         let assigned = self.assigned.read();
         assigned.iter().any(|known| known.number == number)
             || self.revoked.lock().iter().filter_map(Weak::upgrade).any(|of| of.number == number)
@@ -464,7 +467,7 @@ impl Partitions {
         assigned.iter().find(|known| known.number == number).map(|known| known.partition)
     }
 
-    /// Gives nothing of this partition, or goes on with it. Its assignment, where it has one.
+    /// Pauses this partition, or resumes it. Returns its assignment, if it has one.
     pub(crate) fn set_paused(
         &self,
         partition: Partition,
@@ -502,7 +505,7 @@ impl Partitions {
         self.held_back.load(Ordering::Relaxed) + resting
     }
 
-    /// So many wait beside full pools, of all partitions together, most of them beside this one.
+    /// This many events of all partitions wait for full pools, most of them for this one.
     pub(crate) fn show_held_back(&self, events: usize, by: Option<Name>) {
         self.held_back.store(events as u64, Ordering::Relaxed);
         *self.held_by.lock() = by;
@@ -552,7 +555,7 @@ pub(crate) enum WhyStop {
 }
 
 impl InputStop {
-    /// The first who says so is heard.
+    /// Only the first reason counts.
     pub(crate) fn stop(&self, why: impl FnOnce() -> String) {
         self.why.lock().get_or_insert_with(|| WhyStop::Fatal(why()));
         self.told.notify_one();

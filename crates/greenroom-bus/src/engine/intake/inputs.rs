@@ -7,9 +7,9 @@
 //!  └── closed once the last one has ended, or the run is to end: the source is given back
 //! ```
 //!
-//! An event names its input by its place. Places are never used again, so what an input gave
-//! is told from what another one of its name gives later; each costs some hundred bytes
-//! until the end of the run.
+//! An event names its input by its slot. Slots are never reused, so events of an input are not
+//! confused with those of a later input of the same name. Each slot costs some hundred bytes until
+//! the end of the run.
 
 use std::sync::{
     Arc,
@@ -86,7 +86,7 @@ impl Inputs {
         }
     }
 
-    /// Gives a place to what is not read from a source. Returns it.
+    /// Assigns a slot to events that are not read from a source, and returns it.
     pub(crate) fn add_without_source(&self, label: &str) -> u32 {
         let mut all = self.all.write();
         let partitions = Partitions::new(InputConfig::default(), false, &self.revocations);
@@ -204,7 +204,7 @@ impl Inputs {
         drop(arrivals);
     }
 
-    /// A stop came: what need not be waited for is not started any more.
+    /// A stop came: events that it does not wait for are not started any more.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         let all = self.all.read();
@@ -224,7 +224,7 @@ impl Inputs {
         stops && all.iter().all(is_back)
     }
 
-    /// The run is over, so nobody waits for what is not settled or stored by now.
+    /// The run is over, so events that are not settled or stored by now are not waited for.
     pub(crate) fn let_go(&self) {
         self.all.read().iter().for_each(|input| input.let_go());
     }
@@ -234,8 +234,8 @@ impl Inputs {
         self.reading.load(Ordering::Acquire)
     }
 
-    /// True where others may come, after this event, that fail or do not. A stop is no end of an
-    /// input that goes on with the next run, nor of a replay.
+    /// True if other events may come after this one and succeed or fail. A stop does not end an
+    /// input that continues with the next run, nor a replay.
     pub(crate) fn others_may_come(&self, origin: &Origin) -> bool {
         let goes_on = || origin.partition().is_none() || self.read_from(origin).delivers_again();
         self.reading() > 0 || (self.is_stopping.load(Ordering::Acquire) && goes_on())

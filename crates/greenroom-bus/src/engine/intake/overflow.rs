@@ -1,4 +1,4 @@
-//! The pools as one input sees them, each with the events that wait beside it, in order.
+//! The pools as one input sees them, each with the events that wait for room in it, in order.
 //!
 //! ```text
 //!            ┌─ the pool is full ────────────▶ one queue
@@ -27,15 +27,15 @@ use crate::{
     name::Name,
 };
 
-/// Every pool, and which of them are behind. An input looks at those again and again, at the others
-/// never: hundreds of pools that take what they are given cost it nothing.
+/// All pools, and which of them are behind. An input polls only those that are behind: hundreds of
+/// pools that keep up cost it nothing.
 pub(crate) struct BesidePools {
     shared: Arc<Shared>,
     pools: Vec<JobAddress>,
     /// Beside each pool.
     beside: Vec<Beside>,
-    /// The places of those pools beside which something waits, and perhaps of some beside
-    /// which nothing waits any more.
+    /// The indices of the pools that events wait for. May include some that nothing waits for any
+    /// more.
     behind: Vec<usize>,
     /// Partitions take turns.
     rotates: bool,
@@ -55,17 +55,17 @@ impl BesidePools {
         Self { shared, pools, beside, behind: Vec::new(), rotates }
     }
 
-    /// The way to the pool at this place, past what waits beside it.
+    /// Direct access to the pool at this index, bypassing the events that wait for it.
     pub(crate) fn address(&self, place: usize) -> &JobAddress {
         &self.pools[place]
     }
 
-    /// Events that wait beside pools.
+    /// Events that wait for room in pools.
     pub(crate) fn held_back(&self) -> usize {
         self.behind.iter().map(|place| self.beside[*place].waiting.len()).sum()
     }
 
-    /// The pool beside which most of them wait.
+    /// The pool that most of them wait for.
     pub(crate) fn held_by(&self) -> Option<Name> {
         let most = self.behind.iter().max_by_key(|place| self.beside[**place].waiting.len())?;
         Some(self.shared.process.pools[*most].name)
@@ -76,14 +76,14 @@ impl BesidePools {
         self.behind.iter().for_each(|place| self.beside[*place].waiting.each(&mut each));
     }
 
-    /// Gives up what waits of the assignments that this says yes to.
+    /// Gives up the waiting events of all assignments for which this returns true.
     pub(crate) fn give_up(&mut self, is_revoked: &dyn Fn(u32) -> bool) {
         for place in &self.behind {
             self.beside[*place].waiting.give_up(&self.shared, &self.pools[*place], is_revoked);
         }
     }
 
-    /// Puts an event behind what waits beside this pool, until it is fed.
+    /// Puts an event at the end of the line for this pool, until `feed` hands it over.
     pub(crate) fn wait(&mut self, place: usize, job: PoolJob) {
         let beside = &mut self.beside[place];
         let turn = job.origin.partition().filter(|_| self.rotates);
@@ -94,7 +94,7 @@ impl BesidePools {
         }
     }
 
-    /// Hands over what there is room for.
+    /// Hands over as many events as there is room for.
     pub(crate) fn feed(&mut self) {
         let Self { shared, pools, beside, behind, .. } = self;
         behind.retain(|place| {
@@ -105,9 +105,9 @@ impl BesidePools {
         });
     }
 
-    /// Waits until one of the pools beside which events wait has room, or has stopped, and hands it
-    /// the first of them; or until something that waited behind its key was handed over. Never
-    /// returns where nothing waits.
+    /// Waits until one of the pools that events wait for has room or has stopped, and hands it the
+    /// first of them; or until an event that waited behind its key was handed over. Never resolves
+    /// if nothing waits.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -144,10 +144,10 @@ impl BesidePools {
 /// Room for one event in a pool, or why there will be none any more.
 type PoolRoom = Result<Permit<PoolJob, (), BusError>, NotAccepted>;
 
-/// What waits beside one pool.
+/// The events that wait for one pool.
 #[derive(Default)]
 struct PoolOverflow {
-    /// For room in the pool. None of these stands in a line of `behind`.
+    /// Wait for room in the pool. None of them is in a line of `behind`.
     queue: Rotation<PoolJob>,
     /// For room behind a key, by the line that they stand in.
     behind: HashMap<OrderLine, Behind>,
@@ -226,7 +226,7 @@ impl PoolOverflow {
         }
     }
 
-    /// Hands over what there is room for.
+    /// Hands over as many events as there is room for.
     fn feed(&mut self, shared: &Shared, pool: &JobAddress) {
         self.advance(shared, pool, &mut Context::from_waker(Waker::noop()));
         while !self.queue.is_empty() {
@@ -242,8 +242,8 @@ impl PoolOverflow {
         }
     }
 
-    /// Hands over what there is room for behind keys. True where anything was; otherwise the
-    /// task is woken when there is.
+    /// Hands over events that wait behind their keys, as far as there is room. True if any was;
+    /// otherwise the task is woken when there is room.
     fn advance(&mut self, shared: &Shared, pool: &JobAddress, task: &mut Context<'_>) -> bool {
         let mut moved = false;
         self.behind.retain(|_, behind| behind.advance(shared, pool, task, &mut moved));

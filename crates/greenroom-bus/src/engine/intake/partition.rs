@@ -1,5 +1,6 @@
-//! One assignment of a partition: what it may have under way, and whether what waits of it is
-//! given up: it was taken away (D15), or a stop waits for what is in hand alone (G05).
+//! One assignment of a partition: its limits on events under way, and whether its waiting events
+//! are given up. That happens when it is revoked (D15), or when a stop waits only for events in
+//! hand (G05).
 //!
 //! ```text
 //! the first event of a partition ──▶ assigned ──▶ revoked ──▶ forgotten, once all that it gave is settled
@@ -7,9 +8,9 @@
 //!                                paused └─┘ by its own budget, or by an operator
 //! ```
 //!
-//! An event names its assignment by a number that is never used again. So what waits of one that
-//! was revoked is told from what the same partition gives later; whatever is about to be started is
-//! asked for its number first.
+//! An event names its assignment by a number that is never reused. So the waiting events of a
+//! revoked assignment are not confused with later events of the same partition; before an event is
+//! started, its number is checked.
 
 use std::{
     collections::HashMap,
@@ -40,9 +41,9 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum GivenUp {
-    /// A stop waits for what is in hand alone, and its input cannot deliver the rest again.
+    /// A stop waits only for events in hand, and the input cannot deliver the others again.
     Refused = 1,
-    /// A stop waits for what is in hand alone, and its input delivers the rest again.
+    /// A stop waits only for events in hand, and the input delivers the others again.
     GivenBack = 2,
     /// It was taken away: the rest is for its next owner.
     Revoked = 3,
@@ -94,7 +95,7 @@ impl Assigned {
         })
     }
 
-    /// Nothing of it is started from here on, but for what its handlers have in hand.
+    /// From now on nothing of it is started, except for the events that its handlers have in hand.
     pub(crate) fn give_up(&self, why: GivenUp) {
         // Before the number is listed. Pairs with the load in `ends`: an event that is given up
         // because its number is listed ends as that. Otherwise it would count as refused.
@@ -112,9 +113,9 @@ impl Assigned {
         self.given_up.load(Ordering::SeqCst) == why as u8
     }
 
-    /// How an event of it ends that is settled like this: whatever was not done when it was
-    /// revoked is for the next owner, and what a stop does not wait for is given back. What was
-    /// refused for another reason, or cut off in hand, stays refused.
+    /// How an event of it ends that is settled like this: unfinished events of a revoked assignment
+    /// go to the next owner, and events that a stop does not wait for are given back. Events that
+    /// were refused for another reason, or cut off in hand, stay refused.
     pub(crate) fn ends(&self, how: Settled) -> Settled {
         if how.is_acknowledged() {
             return how;
@@ -153,9 +154,9 @@ impl Assigned {
 
     /// Nothing of it is under way any more.
     fn is_done(&self) -> bool {
-        // In this order. The intake opens a batch for what rested before it shows that nothing
-        // rests any more (`Budget::show_waiting`): a thread that sees the second sees the first.
-        // The other way round it could miss events that move from one to the other.
+        // In this order. The intake opens a batch for the resting events before it shows that none
+        // rests any more (`Budget::show_waiting`), so a thread that sees the second also sees the
+        // first. In the reverse order it could miss events that move from one to the other.
         //
         // Pairs with the subtraction in `OpenBatch::drop`: the waiter has enabled its wake before
         // it looks here, so the last batch is seen as gone, or wakes it. Otherwise it would wait
@@ -218,7 +219,7 @@ impl Assigned {
     }
 }
 
-/// The last that is settled of it goes with this: nobody need be asked about it any more.
+/// Runs when its last event is settled: no further question about it can come.
 impl Drop for Assigned {
     fn drop(&mut self) {
         if *self.given_up.get_mut() != STARTED {
@@ -233,8 +234,8 @@ pub(crate) struct OpenBatch(Arc<Assigned>);
 
 impl OpenBatch {
     pub(crate) fn of(assigned: &Arc<Assigned>) -> Self {
-        // Pairs with the load in `is_done`: a batch is open before its events go on. Otherwise a
-        // partition could be taken for done while they are under way.
+        // Pairs with the load in `is_done`: a batch is open before its events are handed on.
+        // Otherwise a partition could appear done while they are under way.
         assigned.batches.fetch_add(1, Ordering::SeqCst);
         Self(assigned.clone())
     }
@@ -258,10 +259,10 @@ impl Drop for OpenBatch {
 pub(crate) struct Revocations {
     /// Of each assignment by its number.
     pub(crate) fences: Fences,
-    /// How many there are: with none, and that is nearly always, nobody looks further.
+    /// How many there are. It is almost always 0, and then no further look is needed.
     count: AtomicUsize,
     numbers: Mutex<HashMap<u32, GivenUp>>,
-    /// Told of each, for those who hold events aside.
+    /// Notified of each, for tasks that hold events aside.
     told: watch::Sender<u64>,
     /// Events that were done after their partition was taken away.
     stale: AtomicU64,
@@ -299,7 +300,7 @@ impl Revocations {
         self.why(number) == Some(GivenUp::Revoked)
     }
 
-    /// The run was told to stop now: what is in hand is refused.
+    /// The run is stopped immediately: events in hand are refused.
     pub(crate) fn cut_off(&self) {
         self.is_cut_off.store(true, Ordering::Release);
     }
@@ -350,7 +351,7 @@ impl Revocations {
             let mut numbers = self.numbers.lock();
             let known = numbers.entry(number).or_insert(why);
             *known = why.max(*known);
-            // Pairs with the load in `any`. Before anybody is told.
+            // Pairs with the load in `any`. Stored before the notification.
             self.count.store(numbers.len(), Ordering::SeqCst);
         }
         self.told.send_modify(|times| *times += 1);

@@ -1,9 +1,9 @@
 //! From a source to the pools: events are routed, given their settlement and their place in line.
 //!
-//! A pool that is full does not stop the others: its events wait beside it, in order, up to a
-//! bound, and only then is the source asked for nothing more. Where a source has several
-//! partitions, each has a bound of its own: the source is told which are at theirs, by the whole
-//! list each time, and goes on with the others (D15).
+//! A full pool does not stop the others: its events wait for it, in order, up to a limit, and only
+//! then does the source pause. If a source has several partitions, each has a limit of its own: the
+//! source gets the full list of partitions that have reached theirs, and continues with the others
+//! (D15).
 
 use std::{
     future::{Future, pending, poll_fn},
@@ -91,7 +91,7 @@ pub(crate) struct InputReader {
     parts: Vec<ReadPartition>,
     /// Those that the source was told to give nothing of.
     paused: Vec<Partition>,
-    /// What of each waits beside pools, where there are several.
+    /// The waiting events by partition, if there are several.
     held_back: HeldBack,
     /// The number of the last event taken.
     number: u64,
@@ -215,8 +215,8 @@ impl InputReader {
         self.routing.feed();
     }
 
-    /// Takes turns between the source and the pools beside which events wait, so that neither
-    /// keeps the other waiting.
+    /// Takes turns between the source and the pools that events wait for, so that neither blocks
+    /// the other.
     async fn read(&mut self, phase: &mut watch::Receiver<Phase>) -> Result<(), SourceError> {
         let mut batch = Vec::new();
         while *phase.borrow_and_update() == Phase::Run {
@@ -246,7 +246,7 @@ impl InputReader {
             };
             match pulled {
                 Some(_) => self.take(&mut batch).await,
-                // The next pull returns again what this one, dropped, has put here.
+                // This pull was dropped: the next one returns its items again.
                 None => batch.clear(),
             }
             if let Some(Ok(Pull::Revoke)) = pulled {
@@ -306,8 +306,7 @@ impl InputReader {
         }
     }
 
-    /// Partitions are taken away: what waits of them is given up, and nothing of them
-    /// is started from here on.
+    /// Partitions are revoked: their waiting events are given up, and none is started from now on.
     fn revoke(&mut self) {
         let Some(mut source) = self.source.take() else { return };
         for partition in source.revoking() {
@@ -319,7 +318,7 @@ impl InputReader {
         self.source = Some(source);
     }
 
-    /// A stop came: gives up what waits here that it does not wait for.
+    /// A stop came: gives up the waiting events that it does not wait for.
     fn give_up_waiting(&mut self) {
         for part in self.parts.iter_mut().filter(|part| part.assigned.is_given_up()) {
             part.refuse_rest(&self.shared.ledger, &self.input);
@@ -337,8 +336,8 @@ impl InputReader {
         assigned.budget.show_waiting(0, 0);
     }
 
-    /// Hands over what was taken, unless the run is told to stop now: what is left then is refused.
-    /// A source that is left is asked on meanwhile.
+    /// Hands over all events that were taken, unless the run is stopped immediately: the rest is
+    /// refused then. The source is still polled, if there is one.
     async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
         self.pause_all(None);
         let mut source = self.source.take();
@@ -379,7 +378,7 @@ impl InputReader {
         }
     }
 
-    /// As [`finish`](Self::finish), of what was taken.
+    /// Like [`finish`](Self::finish), for the events that were taken.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -424,7 +423,7 @@ impl InputReader {
         }
     }
 
-    /// Routes what has been pulled, as far as the budget has room for it. The rest waits.
+    /// Routes the pulled events as far as the budget has room. The rest waits.
     async fn take(&mut self, batch: &mut Vec<Taken>) {
         let count = batch.len() as u64;
         self.shared.ledger.takes(count);
@@ -435,7 +434,8 @@ impl InputReader {
         let at = self.part_pulled();
         let rest = &mut self.parts[at].rest;
         if rest.first().is_some() {
-            // Of a source that gives more of a partition than it was asked for: behind what waits.
+            // The source returned more of a partition than it was asked for: these events go behind
+            // those that wait.
             *rest = rest.chain(batch.drain(..)).collect::<Vec<_>>().into_iter();
             return;
         }
@@ -466,8 +466,8 @@ impl InputReader {
         at
     }
 
-    /// Routes what has waited for room in the budget and finds some, and hands over
-    /// what waits beside pools.
+    /// Routes events that waited for the budget and now have room, and hands over events that wait
+    /// for pools.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -571,20 +571,19 @@ fn too_deep(event: &Event, most: u32) -> Malformed {
 
 /// How the reading of an input has ended.
 pub(crate) struct Ended {
-    /// Why the source could not go on, where it could not.
+    /// The error that ended the source, if any.
     pub(crate) how: Result<(), SourceError>,
     /// A source that has not ended, and is to be asked on.
     pub(crate) attended: Option<Attended>,
 }
 
-/// A source that gives nothing any more, and is asked on while events of it are in hand (D11): what
-/// is taken away meanwhile is given up, its broker does not count it out, and its last positions
-/// can be stored.
+/// A source that has ended and is still polled while its events are in hand (D11): revoked
+/// partitions are given up, its broker keeps it in the group, and its last positions can be stored.
 pub(crate) struct Attended(InputReader);
 
 impl Attended {
-    /// Until all that it gave is settled and its positions are stored, or the run is told to stop
-    /// now.
+    /// Runs until all events that it gave are settled and its positions are stored, or the run is
+    /// stopped immediately.
     pub(crate) async fn run(self, mut phase: watch::Receiver<Phase>) {
         let Self(mut intake) = self;
         let input = intake.input.clone();
@@ -610,7 +609,7 @@ async fn ask(source: &mut Option<Box<dyn Source>>) -> Result<Pull, SourceError> 
     source.pull(&mut Vec::new()).await
 }
 
-/// The settlement of what stood at this position and has so many bytes.
+/// The settlement of the item at this position, which has this many bytes.
 fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&OrderLine>) -> Ack {
     if let Some(line) = line {
         batch.ledger.takes_in_line(line, batch.partition);
@@ -673,8 +672,8 @@ async fn fits(parts: &[ReadPartition]) {
     any(waits).await;
 }
 
-/// Waits until a partition that is paused because of what is in flight may be read on. For
-/// ever, where there is none.
+/// Waits until a partition that is paused because of its events in flight may be read again. Never
+/// resolves if no partition is.
 async fn opens(parts: &[ReadPartition]) {
     let full = parts.iter().filter_map(|part| {
         let waits = part.rest.first().is_none() && part.budget().is_full();

@@ -6,10 +6,10 @@
 //!   └───────────────── settled, given back, refused ◀───────────────────────────┘
 //! ```
 //!
-//! The intake of an input is the only one that puts events into its lines, so a letter that it
-//! routes stands behind all that it has routed before, also where that waits beside a full pool. An
-//! intake whose source has ended stays for that ([`linger`](super::reader)), until no input is read
-//! any more, all that they gave is with the pools, and no letter waits.
+//! The intake of an input is the only task that puts events into its lines, so a replayed letter
+//! comes after all events that it has routed before, including those that wait for a full pool. For
+//! that, an intake whose source has ended stays ([`linger`](super::reader)) until no input is read
+//! any more, all of their events are with the pools, and no letter waits.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! The settlement of what an input gave: told to the ledger, to the budget of its input, and to its
-//! source.
+//! The settlement of an event from an input: reported to the ledger, to the budget of its input,
+//! and to its source.
 
 use std::{
     sync::{
@@ -88,9 +88,9 @@ pub(crate) struct Ticket {
     batch: Arc<Batch>,
     /// What it takes of the budget.
     bytes: u32,
-    /// The line that it stands in, where it has an order.
+    /// Its line, if it has an order.
     line: Option<LineId>,
-    /// It stands there no more.
+    /// It has left its line.
     has_left: AtomicBool,
 }
 

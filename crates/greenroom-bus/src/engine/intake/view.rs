@@ -1,4 +1,4 @@
-//! How inputs and their partitions stand, for who looks from outside.
+//! The state of inputs and their partitions, as seen from outside.
 
 use std::time::Duration;
 
@@ -21,20 +21,19 @@ pub struct InputView {
     pub source: String,
     /// True while its source may give more.
     pub is_read: bool,
-    /// How it stands with what it reads from; `None` where it is always connected, as a file is.
+    /// The state of its connection; `None` if it has none, like a file.
     pub status: Option<InputStatus>,
     /// Bytes of events that were handed on and are not settled.
     pub in_flight_bytes: u64,
-    /// The most that there were at once; of several partitions the sum of
-    /// what each has had at most.
+    /// The most bytes that were in flight at once; for several partitions, the sum of their maxima.
     pub most_in_flight_bytes: u64,
     /// With so many, the input pauses.
     pub in_flight_limit: u64,
-    /// Events that wait beside full pools.
+    /// Events that wait for full pools.
     pub held_back: u64,
     /// With so many, the input pauses.
     pub run_ahead: u64,
-    /// The pool beside which most of them wait.
+    /// The pool that most of them wait for.
     pub held_by: Option<String>,
     /// Events that wait behind parked keys, the one that has failed included; looked at twice a
     /// second.
@@ -60,12 +59,12 @@ pub struct InputView {
 }
 
 impl InputView {
-    /// How it stands with what it reads from.
+    /// The state of its connection.
     pub fn state(&self) -> InputState {
         self.status.as_ref().map_or(InputState::Assigned, |status| status.state)
     }
 
-    /// What an operator should know of how it stands: not that it begins.
+    /// Its status, if it is one that an operator should know about; the initial connecting is not.
     pub fn trouble(&self) -> Option<&InputStatus> {
         let begins = |status: &InputStatus| {
             matches!(status.state, InputState::Connecting | InputState::Joining)
@@ -81,7 +80,7 @@ impl InputView {
             && self.last_settled.unwrap_or(Duration::MAX).min(self.assigned_for) >= STANDS_AFTER
     }
 
-    /// How it stands, where nothing can come of it although it is read.
+    /// Its status, if it cannot receive events although it is read.
     pub fn not_connected(&self) -> Option<&InputStatus> {
         self.status.as_ref().filter(|status| self.is_read && !status.is_connected())
     }
@@ -93,14 +92,14 @@ impl InputView {
             || self.held_back >= self.run_ahead
     }
 
-    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is
-    /// theirs.
+    /// Whether it is paused because of parked keys, which hold three quarters of its limit on
+    /// events in flight.
     pub fn waits_for_parked_keys(&self) -> bool {
         self.is_paused() && self.parked_bytes >= self.in_flight_limit / 4 * 3 && self.parked > 0
     }
 }
 
-/// How one partition of an input stands.
+/// The state of one partition of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartitionView {
@@ -108,15 +107,14 @@ pub struct PartitionView {
     pub partition: Partition,
     /// Bytes of its events that were handed on and are not settled.
     pub in_flight_bytes: u64,
-    /// With so many, it is paused: its share of what its input may have in flight.
+    /// With this many bytes it is paused: its share of the input's limit on events in flight.
     pub in_flight_limit: u64,
-    /// Its events that wait beside full pools; of several partitions, a bound
-    /// that is met now and then.
+    /// Its events that wait for full pools; with several partitions, an upper bound that is exact
+    /// now and then.
     pub held_back: u64,
-    /// With so many, it is paused: its share of what its input may have there.
+    /// With this many waiting events it is paused: its share of the input's limit.
     pub run_ahead: u64,
-    /// Whether it is asked for nothing more until something of it is settled, or
-    /// an operator lets it go on.
+    /// Whether it is paused until some of its events are settled, or an operator resumes it.
     pub is_paused: bool,
     /// How long ago the last event of it was settled, in whichever way; `None` before any was.
     pub last_settled: Option<Duration>,

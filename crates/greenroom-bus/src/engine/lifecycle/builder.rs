@@ -88,12 +88,12 @@ struct RoutingParts {
 /// An input that was named.
 struct NewInput {
     name: Option<String>,
-    /// Which events it gives, and what it may have under way.
+    /// Which events it takes, and its limits on events in flight.
     config: InputConfig,
     source: Box<dyn Source>,
 }
 
-/// What dead letters and reports call what comes back in, where an input would be named.
+/// The name of the loopback in dead letters and reports, in place of an input.
 const LOOPBACK: &str = "loopback";
 
 impl Default for EngineBuilder {
@@ -148,8 +148,8 @@ impl EngineBuilder {
         self.input_with(source, InputConfig::of(matcher))
     }
 
-    /// Reads from here the events that its matcher takes, with bounds of its own
-    /// on what it has under way.
+    /// Reads from this source the events that its matcher takes, with limits of its own on events
+    /// in flight.
     pub fn input_with(mut self, source: Box<dyn Source>, config: InputConfig) -> Self {
         self.inputs.push(NewInput { name: None, config, source });
         self
@@ -192,7 +192,7 @@ impl EngineBuilder {
         self.routing.router.pool_config()
     }
 
-    /// As [`Router::add_pool`], which says at once what is wrong.
+    /// Like [`Router::add_pool`], which returns the error at once.
     ///
     /// # Errors
     /// As there.
@@ -240,8 +240,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event
-    /// gets it, unless [`all_outputs`](Self::all_outputs) says otherwise.
+    /// Sends results of handlers that `on` covers to this sink. The first output that covers an
+    /// event gets it, unless [`all_outputs`](Self::all_outputs) is set.
     pub fn output(self, name: impl Into<String>, on: Vec<Pattern>, sink: Arc<dyn Sink>) -> Self {
         self.output_where(name, on, Matcher::any(), sink)
     }
@@ -259,8 +259,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Hands what handlers produce to every output that takes it, rather than to the first. It is
-    /// settled when all of them have stored it.
+    /// Hands the results of handlers to every output that takes them, rather than to the first. An
+    /// event is settled when all of them have stored it.
     pub fn all_outputs(mut self, all: bool) -> Self {
         self.all_outputs = all;
         self
@@ -291,9 +291,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Lets what handlers make come back in, instead of going to an output. What comes back belongs
-    /// to the event that it was made of, which is settled when all of it is; it is handled as one
-    /// of an input called `loopback`.
+    /// Feeds results of handlers back in, instead of sending them to an output. A result belongs to
+    /// the event that it was made of, which is settled when all of its results are. It is handled
+    /// like an event of an input called `loopback`.
     pub fn loopback(mut self, loopback: LoopbackConfig) -> Self {
         self.loopback = Some(loopback);
         self
@@ -323,8 +323,8 @@ impl EngineBuilder {
         self
     }
 
-    /// What a drain waits for; of inputs that keep their positions what is in hand, of others all
-    /// that was taken, unless said otherwise.
+    /// Which events a drain waits for; by default, those in hand for inputs that keep their
+    /// positions, and all that were taken for the others.
     pub fn finish(mut self, finish: Finish) -> Self {
         self.finish = finish;
         self

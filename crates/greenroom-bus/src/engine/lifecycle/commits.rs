@@ -1,8 +1,8 @@
 //! Inputs that keep their positions have them stored: as often as the input or its source says,
 //! when much has happened since, and at the end.
 //!
-//! An event is told to its source when it is settled, which is after its outputs or its dead letter
-//! were stored. So whatever a commit says is done is safe.
+//! An event is reported to its source when it is settled, which is after its outputs or its dead
+//! letter were stored. So everything that a commit covers is safe.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
 /// stores may still be stored.
 const LET_GO: Duration = Duration::from_millis(50);
 
-/// An input, with who commits.
+/// An input and its committer.
 #[derive(Clone)]
 struct CommittedInput {
     input: Arc<Input>,
@@ -42,8 +42,8 @@ impl Commits {
         Self { kept: Vec::new(), tasks: JoinSet::new() }
     }
 
-    /// Asks inputs that are about to be read which of them keep positions, tells what
-    /// they have found, and begins.
+    /// Asks inputs that are about to be read which of them keep positions, passes on the positions
+    /// that they found, and begins.
     pub(crate) fn begin(&mut self, inputs: &Inputs, arrivals: &mut [Arrival]) {
         let before = self.kept.len();
         for arrival in arrivals {
@@ -57,8 +57,8 @@ impl Commits {
         tell_resumed(&self.kept[before..]);
     }
 
-    /// Makes no more on its own. Those whose last commit is still to be made are for the run to
-    /// make, which is told all.
+    /// Makes no more commits on its own. The run makes the remaining last commits, and gets all of
+    /// them.
     pub(crate) async fn end(mut self) -> Vec<LastCommit> {
         // One that blocks its thread does not hold up the end.
         let _ = timeout(LET_GO, self.tasks.shutdown()).await;

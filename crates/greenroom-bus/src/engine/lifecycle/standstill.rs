@@ -1,4 +1,5 @@
-//! When nothing goes on because keys are parked, and what a run leaves behind them.
+//! Detects that a run makes no progress because keys are parked, and counts the events that it
+//! leaves behind.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -20,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// So long nothing is settled, and nothing can be, before a run takes it for a standstill.
 const STANDSTILL: Duration = Duration::from_secs(5);
 
-/// How often a run that stands still says so.
+/// How often a run without progress reports it.
 const SAID_AGAIN: Duration = Duration::from_secs(60);
 
 /// Keys that an error names.
@@ -36,7 +37,7 @@ pub(crate) struct LeftParked {
 }
 
 impl LeftParked {
-    /// Of what a pool has given back.
+    /// Counts jobs that a pool has given back.
     pub(crate) fn of(shared: &Shared, jobs: &[PoolJob]) -> Self {
         let mut left = Self { events: jobs.len() as u64, ..Self::default() };
         for job in jobs {
@@ -77,14 +78,14 @@ impl LeftParked {
 #[derive(Debug, Default)]
 pub(crate) struct StandstillWatch {
     looked_at: Option<Instant>,
-    /// Since when nothing can go on, and what was settled then.
+    /// Since when there is no progress, and how many events were settled by then.
     still: Option<(Instant, u64)>,
     said_at: Option<Instant>,
 }
 
 impl StandstillWatch {
-    /// Looks, where it is time to. Why the run has to end, where it stands still and nothing can
-    /// change that.
+    /// Checks, if it is time to. Returns why the run has to end, if it makes no progress and
+    /// nothing can change that.
     pub(crate) fn look(&mut self, engine: &Parts, ending: bool) -> Option<String> {
         if !engine.shared.process.parked.any() {
             return None;
@@ -134,7 +135,7 @@ impl StandstillWatch {
     }
 }
 
-/// Asks the pools for their parked keys, and tells the inputs what they hold of each.
+/// Asks the pools for their parked keys, and reports to the inputs how much each key holds.
 pub(crate) fn look_at_keys(engine: &Parts) {
     // An event that was in hand when its partition was taken away may have parked its key since.
     engine.give_up_waiting();

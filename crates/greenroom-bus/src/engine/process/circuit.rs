@@ -7,13 +7,14 @@
 //!   └──────────────── a probe that succeeds ────────────────┘ the others wait uncounted
 //! ```
 //!
-//! Enough are so many, or those of so much time; and, where events come too slowly for either,
-//! those that would have an event given up. While inputs are read, no event is given up as long as
-//! its handler has had nothing but failures, of others too, since the event's first one. Where it
-//! is the only one, nobody can tell the two apart: its last attempt waits until another event
-//! succeeds, or the time is over that makes an outage of several, and is its last. Once the inputs
-//! have ended, nothing slow is to come: the number and the time decide alone, and a few events that
-//! always fail end a short run soon.
+//! Two thresholds make an outage: a number of failures, and a time of nothing but failures. If
+//! events come too slowly for either, a failure that would give up an event counts too. While
+//! inputs are read, no event is given up as long as its handler has had nothing but failures,
+//! including those of other events, since the event's first failure. If it is the only event, the
+//! two cases cannot be told apart: its last attempt waits until another event succeeds, or until
+//! the time has passed that makes an outage of several events. Once the inputs have ended, no slow
+//! event is to come: only the number and the time decide, and a few events that always fail end a
+//! short run soon.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -212,8 +213,8 @@ impl Circuit {
         ended
     }
 
-    /// The failures that there are since the last success. What an event has failed of before,
-    /// `since` its first failure, is forgiven where an outage has ended meanwhile: then true.
+    /// The current streak of failures since the last success. Earlier failures of an event, the
+    /// first of them `since`, are forgiven if an outage has ended in between: then true.
     pub(crate) fn streak(&self, since: Option<Streak>) -> (Streak, bool) {
         let state = self.state.lock();
         let forgiven = since.zip(state.outage).is_some_and(|(since, outage)| since.0 <= outage);
@@ -225,8 +226,8 @@ impl Circuit {
         failure.is_some_and(|failure| failure.0 != self.state.lock().streak)
     }
 
-    /// An attempt failed. Those that began before the outage say nothing of how it goes
-    /// on: only a `probe` does.
+    /// An attempt failed. Attempts that began before the outage do not prolong it: only a `probe`
+    /// does.
     pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
         let Failing { event, cause, error, probe, .. } = failing;
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! Who is told of each failed attempt: the program, or the log (R10).
+//! Receivers of failed attempts: the program, or the log (R10).
 
 use std::{
     fmt,
@@ -19,8 +19,8 @@ use crate::{
 pub struct FailedEvent<'a> {
     /// The event.
     pub event: &'a Event,
-    /// What happened, in words. Of a handler that panicked, only that it did: what it said is in
-    /// the log, and in the dead letter.
+    /// The error, in words. A panic is reported only as a panic: its message is in the log and in
+    /// the dead letter.
     pub error: &'a str,
     /// What follows; `None` for a handler that panicked.
     pub kind: Option<FailureKind>,

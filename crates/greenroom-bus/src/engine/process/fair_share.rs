@@ -99,7 +99,7 @@ impl<'a> WaitingStart<'a> {
         let now = state.now;
         let share = &mut state.pools[pool];
         if share.here == 0 {
-            // Nothing is saved up; what was used in advance stays used.
+            // Unused share is not saved up; share that was used in advance stays used.
             share.at = share.at.max(now.saturating_sub(STRIDE));
         }
         share.here += 1;

@@ -26,8 +26,8 @@ use crate::engine::shared::Shared;
 /// The wait of an event whose handler is paused, before it looks again.
 const PAUSED: Duration = Duration::from_secs(1);
 
-/// The longest wait of an event before its last attempt, before it looks again: inputs may end
-/// meanwhile, and then no other event comes.
+/// The longest wait of an event before its last attempt, before it checks again: inputs may end in
+/// between, and then no other event comes.
 const UNDECIDED: Duration = Duration::from_millis(100);
 
 /// Why an event is not attempted now, and for how long it waits before it looks again.
@@ -59,9 +59,9 @@ pub(crate) async fn wait(
     }
 }
 
-/// Waits until the input of this event is sure again that its partition is its own, or nobody waits
-/// for it any more: a process that was paused for longer than its session has lost what it had, and
-/// has not heard of that (D12).
+/// Waits until the input of this event is sure again that it owns the partition, or the event is
+/// not waited for any more. A process that was paused for longer than its session has lost its
+/// partitions without noticing (D12).
 async fn is_ours(shared: &Shared, job: &PoolJob) {
     let input = shared.inputs.read_from(&job.origin);
     let Some(lease) = input.lease() else { return };
@@ -100,8 +100,8 @@ pub(crate) fn is_given_up(shared: &Shared, job: &PoolJob) -> bool {
     shared.inputs.revocations.has(job.origin.assigned)
 }
 
-/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, or
-/// another event succeeds, and then this one is to blame.
+/// How long an event waits before its last attempt, in steps: if the inputs end, or another event
+/// succeeds, this event is to blame.
 pub(crate) fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
     let tries = &job.extras()?.tries;
     let left = tries.held_for(|| shared.inputs.others_may_come(&job.origin))?;

@@ -24,7 +24,7 @@ pub(crate) struct PoolJob {
     pub(crate) event: Event,
     /// The place of its handler.
     handler: u32,
-    /// The line that it stands in; none for an event without order.
+    /// Its line; `None` for an event without order.
     pub(crate) line: Option<OrderLine>,
     /// Where it came from.
     pub(crate) origin: Origin,
@@ -40,7 +40,7 @@ pub(crate) struct PoolJob {
 /// What few jobs have.
 #[derive(Default)]
 pub(crate) struct Extras {
-    /// Room on the way back for what its handler may send there.
+    /// Room on the loopback for the events that its handler may send back.
     pub(crate) reserved: Option<Reserved>,
     /// Its attempts that failed.
     pub(crate) tries: Tries,
@@ -48,7 +48,7 @@ pub(crate) struct Extras {
     pub(crate) parked_for: Option<Arc<str>>,
     /// In its handler's hands, where that settles it itself.
     pub(crate) manual: Option<Settlement>,
-    /// Who wants to know what its handler makes of it, instead of the outputs.
+    /// Receives the results of its handler, instead of the outputs.
     pub(crate) produced: Option<Arc<Produced>>,
     /// Whether its spans are recorded, once that is decided.
     pub(crate) recording: Recording,
@@ -96,7 +96,7 @@ impl PoolJob {
         self
     }
 
-    /// For a caller that wants to know what its handler makes of it.
+    /// For a caller that receives the results of its handler.
     pub(crate) fn with_produced(mut self, produced: Arc<Produced>) -> Self {
         self.extras_mut().produced = Some(produced);
         self
@@ -110,7 +110,7 @@ impl PoolJob {
     }
 }
 
-/// What is left of a job that is handled, beside its settlement.
+/// The rest of a handled job, apart from its settlement.
 pub(crate) struct Handled {
     pub(crate) event: Event,
     pub(crate) handler: usize,
@@ -136,7 +136,7 @@ pub(crate) struct BusError {
     pub(crate) is_given_up: bool,
 }
 
-/// The failed attempts of one event, since it was taken or an operator let it be attempted anew.
+/// The failed attempts of one event, since it was taken or since an operator resumed it.
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
     /// Attempts that failed and count.
@@ -145,7 +145,8 @@ pub(crate) struct Tries {
     since: Option<Instant>,
     /// The failures of its handler among which its first one was.
     streak: Option<Streak>,
-    /// Its last attempt is made then, or as soon as no others come that could say who is to blame.
+    /// Its last attempt is made then, or as soon as no other event can come that would show which
+    /// side is to blame.
     held_until: Option<Instant>,
     /// What the last one failed of, counted or not.
     last_error: Option<Box<str>>,
@@ -173,12 +174,12 @@ impl Tries {
         self.last_error.as_deref()
     }
 
-    /// Nobody knows yet who is to blame: the next attempt, which is the last, waits for so long.
+    /// The cause is not known yet: the next attempt, which is the last, waits until then.
     pub(crate) fn hold(&mut self, until: Instant) {
         self.held_until = Some(until);
     }
 
-    /// How long the next attempt is to wait still, where others may come meanwhile.
+    /// How long the next attempt still waits, if other events may come in that time.
     pub(crate) fn held_for(&self, others_may_come: impl FnOnce() -> bool) -> Option<Duration> {
         let left = self.held_until?.saturating_duration_since(Instant::now());
         (!left.is_zero() && others_may_come()).then_some(left)

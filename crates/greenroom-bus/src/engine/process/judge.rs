@@ -46,7 +46,7 @@ pub(crate) fn given_up(entry: &HandlerEntry, job: &PoolJob) -> BusError {
     BusError { is_given_up: true, ..waiting(entry, job, why, Duration::ZERO) }
 }
 
-/// No attempt was made: what is told of it says also what the last one failed of.
+/// No attempt was made: the error includes that of the last attempt.
 pub(crate) fn waiting(entry: &HandlerEntry, job: &PoolJob, why: &str, wait: Duration) -> BusError {
     let tries = job.extras().map(|extras| &extras.tries);
     let failure = match tries.and_then(Tries::last_error) {
@@ -124,9 +124,9 @@ pub(crate) fn failed(
     BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_given_up }
 }
 
-/// Whether nothing follows from a failure in this run. After a stop, what was in hand ends as it
-/// would have without it: it may be a dead letter. The pool does not start it again, and no
-/// operator comes who could decide about its key.
+/// Whether a failure ends the event in this run. After a stop, an event in hand ends as it would
+/// have without the stop: it may become a dead letter. The pool does not start it again, and no
+/// operator can decide about its key.
 fn gives_up(why: GivenUp, kind: FailureKind) -> bool {
     why == GivenUp::Revoked || kind == FailureKind::Park
 }
@@ -204,7 +204,7 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Failu
         return FailureAction::Drop;
     }
     if let Some(after) = error.waits {
-        // Spread, so that what waits does not come back in one instant.
+        // Spread, so that waiting events do not all return at once.
         return FailureAction::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
     let retried = match error.is_last {
@@ -282,7 +282,7 @@ pub(crate) fn parks(
     error: Option<&BusError>,
     panic: Option<&str>,
 ) {
-    // Otherwise it was dropped in the middle of its outputs, which is told as that.
+    // Otherwise it was dropped in the middle of its outputs, which is reported as such.
     let Some(job) = job else { return };
     match (error, panic) {
         (Some(error), _) => park(shared, job, &error.failure.error),
@@ -293,7 +293,7 @@ pub(crate) fn parks(
     }
 }
 
-/// Stores what the pool has given up.
+/// Stores events that the pool has given up.
 pub(crate) fn bury(shared: &Shared, letter: DeadLetter<PoolJob, BusError>) {
     // Without a message, the job was dropped in the middle of its outputs, and its settlement with
     // it: by a stop, or by an output that panicked.

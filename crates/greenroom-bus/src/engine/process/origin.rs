@@ -1,9 +1,9 @@
-//! Where an event came from, and what tells it from others.
+//! The origin of an event, which also identifies it.
 
 use tokio::time::Instant;
 
-/// The number of no assignment: of events that belong to no partition. In an engine that reads
-/// inputs these are dead letters that are handled again, and what came back in of them.
+/// In place of an assignment number, for events without a partition. In an engine that reads inputs
+/// these are replayed dead letters and their loopback events.
 pub(crate) const NO_ASSIGNMENT: u32 = u32::MAX;
 
 /// Where an event came from.
@@ -35,8 +35,8 @@ impl Origin {
     /// What tells it from others. A dead letter that is handled again has no position, but a
     /// number.
     ///
-    /// All that callers give to a router is one: their failures are no outage, in which each would
-    /// wait for as long as that lasts. They are told instead, and can give the event again.
+    /// All events of a router's callers count as one: their failures are not an outage, in which
+    /// each caller would wait for its end. Callers get the error instead, and can retry.
     pub(crate) fn identity(&self) -> OriginId {
         let at = if self.assigned == NO_ASSIGNMENT { self.number } else { self.position };
         OriginId { input: self.input, assigned: self.assigned, at }

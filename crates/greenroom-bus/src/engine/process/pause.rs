@@ -1,4 +1,4 @@
-//! A pause gate: what is paused starts nothing more until it is resumed.
+//! A pause gate: a paused pool or handler starts nothing more until it is resumed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

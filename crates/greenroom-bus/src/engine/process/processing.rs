@@ -10,7 +10,7 @@ use super::{
 };
 use crate::trace::Recorder;
 
-/// The handlers and pools of an engine, and what is known of all of them together.
+/// The handlers and pools of an engine, and the state that they share.
 pub(crate) struct Processing {
     /// Each at its place.
     pub(crate) handlers: Vec<HandlerEntry>,
@@ -18,7 +18,7 @@ pub(crate) struct Processing {
     pub(crate) pools: Vec<PoolSettings>,
     /// How pools share the threads, where one has a weight.
     pub(crate) fair_share: Option<FairShare>,
-    /// Who is told of failed attempts.
+    /// Receives failed attempts.
     pub(crate) failures: Failures,
     pub(crate) parked: Parked,
     /// Who takes spans, where anybody does.

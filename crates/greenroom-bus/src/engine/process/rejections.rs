@@ -1,5 +1,5 @@
-//! What outputs do not take of one event, for good: its input becomes a dead letter, which keeps
-//! what was made of it (D13).
+//! Events that outputs reject for good: the input becomes a dead letter, which includes the
+//! rejected results (D13).
 //!
 //! ```text
 //! event's settlement ── whole ─┬─ part for an output: confirmed ───────────────┐
@@ -25,7 +25,7 @@ use crate::{
     settlement::{Ack, Refusal, Settle, Settled},
 };
 
-/// The event that something was made of, and where it stands.
+/// The event that a result was made of, and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct InputEvent {
     pub(crate) event: Event,
@@ -34,7 +34,7 @@ pub(crate) struct InputEvent {
     pub(crate) attempts: u32,
 }
 
-/// The part of an event's settlement for all outputs that may reject what was made of it.
+/// The part of an event's settlement for all outputs that may reject its results.
 pub(crate) struct Rejections {
     noted: Arc<Noted>,
     /// Held as long as events are handed on. Dropped before [`Self::handed_on`], it refuses the
@@ -48,14 +48,14 @@ struct Noted(Mutex<Vec<OutputRejection>>);
 impl Rejections {
     pub(crate) fn of(shared: &Arc<Shared>, input: InputEvent, ack: Ack) -> Self {
         let noted = Arc::new(Noted::default());
-        // Sinks hold what they have accepted, and are held by what is shared.
+        // Weak: sinks hold accepted events, and `shared` holds the sinks.
         let shared = Arc::downgrade(shared);
         let whole =
             AllAnswered { shared, noted: noted.clone(), input: Mutex::new(Some((input, ack))) };
         Self { noted, own: Ack::new(whole) }
     }
 
-    /// For an output that may reject; `made` is what its handler made, where that is not the event
+    /// For an output that may reject; `made` is the handler's result, if that is not the event
     /// itself.
     pub(crate) fn part(&self, of: &Arc<Rejecting>, made: Option<Event>) -> Ack {
         let (of, noted, whole) = (of.clone(), self.noted.clone(), self.own.child());

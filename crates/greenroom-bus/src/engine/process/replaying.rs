@@ -181,7 +181,7 @@ pub(crate) struct Again {
 
 /// Letters for one input, which its intake takes.
 pub(crate) struct ReplayQueue {
-    /// `None` once nobody takes any more.
+    /// `None` once no task takes letters any more.
     queue: Mutex<Option<VecDeque<Again>>>,
     came: Notify,
 }
@@ -225,7 +225,7 @@ impl ReplayQueue {
         self.queue.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Nobody takes any more: what is there is given back.
+    /// No task takes letters any more: queued ones are given back.
     pub(crate) fn close(&self) {
         let left = self.queue.lock().take();
         // Tells the store: outside the lock.

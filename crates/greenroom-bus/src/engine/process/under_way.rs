@@ -95,7 +95,7 @@ impl<'a> AttemptUnderWay<'a> {
         &self.told
     }
 
-    /// The attempt has ended. What goes on from a success is the event that its handler has seen.
+    /// The attempt has ended. After a success, the result is the event as its handler saw it.
     pub(crate) fn ended(mut self: Box<Self>, result: Result<(), &Failure>, job: &mut PoolJob) {
         self.is_answered = true;
         match result {

@@ -1,4 +1,4 @@
-//! The report as one JSON object: names that say their units, and what follows from other figures.
+//! The report as one JSON object: names include their units, and derived figures are added.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The workers of a pool: what each has in hand, and since when.
+//! The workers of a pool: the message in hand of each, and since when.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::event::Event;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkerView {
-    /// Its figures; counters go on when it is restarted.
+    /// Its figures; counters continue across restarts.
     pub stats: WorkerStats,
     /// What it has in hand, where its pool keeps order and the handler waits for something; of a
     /// handler that computes or blocks its thread, only where the key is among the hottest.
@@ -43,13 +43,13 @@ impl WorkerView {
 }
 
 impl PoolControl {
-    /// What each worker does, by slot; slots that nobody has are left out. Looks at every key that
-    /// is in hand or waits.
+    /// The state of each worker, by slot; vacant slots are left out. Looks at every key that is in
+    /// hand or waits.
     pub fn workers(&self) -> Vec<WorkerView> {
         let mut keys = self.keys_in_hand();
         let stats = self.worker_stats().into_iter().filter(|stats| stats.status.is_some());
         let view = |stats: WorkerStats| {
-            // One that has let go of its message meanwhile has no key either.
+            // A worker that has finished its message in between has no key either.
             let key = keys.remove(&stats.slot).filter(|_| stats.busy_for.is_some());
             let event = self.settings().in_hand.event(stats.slot);
             WorkerView { key, event, stats }
