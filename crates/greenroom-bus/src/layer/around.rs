@@ -1,4 +1,4 @@
-//! Layers of two functions: what is done before an attempt, and after it.
+//! Layers made of two functions: one runs before an attempt, one after it.
 
 use std::{
     fmt,
@@ -57,8 +57,8 @@ pub trait Around: Send + 'static {
     /// Before the inside is asked.
     ///
     /// # Errors
-    /// The result of the attempt, where the inside is not to be asked: what an `Ok` in
-    /// there produces is handed on.
+    /// The result of the attempt, if the inner service is not to be called: the events of an `Ok`
+    /// are passed on.
     fn before(&self, request: &mut Request) -> Result<Self::Pass, HandlerResult>;
 
     /// After the inside has answered; may change the result.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::condition::FieldValue;
 use crate::event::{Event, Field, NotJson, Pointers};
 
-/// One event, and what was found in its data.
+/// One event, and its parsed data.
 pub(crate) struct Inspected<'e> {
     pub(super) event: &'e Event,
     /// All that conditions may ask for.

@@ -67,14 +67,14 @@ impl Interests {
         Self { interests, pointers }
     }
 
-    /// The first that covers a type, where no matcher has to be asked.
+    /// The first that covers a type, if no matcher has to be evaluated.
     pub(crate) fn plain(&self, event: &Event) -> Option<usize> {
         let first = self.interests.iter().position(|interest| interest.covers(event))?;
         self.interests[first].matcher.is_any().then_some(first)
     }
 
-    /// The places of those that take an event: an event goes to the first, or to all of them. The
-    /// next one is asked only when it is asked for.
+    /// The indices of those that take an event: an event goes to the first, or to all of them. The
+    /// iterator is lazy.
     pub fn takers<'e>(
         &'e self,
         event: &'e Event,
@@ -89,7 +89,7 @@ impl Interests {
         )
     }
 
-    /// The places of those that are for events of its type and refuse this one, each with the first
+    /// The indices of those that cover the event's type and refuse this event, each with the first
     /// condition that does not hold.
     pub fn refusing(&self, event: &Event) -> Vec<(usize, String)> {
         let covering = self.interests.iter().enumerate();

@@ -106,9 +106,9 @@ impl Router {
     ///
     /// # Errors
     /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists)
-    /// where the name is taken, or what it is for has a handler already that takes all of it, and
-    /// neither is marked `fan_out`: a type has one handler, and before it those whose matchers ask
-    /// for [fields](super::Matcher::field); [`CannotSettle`](RouterError::CannotSettle);
+    /// if the name is taken, or if another handler already takes all events of its types and
+    /// neither is marked `fan_out`: a type has one handler, and before it those whose matchers
+    /// check [fields](super::Matcher::field); [`CannotSettle`](RouterError::CannotSettle);
     /// [`HandlerForNothing`](RouterError::HandlerForNothing);
     /// [`HandlerNameEmpty`](RouterError::HandlerNameEmpty).
     pub fn add_handler_to_pool(
@@ -161,9 +161,8 @@ impl Router {
         self.routes.get_or_init(|| self.table()).route(event)
     }
 
-    /// The handlers that are named for the event's type, in the order in which they are asked, and
-    /// what comes of each: for people, not for the way of an event. Matchers are asked more than
-    /// once.
+    /// The handlers registered for the event's type, in the order in which they are tried, and the
+    /// result of each. For people, not for routing: matchers are evaluated more than once.
     pub fn explain(&self, event: &Event) -> Vec<Considered> {
         self.routes.get_or_init(|| self.table()).explain(event)
     }
@@ -226,7 +225,7 @@ struct TakenNames<'a> {
 }
 
 impl<'a> TakenNames<'a> {
-    /// Takes what a handler needs.
+    /// Registers the events that a handler takes.
     fn add(&mut self, name: &'a str, config: &'a HandlerConfig) -> Result<(), RouterError> {
         let exists = |reason| Err(RouterError::HandlerExists { handler: name.to_owned(), reason });
         if config.on.is_empty() {
@@ -239,8 +238,8 @@ impl<'a> TakenNames<'a> {
             if let Some(first) = self.on.get(on) {
                 return exists(format!("{on} is handled by {first:?} already"));
             }
-            // Of a pattern, others may get what its matcher leaves; a type has one handler, and
-            // those before it that choose by conditions on fields.
+            // With a pattern, others may get the events that its matcher refuses; a type has one
+            // handler, and before it those that select by conditions on fields.
             if config.matcher.is_any() || (on.exact().is_some() && !config.matcher.asks_fields()) {
                 self.on.insert(on, name);
             }

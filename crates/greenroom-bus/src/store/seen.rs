@@ -4,8 +4,8 @@
 //! an event is settled ──▶ a queue ──▶ one writer thread ──▶ a transaction ten times a second
 //! ```
 //!
-//! No event waits for it. So a crash forgets what was settled in the last tenth of a second and in
-//! the transaction under way: if a source gives such an event again, it is handled again.
+//! No event waits for it. So a crash loses the entries of the last tenth of a second and of the
+//! transaction under way: if a source gives such an event again, it is handled again.
 
 use std::{
     io,
@@ -39,18 +39,18 @@ const SCHEMA: Schema = Schema {
     CREATE INDEX seen_at ON seen (at);"],
 };
 
-/// What was settled waits so long for more of it, before it is written.
+/// Entries wait this long for more, before they are written.
 const GATHERED: Duration = Duration::from_millis(100);
 
-/// What waits to be written at most; what comes beyond that is not remembered over a restart. Only
-/// a disk that stands still lets so much wait.
+/// The most entries that wait to be written; further ones are not remembered across a restart. Only
+/// a stalled disk lets this many wait.
 const WAITING: usize = 100_000;
 
 /// A source and an id that are longer together, in bytes, are not remembered over a restart: they
 /// would make the store larger than its number of events says.
 const LONGEST: usize = 4_096;
 
-/// A disk that is full is tried again after so long.
+/// A full disk is tried again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Source and id of an event that was seen, and how long ago.
@@ -79,13 +79,13 @@ pub(crate) struct SeenStore {
 struct SeenStatus {
     waiting: AtomicUsize,
     error: Mutex<Option<String>>,
-    /// The store is being dropped: what cannot be written now is given up.
+    /// The store is being dropped: entries that cannot be written now are given up.
     is_closing: AtomicBool,
 }
 
 impl SeenStore {
-    /// Opens the store in this directory, or makes it, and returns what was seen within the window,
-    /// the oldest first, and at most so much.
+    /// Opens the store in this directory, or creates it, and returns the entries within the window,
+    /// the oldest first, at most this many.
     ///
     /// # Errors
     /// Another process writes it, it is of a later version, or it cannot be read or written.
@@ -131,7 +131,7 @@ impl SeenStore {
         self.order(SeenOrder::Seen { source: source.into(), id: id.into(), at });
     }
 
-    /// Waits until all that was added is written, for so long at most.
+    /// Waits until all entries are written, at most this long.
     pub(crate) fn flush(&self, patience: Duration) {
         let (tell, told) = channel();
         self.order(SeenOrder::Flush(tell));

@@ -1,5 +1,4 @@
-//! A directory with a SQLite database that one process writes: what all stores of that kind have
-//! in common.
+//! A directory with a SQLite database that one process writes: the common part of all such stores.
 //!
 //! ```text
 //! directory (0700) ─┬─ NAME.db (0600), NAME.db-wal, NAME.db-shm
@@ -27,8 +26,8 @@ const BUSY: Duration = Duration::from_secs(5);
 /// SQLite lets it grow before it takes it in.
 const JOURNAL: i64 = 4 << 20;
 
-/// Pages that are given back to the disk at a time: what it takes to move them is half of the room
-/// that a store of dead letters keeps for its journal.
+/// Pages that are returned to the disk at a time: moving them takes half of the room that a store
+/// of dead letters reserves for its journal.
 const VACUUM: i64 = 500;
 
 /// What a database is for, and how it came to be as it is.
@@ -53,7 +52,7 @@ impl Schema {
     }
 }
 
-/// A database that nobody else writes.
+/// A database that no other process writes.
 pub(crate) struct Owned {
     pub(crate) connection: Connection,
     pub(crate) lock: Locked,
@@ -193,7 +192,7 @@ fn make(directory: &Path, schema: &Schema) -> Result<(), NotOpened> {
     only_ours(directory)
 }
 
-/// True where there is more than a start that was broken off has left.
+/// True if the directory contains more than the remains of an interrupted start.
 fn holds_others(directory: &Path) -> io::Result<bool> {
     let names = fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.file_name()));
     Ok(!names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == "lock"))
@@ -210,7 +209,7 @@ pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
     fs::create_dir(directory)
 }
 
-/// Takes from others what they may do with the directory: it holds what customers have sent.
+/// Removes the permissions of other users on the directory: it contains customers' data.
 #[cfg(unix)]
 fn only_ours(directory: &Path) -> Result<(), NotOpened> {
     use std::os::unix::fs::PermissionsExt;
@@ -233,7 +232,7 @@ fn only_ours(_: &Path) -> Result<(), NotOpened> {
     Ok(())
 }
 
-/// Opens a file of the store, which nobody else may read.
+/// Opens a file of the store that other users cannot read.
 pub(crate) fn private(path: &Path, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create);
@@ -249,7 +248,7 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// False where there is nothing in it yet.
+/// False if it is still empty.
 fn is_own(connection: &Connection, schema: &Schema, found: i64) -> Result<bool, NotOpened> {
     let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 =
@@ -308,7 +307,7 @@ pub(crate) enum Failed {
     /// Another connection holds the database: it may be tried again.
     Busy,
     /// A write or a sync failed, or the database is damaged. Another try may seem to succeed with
-    /// data lost: a sync that failed drops what it was for from the memory of the system.
+    /// data lost: a failed sync drops its data from the memory of the system.
     ForGood,
 }
 
@@ -322,7 +321,7 @@ impl Failed {
     }
 }
 
-/// An error of SQLite, and what to do about it.
+/// An error of SQLite, and the next step.
 pub(crate) fn in_words(error: &rusqlite::Error) -> String {
     let next = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full: make room",

@@ -46,7 +46,7 @@ pub struct Dropped {
 pub struct Edit {
     /// The letter.
     pub letter: u64,
-    /// Its event from here on. The first one is kept beside it.
+    /// Its event from now on. The original is kept as well.
     pub event: Event,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn drop_some(tables: &Connection, filter: &Filter) -> rusqlite::Resul
     Ok(Dropped { letters, in_replay })
 }
 
-/// Puts another event in place of that of a letter.
+/// Replaces the event of a letter.
 pub(super) fn edit(tables: &Connection, edit: &Edit) -> Result<(), LetterError> {
     let select = "SELECT state, edited, has_event FROM letters WHERE id = ?";
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
@@ -126,8 +126,8 @@ pub(super) fn bytes(tables: &Connection) -> rusqlite::Result<i64> {
     tables.query_row("SELECT coalesce(sum(bytes), 0) FROM letters", [], |row| row.get(0))
 }
 
-/// Removes letters that are too old, and the oldest where all together are too large: some of them
-/// at a time, and never one that is marked or in replay. How many, and their bytes.
+/// Removes letters that are too old, and the oldest if all together are too large: a few at a time,
+/// and never one that is marked or in replay. Returns their number and bytes.
 pub(super) fn retire(
     tables: &Connection,
     options: &LetterStoreOptions,
@@ -177,8 +177,8 @@ fn pairs(
     select.query_map(bound, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// Notes in the store what of it is not shown, for those who read it without a configuration. The
-/// same once more writes nothing: a store opens on a disk that is full.
+/// Records the mask in the store, for readers without a configuration. The same mask again writes
+/// nothing, because a store can be opened on a full disk.
 pub(super) fn note_mask(tables: &Connection, written: &str) -> rusqlite::Result<()> {
     let note = "INSERT INTO notes (name, value) VALUES ('mask', ?) ON CONFLICT (name) \
                 DO UPDATE SET value = excluded.value WHERE value <> excluded.value";

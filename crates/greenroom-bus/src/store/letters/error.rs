@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::store::sqlite::{Failed, NotOpened, in_words};
 
-/// Why a store of dead letters cannot do what it was asked for.
+/// Why a store of dead letters cannot fulfil a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LetterError {
@@ -13,7 +13,7 @@ pub enum LetterError {
     NotOpened {
         /// The directory.
         path: String,
-        /// What happened, and what to do next.
+        /// The error, and the next step.
         reason: String,
         /// Another process writes it.
         is_held: bool,

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Value;
 
-/// Which letters are meant: those of which all that is said here holds.
+/// Selects letters: those that meet all of these conditions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// One of these.
@@ -80,7 +80,7 @@ impl Filter {
         *self == Self { upto: self.upto, ..Self::default() }
     }
 
-    /// A condition for the rows of `letters`, and what is bound to it.
+    /// A condition for the rows of `letters`, and its bound values.
     pub(super) fn condition(&self) -> (String, Vec<Value>) {
         let (mut all, mut bound) = (vec!["1".to_owned()], Vec::new());
         if !self.ids.is_empty() {
@@ -141,7 +141,7 @@ impl Filter {
     }
 }
 
-/// A number as SQLite has it; one that is beyond is the number of no letter.
+/// A number as SQLite stores it; a number outside of that range is the number of no letter.
 pub(super) fn number(id: u64) -> Value {
     Value::Integer(i64::try_from(id).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Replays that were asked for: which letters, how fast, and what has come of it.
+//! Requested replays: which letters, how fast, and their progress.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub struct Job {
     pub waiting: u64,
     /// How many an engine has.
     pub in_replay: u64,
-    /// How many are settled, and gone from the store; or dead letters anew under another number.
+    /// How many are settled and removed from the store, or dead letters again under another number.
     pub settled: u64,
     /// How many have failed again.
     pub failed: u64,
@@ -154,8 +154,8 @@ fn event(tables: &Connection, letter: u64) -> rusqlite::Result<Result<Event, Str
     Ok(Event::parse(&json).map_err(|error| format!("its event cannot be read: {error}")))
 }
 
-/// Notes how a replay has ended, where it is still the one that is under way. How many bytes are
-/// gone by that.
+/// Records how a replay has ended, if it is still the current one. Returns how many bytes are freed
+/// by that.
 pub(super) fn ended(
     tables: &Connection,
     replayed: Replayed,

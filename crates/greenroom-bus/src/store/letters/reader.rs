@@ -23,11 +23,11 @@ use crate::{
     store::sqlite,
 };
 
-/// Letters that are looked up at a time: no statement lasts long, so the journal can be taken into
-/// the database meanwhile.
+/// Letters that are looked up at a time: no statement takes long, so the journal can be
+/// checkpointed in between.
 const AT_ONCE: usize = 256;
 
-/// The letters of a store, for those who look.
+/// Read access to the letters of a store.
 pub struct Letters {
     tables: Connection,
     mask: Mask,
@@ -121,7 +121,7 @@ impl Letters {
         Ok(Self { tables, mask })
     }
 
-    /// Shows what the mask hides.
+    /// Shows hidden values.
     pub fn unmasked(mut self) -> Self {
         self.mask = Mask::default();
         self
@@ -211,13 +211,13 @@ impl Letters {
         })
     }
 
-    /// The letters, counted by what they have in common; the largest groups first.
+    /// The letters, grouped and counted by a property; the largest groups first.
     ///
     /// # Errors
     /// They cannot be read.
     pub fn groups(&self, filter: &Filter, by: By) -> Result<Vec<Group>, LetterError> {
         let (condition, bound) = filter.condition();
-        // The columns beside `max(id)` are those of the row that has it: SQLite says so.
+        // The columns besides `max(id)` come from the row that has it: SQLite documents this.
         let select = format!(
             "SELECT {}, count(*), sum(bytes), min(last_at), max(last_at), max(id), reason, \
              handler, error FROM letters WHERE {condition} GROUP BY 1 ORDER BY 2 DESC, 6 DESC",
@@ -300,10 +300,10 @@ impl Letters {
         Err(LetterError::NoLetter(letter))
     }
 
-    /// Writes a letter, whole, as a line of JSON. False where there is none of this number.
+    /// Writes a complete letter as a line of JSON. False if there is no letter with this number.
     ///
     /// # Errors
-    /// It cannot be read, or what is written to fails.
+    /// It cannot be read, or the writer fails.
     pub fn write(&self, letter: u64, out: &mut dyn Write) -> Result<bool, WriteError> {
         match self.behind(&Filter::of([letter]), Order::Oldest, 0, 1)?.first() {
             Some(found) => self.write_found(found, out).map(|()| true),
@@ -314,7 +314,7 @@ impl Letters {
     /// Writes these letters, oldest first, one a line. How many.
     ///
     /// # Errors
-    /// They cannot be read, or what is written to fails.
+    /// They cannot be read, or the writer fails.
     pub fn export(&self, filter: &Filter, out: &mut dyn Write) -> Result<u64, WriteError> {
         let (mut written, mut after) = (0, 0);
         loop {
@@ -328,7 +328,7 @@ impl Letters {
         }
     }
 
-    /// The fields of the file store, then those that only a store has.
+    /// The fields of the file store, then those that only this store has.
     fn write_found(&self, found: &LetterRow, out: &mut dyn Write) -> Result<(), WriteError> {
         out.write_all(b"{\"event\":")?;
         self.write_event(found.id, TextPart::Event, out)?;
@@ -381,7 +381,7 @@ impl Letters {
         Ok(())
     }
 
-    /// Nobody can say what in bytes that are no event a mask would hide, so it hides all of them.
+    /// A mask cannot be applied to bytes that are not an event, so they are hidden as a whole.
     fn write_raw(&self, id: i64, out: &mut dyn Write) -> Result<(), WriteError> {
         let mut is_first = true;
         let hides = !self.mask.is_empty();

@@ -51,7 +51,7 @@ impl Reserves {
         }
     }
 
-    /// Keeps room, where there is some.
+    /// Builds a reserve, if there is room.
     pub(super) fn keep(&mut self) {
         for reserve in [&mut self.journal, &mut self.letters] {
             if let Err(error) = reserve.keep() {
@@ -81,7 +81,7 @@ impl Reserve {
     /// Keeps room again.
     ///
     /// # Errors
-    /// There is none, or not enough.
+    /// There is no room, or not enough.
     pub(super) fn keep(&mut self) -> io::Result<()> {
         if self.is_kept {
             return Ok(());

@@ -1,11 +1,11 @@
-//! Where a letter stands.
+//! The state of a letter.
 
 use std::fmt;
 
-/// Where a letter stands.
+/// The state of a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It lies in the store.
+    /// It is in the store.
     Stored = 0,
     /// It is to be replayed.
     Marked = 1,

@@ -32,7 +32,7 @@ pub struct Summary {
     pub position: u64,
     pub pool: Option<String>,
     pub handler: Option<String>,
-    /// The outputs that rejected what was made of it, and why.
+    /// The outputs that rejected a result of it, and why.
     pub rejected_by: Vec<RejectedBy>,
     /// How often it was replayed and has failed again.
     pub replays: u64,
@@ -117,7 +117,7 @@ pub struct Totals {
     pub marked: u64,
     /// Those that an engine has.
     pub in_replay: u64,
-    /// The number of the newest; 0 where there is none.
+    /// The number of the newest; 0 if there is none.
     pub newest: u64,
     /// How many were removed so far because of `retention`.
     pub removed: u64,

@@ -33,7 +33,7 @@ use crate::{
     store::sqlite::{Failed, Owned, checkpoint, in_words, vacuum},
 };
 
-/// Letters wait for others so long, as those of a file do: a sync for each would take processor
+/// Letters wait this long for others, as those of a file do: a sync for each would take processor
 /// time from the handlers.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -131,7 +131,7 @@ struct Due {
 pub(super) struct LetterWriter {
     name: String,
     orders: Receiver<WriterOrder>,
-    /// Dropped before the lock: who has the lock finds nobody else in the database.
+    /// Dropped before the lock: the next holder of the lock finds the database unused.
     tables: Connection,
     _lock: crate::sink::lock::Locked,
     reserves: Reserves,
@@ -141,7 +141,7 @@ pub(super) struct LetterWriter {
     /// The bytes of all letters.
     bytes: i64,
     cared: Instant,
-    /// When what found no room is tried again.
+    /// When letters that found no room are tried again.
     again: Option<Instant>,
 }
 
@@ -171,7 +171,7 @@ impl LetterWriter {
         })
     }
 
-    /// Until it is told to finish, or nobody can tell it anything any more.
+    /// Runs until it gets the order to finish, or all senders are dropped.
     pub(super) fn run(mut self) {
         self.care();
         loop {
@@ -228,7 +228,7 @@ impl LetterWriter {
         }
     }
 
-    /// Stores what waits. What finds no room goes on waiting.
+    /// Stores pending letters. Those that find no room keep waiting.
     fn write_pending(&mut self) {
         let is_due = self.again.is_none_or(|again| Instant::now() >= again);
         if self.due.pending.is_empty() || !(is_due || self.due.finish.is_some()) {
@@ -255,7 +255,7 @@ impl LetterWriter {
         }
     }
 
-    /// How many of those that wait go into the next transaction.
+    /// How many of the pending letters go into the next transaction.
     fn group(&self) -> usize {
         let mut together = 0;
         let fits = |pending: &&Pending| {
@@ -307,7 +307,7 @@ impl LetterWriter {
     fn make_room(&mut self, change: Change) {
         self.gives_reserve_back();
         self.reserves.journal.give_back();
-        // Without it, the journal would go on to grow. If it fails, the change says why.
+        // Without it, the journal would keep growing. If it fails, the change reports why.
         let _ = checkpoint(&self.tables);
         change(&mut self.tables);
         self.due.is_unweighed = true;
@@ -357,7 +357,8 @@ impl LetterWriter {
         self.options.size.is_some_and(|most| self.bytes > i64::try_from(most).unwrap_or(i64::MAX))
     }
 
-    /// Removes what may not be kept, gives room back to the file system, and keeps the reserves.
+    /// Removes letters beyond the limits, returns room to the file system, and maintains the
+    /// reserves.
     fn care(&mut self) {
         self.cared = Instant::now();
         if self.shown.failure().is_some() {

@@ -1,7 +1,7 @@
 //! Copies a log, also while it is written.
 //!
 //! The positions of the consumers are copied first, then the segments: so the copy has every event
-//! that a consumer has taken. What retention removed in between makes the copy begin anew.
+//! that a consumer has taken. If retention removes segments in between, the copy starts over.
 
 use std::{io, path::Path};
 
@@ -98,7 +98,7 @@ fn copy(disk: &RealDisk, directory: &Path, to: &Path) -> Result<u64, LogError> {
         }
         next = Some(walk.next);
     }
-    // After the segments: it then has at least what it needs to know of those before them.
+    // After the segments: it then has at least the identities of the events before them.
     let identities = directory.join(IDENTITIES);
     if identities.exists() {
         copy_small(disk, &identities, &to.join(IDENTITIES))?;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Begins where the wall clock stands, or where the log ended if that is later; goes on with the
-/// monotonic clock. So a wall clock that is set, either way, makes nothing older than it is.
+/// Begins at the wall clock, or at the end of the log if that is later; continues with the
+/// monotonic clock. So setting the wall clock, either way, makes no event older than it is.
 pub(super) struct LogClock {
     begin: u64,
     elapsed: Box<dyn Fn() -> Duration + Send + Sync>,

@@ -4,7 +4,7 @@
 //! {"greenroom_checkpoint":3,"crc32":"9a0c…","of":{"log":"5f…","next":1204,"open":[17,1],"taken_below":2000}}
 //! ```
 //!
-//! The envelope is that of the checkpoints of files; form 3 is of a consumer of a log.
+//! The envelope is that of file checkpoints; form 3 belongs to a consumer of a log.
 
 use std::{
     collections::BTreeMap,
@@ -133,7 +133,7 @@ struct Consumer {
 }
 
 impl Consumers {
-    /// With what was [read](read).
+    /// From the positions that were [read](read).
     pub(super) fn new(
         disk: &Arc<dyn Disk>,
         log: &Path,
@@ -255,7 +255,7 @@ pub(super) fn logs(disk: &dyn Disk, directory: &Path) -> Result<Vec<u64>, LogErr
     Ok(texts.iter().filter_map(|(_, _, text)| log(text)).collect())
 }
 
-/// The files of consumers: names, paths, and what is in them.
+/// The files of consumers: names, paths, and contents.
 fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<(String, PathBuf, Vec<u8>)>, LogError> {
     let names = disk.list(directory).map_err(LogError::io(directory))?;
     let text = |name: &String| {

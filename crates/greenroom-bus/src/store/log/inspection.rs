@@ -1,4 +1,4 @@
-//! Reads all of a log without opening it: what is in it, and what of it is not whole.
+//! Reads all of a log without opening it: its contents and its damage.
 
 use std::{
     io,
@@ -51,10 +51,10 @@ pub fn is_log(directory: &Path) -> bool {
     RealDisk.list(directory).is_ok_and(|names| !bases(&names).is_empty())
 }
 
-/// Reads a log from its beginning to its end, and hands each event that is whole to `each`, with
-/// its sequence number. Checks every checksum and every sequence number. Changes nothing, also
-/// while the log is written; then it sees what was there when it came by. Blocks for as long as
-/// that takes.
+/// Reads a log from its beginning to its end, and hands each intact event to `each`, with its
+/// sequence number. Checks every checksum and every sequence number. Changes nothing. If the log is
+/// being written, it sees each place as it was at the time of reading. Blocks for as long as that
+/// takes.
 ///
 /// # Errors
 /// There is no log, its files cannot be read, or `each` has failed. Damage is no error.

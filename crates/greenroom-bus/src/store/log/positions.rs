@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// The pauses between tries to store a position on a disk that is full: a person has to make room.
+/// The pauses between tries to store a position on a full disk: a person has to make room.
 const AGAIN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// Shared by the source, the settlements of its events, and the task that commits.
@@ -96,7 +96,7 @@ impl LogPositions {
     /// Takes as long as the disk takes.
     fn store(&self) -> std::io::Result<()> {
         let _one_at_a_time = self.0.committing.lock();
-        // Kept to the end of this function, even if the source gives it back meanwhile.
+        // Kept to the end of this function, even if the source gives it back in between.
         let Some(_held) = self.0.held.lock().clone() else { return Ok(()) };
         let snapshot = self.0.ahead.lock().snapshot();
         let Some((snapshot, room)) = snapshot else { return Ok(()) };

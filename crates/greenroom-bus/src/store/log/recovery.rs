@@ -121,9 +121,9 @@ fn segments(disk: &dyn Disk, directory: &Path, names: &[String]) -> Result<Segme
     Ok(segments)
 }
 
-/// Takes the segments of another log out of those that begin with `bases`, and returns their
-/// damage. The log of the directory is the one that most consumers are of, then most segments, then
-/// the first. What cannot be opened says so itself.
+/// Removes segments of foreign logs from those that begin with `bases`, and returns their damage.
+/// The log of the directory is the one that most consumers belong to, then most segments, then the
+/// first. Files that cannot be opened report that themselves.
 pub(super) fn take_foreign(
     disk: &dyn Disk,
     directory: &Path,
@@ -180,7 +180,7 @@ fn remembered_from(segments: &Segments, options: &LogOptions) -> usize {
 struct Read {
     /// At the end of the last segment.
     walk: Walk,
-    /// The last block, and where it stands.
+    /// The last block, and its offset.
     last: Option<(u64, Block)>,
     end: SegmentEnd,
     time: u64,

@@ -1,4 +1,4 @@
-//! Begins a new segment, in a recycled file where there is one.
+//! Begins a new segment, in a recycled file if there is one.
 
 use std::{io, path::Path, sync::Arc};
 

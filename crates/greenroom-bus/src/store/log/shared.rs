@@ -21,7 +21,7 @@ use super::{
     waiting::Waiting,
 };
 
-/// What is durable, for those who read.
+/// The durable part, for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Durable {
     /// Events below this are.
@@ -76,7 +76,7 @@ impl Shared {
         self.syncs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns when it survives a crash. Has segments removed that nobody needs any more.
+    /// Returns when it survives a crash. Lets segments be removed that are not needed any more.
     pub(super) fn store_consumer(&self, name: &str, stored: StoredConsumer) -> io::Result<()> {
         self.consumers.store(name, stored)?;
         let lowest = self.consumers.lowest().unwrap_or(0);
