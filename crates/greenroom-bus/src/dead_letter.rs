@@ -32,8 +32,8 @@ pub trait DeadLetterStore: Send + Sync + 'static {
     /// Why the store cannot store any more, once that has happened.
     fn failure(&self) -> Option<SinkError>;
 
-    /// The text of an error without what nobody is to see of the event that it is about. Asked for
-    /// each failed attempt, before anybody is told of it.
+    /// The text of an error without those parts of its event that are to stay hidden. Called for
+    /// each failed attempt, before it is reported.
     fn redact(&self, event: &Event, error: String) -> String {
         let _ = event;
         error
@@ -47,8 +47,8 @@ pub trait DeadLetterStore: Send + Sync + 'static {
         None
     }
 
-    /// Why it stores nothing for now ([paused](Trouble::paused)), or soon may not. Letters wait
-    /// meanwhile, and their events stay unsettled.
+    /// Why it cannot store anything at present ([paused](Trouble::paused)), or soon may not.
+    /// Letters wait for that time, and their events stay unsettled.
     fn trouble(&self) -> Option<Trouble> {
         None
     }
@@ -91,8 +91,8 @@ pub struct DeadLetter {
     pub key: Option<Arc<str>>,
     /// The letter that was replayed and has become this one.
     pub replayed: Option<Replayed>,
-    /// What outputs rejected of what its handler had made. Of one event, other outputs may have
-    /// stored what they got.
+    /// The handler's results that outputs rejected. Other outputs may have stored other results of
+    /// the same event.
     pub rejected: Vec<OutputRejection>,
     /// Confirmed when the letter is stored; dropped, it refuses.
     pub ack: Ack,
@@ -104,7 +104,7 @@ impl DeadLetter {
         self.event.as_ref()?.trace_id()
     }
 
-    /// About what its texts take.
+    /// The approximate size of its texts.
     pub(crate) fn approximate_bytes(&self) -> usize {
         let made = self.rejected.iter().filter_map(|rejection| rejection.event.as_ref());
         let events = self.event.iter().chain(made).map(Event::approximate_bytes);
@@ -151,7 +151,7 @@ pub enum Reason {
     PoolFull,
     /// Its key was parked, and an operator dropped all that waited there.
     Dropped,
-    /// Its handler was done with it, and an output rejected what it had made.
+    /// Its handler was done with it, and an output rejected a result.
     OutputRejected,
 }
 

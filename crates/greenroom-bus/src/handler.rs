@@ -1,5 +1,5 @@
-//! The contract of a handler: one event in, zero or more events out, or a [`Failure`]
-//! that says what to do next.
+//! The contract of a handler: one event in, zero or more events out, or a [`Failure`] that names
+//! the consequence.
 //!
 //! A [`HandlerFactory`] belongs to the configuration and is shared; each worker of a pool
 //! builds its own [`Handler`] from it, so a handler may keep state (a process, a
@@ -31,8 +31,8 @@ use crate::{
 
 /// Builds one [`Handler`] for each worker of a pool.
 pub trait HandlerFactory: Send + Sync + 'static {
-    /// Builds the handler of one worker. Cheap: what takes time (starting a process, connecting)
-    /// belongs into the first [`Handler::handle`].
+    /// Builds the handler of one worker. Cheap: slow work (starting a process, connecting) belongs
+    /// in the first [`Handler::handle`].
     ///
     /// # Errors
     /// A sentence for the operator; the worker tries again with backoff.
@@ -45,13 +45,13 @@ pub trait HandlerFactory: Send + Sync + 'static {
         false
     }
 
-    /// How often handlers of this factory restarted what they run (a process that died or was
-    /// killed), all workers together. 0 for a handler that runs nothing of its own.
+    /// How often handlers of this factory restarted their processes, all workers together. 0 for a
+    /// handler without processes.
     fn restarts(&self) -> u64 {
         0
     }
 
-    /// How often a worker process died, or was killed for what it answered.
+    /// How often a worker process died, or was killed because of its answer.
     fn crashes(&self) -> u64 {
         0
     }
@@ -61,9 +61,9 @@ pub trait HandlerFactory: Send + Sync + 'static {
         None
     }
 
-    /// How often a handler gave an event to the other side anew, within one call of
-    /// [`Handler::handle`], although the first time [may have taken effect](Effect::Unknown). What
-    /// a [`Failure`] says is not counted here.
+    /// How often a handler sent an event again, within one call of [`Handler::handle`], although
+    /// the first time [may have taken effect](Effect::Unknown). Those that a [`Failure`] reports
+    /// are not counted here.
     fn unanswered(&self) -> u64 {
         0
     }
@@ -88,12 +88,12 @@ pub struct CrashLoop {
     pub crashes: u64,
     /// For how long: since the first of them.
     pub lasted: Duration,
-    /// How the last one ended, and what it wrote last.
+    /// How the last one ended, and its last output.
     pub last: String,
 }
 
 impl CrashLoop {
-    /// So many crashes since so long, the last of which was this.
+    /// This many crashes in this time, the last of which was this.
     pub fn new(crashes: u64, lasted: Duration, last: impl Into<String>) -> Self {
         Self { crashes, lasted, last: last.into() }
     }
@@ -122,13 +122,14 @@ pub trait Handler: Send + 'static {
         self.handle(event, attempt)
     }
 
-    /// Makes an attempt at each of several events, in this order: a result for each, by which each
-    /// is settled. They stand in one line, or in none
-    /// ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). Where this is not done in one
-    /// go, one comes after the other, and those behind one that failed are given back unstarted.
+    /// Makes an attempt at each of several events, in this order; returns a result for each, by
+    /// which it is settled. They belong to one line, or to none
+    /// ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). The default handles them one
+    /// after the other, and gives those after a failed one back unstarted.
     ///
-    /// A handler that does it in one go keeps the order of the line by the same rule: what succeeds
-    /// behind an event that is to be tried again has left it, and is counted as out of order.
+    /// A handler that handles them in one go keeps the order of the line by the same rule: an event
+    /// that succeeds after one that is to be retried has left the line, and is counted as out of
+    /// order.
     fn handle_all<'a>(
         &'a mut self,
         events: &'a [(&'a Event, Attempt)],
@@ -159,18 +160,18 @@ pub trait Handler: Send + 'static {
         true
     }
 
-    /// Ends what the handler keeps open, within `patience`.
+    /// Closes the handler's resources, within `patience`.
     fn stop(&mut self, patience: Duration) -> BoxFuture<'_, ()> {
         let _ = patience;
         Box::pin(std::future::ready(()))
     }
 }
 
-/// An attempt that is done, or one that has to be awaited.
+/// An attempt that is done, or one that needs to be awaited.
 pub enum Handling<'a> {
     /// The result is there.
     Done(HandlerResult),
-    /// The result has to be awaited.
+    /// The result needs to be awaited.
     Later(BoxFuture<'a, HandlerResult>),
 }
 
@@ -194,12 +195,12 @@ pub(crate) fn shows_that_it_works(result: &HandlerResult) -> bool {
 /// What a handler makes of an event that it handled.
 #[derive(Debug, Clone, Default)]
 pub enum Outputs {
-    /// Nothing goes on.
+    /// No event is passed on.
     #[default]
     None,
-    /// The event itself goes on, as it is.
+    /// The event itself is passed on, unchanged.
     Same,
-    /// These events go on, in this order.
+    /// These events are passed on, in this order.
     Events(Vec<Event>),
 }
 
@@ -220,7 +221,7 @@ pub struct Attempt {
     pub fence: Option<u64>,
 }
 
-/// Why an attempt failed, in words, and what follows from it.
+/// Why an attempt failed, in words, and the consequence.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// What the engine does next.
@@ -238,9 +239,8 @@ pub enum Effect {
     None,
     /// The other side had the event and said that it failed.
     Answered,
-    /// The other side had the event, or a part of it, and what it did is not known: the connection
-    /// was lost, the process died, the time was over. The report counts these as `repeated at
-    /// most`.
+    /// The other side had the event, or a part of it, and the effect is unknown: the connection was
+    /// lost, the process died, the time was over. The report counts these as `repeated at most`.
     Unknown,
 }
 
@@ -261,10 +261,10 @@ pub enum FailureKind {
     /// It has made more events that would come back in than its handler declares, or there is no
     /// room for as many as that: as `Retry`, and says nothing of the handler's health.
     LoopbackFull,
-    /// The source must not go on: it is stopped, and the event is refused.
+    /// The source must not continue: it is stopped, and the event is refused.
     Fatal,
     /// An operator has to decide: the event's key waits, with the event at its head. Without a key,
-    /// or in a pool that does not keep order, a dead letter at once.
+    /// or in a pool that does not keep order, it is a dead letter at once.
     Park,
     /// The worker process died with this event in hand: counts against the event's poison limit.
     Crash,

@@ -1,4 +1,4 @@
-//! An outage: since when something does not work, and who finds out whether it works again.
+//! An outage: since when something does not work, and which attempt probes whether it works again.
 //!
 //! ```text
 //!        what begins one is for others to say       the wait is over: one probes
@@ -25,7 +25,7 @@ pub struct Outage {
     pub next_probe: Instant,
     /// How many failures there were.
     failures: u32,
-    /// A probe is under way. It [ends](Self::ends_probe), whatever comes of it.
+    /// A probe is under way. It [ends](Self::ends_probe) in any case.
     probing: bool,
 }
 
@@ -56,8 +56,8 @@ impl Outage {
         outage.next_probe = now + waits.wait(outage.failures, chance);
     }
 
-    /// True for one at a time that is to find out whether it works again. Unless it succeeds, it
-    /// has to [end](Self::ends_probe).
+    /// True for one attempt at a time, which is to find out whether it works again. Unless it
+    /// succeeds, it has to [end](Self::ends_probe).
     pub fn try_probe(&mut self, now: Instant) -> bool {
         let probes = !self.probing && now >= self.next_probe;
         self.probing |= probes;

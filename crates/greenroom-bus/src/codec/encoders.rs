@@ -21,8 +21,8 @@ impl<T: ?Sized + 'static> Encoders<T> {
         Self { by_type: BTreeMap::new(), otherwise: None }
     }
 
-    /// Data of this media type is written by `encoder`; one that was there before is replaced. The
-    /// encoder of `application/json` also writes any `+json` without one of its own.
+    /// Registers the encoder of this media type, in place of an earlier one. The encoder of
+    /// `application/json` also writes any `+json` without one of its own.
     pub fn with(mut self, media_type: &str, encoder: impl Encode<T>) -> Self {
         self.by_type.insert(media_type::normal(media_type).into(), Arc::new(encoder));
         self
@@ -60,7 +60,7 @@ impl<T: ?Sized + 'static> Encoders<T> {
 }
 
 impl<T: Serialize + ?Sized + 'static> Encoders<T> {
-    /// JSON is written, and what is added.
+    /// Writes JSON, and the media types that are added.
     pub fn json() -> Self {
         Self::none().with(media_type::JSON, Json)
     }

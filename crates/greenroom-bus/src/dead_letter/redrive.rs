@@ -46,7 +46,7 @@ impl Redriven {
     }
 }
 
-/// Redriving could not go on. What was done before stays done.
+/// Redriving could not continue. Letters that were handled before stay handled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RedriveError(pub String);

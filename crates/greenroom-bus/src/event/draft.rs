@@ -1,4 +1,4 @@
-//! An event while its parts come in, by parsing or by building: one place for all that has to hold.
+//! An event under construction, from a parser or a builder: the one place for all validity checks.
 
 mod bytes;
 

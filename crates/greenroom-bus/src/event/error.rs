@@ -2,11 +2,12 @@
 
 use crate::{codec::CodecError, excerpt::excerpt};
 
-/// Why bytes are no CloudEvent. The text names the attribute, what was expected and what was found.
+/// Why bytes are not a CloudEvent. The text names the attribute, the expectation, and the value
+/// found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// The bytes are not UTF-8, as JSON has to be.
+    /// The bytes are not UTF-8, which JSON requires.
     #[error("invalid UTF-8 at column {column}")]
     InvalidUtf8 {
         /// The first bad byte, counted from 1.
@@ -33,7 +34,7 @@ pub enum EventError {
     Attribute {
         /// The attribute.
         name: String,
-        /// What it has to be.
+        /// The expectation.
         expected: &'static str,
         /// What it is, shortened.
         found: String,
@@ -80,7 +81,7 @@ impl From<serde_json::Error> for EventError {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
-        // It repeats a text that stands where it should not, however long that is.
+        // It repeats the text in the wrong place, however long that is.
         let message = excerpt(text.strip_suffix(&place).unwrap_or(&text)).into_owned();
         Self::Json { message, line: error.line(), column: error.column() }
     }
@@ -139,10 +140,10 @@ fn listed(known: &[String]) -> String {
     }
 }
 
-/// At most so many characters of a wrong value are repeated in an error.
+/// At most this many characters of a wrong value are repeated in an error.
 const SHOWN_CHARS: usize = 40;
 
-/// A name as an error repeats it: of one that is long, the beginning.
+/// A name as an error repeats it: only the beginning of a long one.
 pub(super) fn named(name: &str) -> String {
     match name.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &name[..end]),

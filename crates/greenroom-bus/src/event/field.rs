@@ -13,8 +13,8 @@ use crate::name::Name;
 /// An attribute or extension by its name, or a member of the data by a JSON pointer (RFC 6901),
 /// which begins with `/`.
 ///
-/// A copy costs nothing. The text of each different one is kept for the life of the process, as
-/// that of a [`Name`].
+/// A copy costs nothing. Each distinct text is kept for the life of the process, like that of a
+/// [`Name`].
 ///
 /// ```
 /// use greenroom_bus::event::Field;
@@ -52,7 +52,7 @@ pub enum FieldError {
         "{0} is no attribute name (lower-case letters and digits); for a member of the data write a JSON pointer, such as `/customer/id`"
     )]
     Name(String),
-    /// The same for every event, or not one value.
+    /// The same for every event, or not a single value.
     #[error(
         "`{0}` tells nothing of an event; name another attribute, or a member of the data by a JSON pointer, such as `/customer/id`"
     )]

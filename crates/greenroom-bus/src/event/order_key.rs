@@ -18,8 +18,8 @@ const NONE: &str = "none";
 /// How an event's order key is found. Read from the configuration's `order_by`: the name of an
 /// attribute or extension, or a JSON pointer (RFC 6901) into the data; `none` is [`OrderBy::none`].
 ///
-/// A copy costs nothing. The text of each different one is kept for the life of the process, as
-/// that of a [`Name`](crate::name::Name).
+/// A copy costs nothing. Each distinct text is kept for the life of the process, like that of a
+/// [`Name`](crate::name::Name).
 ///
 /// ```
 /// use greenroom_bus::event::{Event, OrderBy};
@@ -63,7 +63,7 @@ pub enum KeyError {
     NotScalar {
         /// The pointer.
         at: String,
-        /// What stands there.
+        /// The value found.
         found: &'static str,
     },
     /// The key is a member of the data, which is not JSON.
@@ -129,8 +129,8 @@ impl OrderBy {
         })
     }
 
-    /// As [`key`](Self::key), for a place where keys are bytes: of a [partition key](PARTITION_KEY)
-    /// those that it was made of, otherwise the text.
+    /// Like [`key`](Self::key), for systems in which keys are bytes: the original bytes of a
+    /// [partition key](PARTITION_KEY), otherwise the text.
     ///
     /// # Errors
     /// As [`key`](Self::key).
@@ -170,7 +170,7 @@ fn scalar(raw: &RawValue, at: &str) -> Result<Option<Arc<str>>, KeyError> {
     }
 }
 
-/// Without escapes, the string is what stands between its quotes.
+/// Without escapes, the string is the text between its quotes.
 fn string(quoted: &str) -> Option<Arc<str>> {
     if quoted.contains('\\') {
         return serde_json::from_str::<String>(quoted).ok().map(Arc::from);

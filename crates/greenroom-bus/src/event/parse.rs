@@ -31,8 +31,8 @@ impl Event {
         Self::parse_batch_within(json, usize::MAX)
     }
 
-    /// Reads a JSON array of at most so many events, and nothing behind the first that is wrong or
-    /// one too many.
+    /// Reads a JSON array of at most this many events; stops at the first that is wrong or one too
+    /// many.
     ///
     /// # Errors
     /// As [`parse_batch`](Self::parse_batch), or there are more.

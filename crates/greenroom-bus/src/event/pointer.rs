@@ -76,7 +76,7 @@ impl Pointer {
         &self.0.tokens
     }
 
-    /// What stands there. What follows the value in the text is not looked at.
+    /// The value there. Text after the value is not looked at.
     pub(crate) fn find(self, json: &str) -> serde_json::Result<Option<&RawValue>> {
         let mut found = [None];
         let mut parser = serde_json::Deserializer::from_str(json);
@@ -137,13 +137,12 @@ impl Pointers {
         self.pointers.is_empty()
     }
 
-    /// Where, among those that are [found](Self::find), this one is.
+    /// The index of this pointer among the results of [`find`](Self::find).
     pub(crate) fn place(&self, pointer: Pointer) -> Option<usize> {
         self.pointers.iter().position(|known| *known == pointer)
     }
 
-    /// What stands at each of them, in one reading. Where a member is there twice, the last one
-    /// counts.
+    /// The value at each pointer, in one pass. If a member is duplicated, the last one counts.
     ///
     /// # Errors
     /// The text as a whole is no JSON value.
@@ -186,7 +185,7 @@ impl TokenTree {
     }
 }
 
-/// Follows the ways through the text; what lies beside them is skipped.
+/// Follows the pointers through the text; values off their paths are skipped.
 struct PointerWalk<'w, 'f, 'j> {
     way: &'w TokenTree,
     found: &'f mut [Option<&'j RawValue>],
@@ -300,7 +299,7 @@ fn index(token: &str) -> Option<usize> {
     token.parse().ok().filter(|_| plain)
 }
 
-/// Which of the ways goes on at a member.
+/// The pointers that continue at a member.
 struct Wanted<'w>(&'w TokenTree);
 
 impl<'de> DeserializeSeed<'de> for Wanted<'_> {

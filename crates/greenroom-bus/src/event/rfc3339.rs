@@ -12,7 +12,7 @@ pub(crate) fn is_time(text: &str) -> bool {
         && is_offset(without_fraction(rest))
 }
 
-/// `d` stands for a digit, `T` for either case of that letter or a space, all else for itself.
+/// `d` matches a digit, `T` either case of that letter or a space, every other character itself.
 fn has_shape(bytes: &[u8], shape: &[u8]) -> bool {
     bytes.len() == shape.len()
         && bytes.iter().zip(shape).all(|(byte, wanted)| match wanted {

@@ -4,8 +4,8 @@
 //! form 1 | id | source | type | time | datacontenttype | dataschema | subject | extensions | data
 //! ```
 //!
-//! What is read is equal to what was written, and no data is parsed on the way. The store that
-//! keeps these bytes checks that they are whole; bytes that are not are an error, never a panic.
+//! The event read equals the event written, and no data is parsed on the way. The store that keeps
+//! these bytes checks their integrity; damaged bytes are an error, never a panic.
 
 use std::sync::Arc;
 

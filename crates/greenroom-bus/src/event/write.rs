@@ -50,7 +50,8 @@ impl Event {
         out.push(b'}');
     }
 
-    /// Appends a JSON array of events, on one line: what [`parse_batch`](Self::parse_batch) reads.
+    /// Appends a JSON array of events, on one line, in the format of
+    /// [`parse_batch`](Self::parse_batch).
     pub fn write_batch<'a>(events: impl IntoIterator<Item = &'a Self>, out: &mut Vec<u8>) {
         out.push(b'[');
         for (at, event) in events.into_iter().enumerate() {
@@ -92,7 +93,7 @@ impl Event {
         }
     }
 
-    /// As what the content type says, if it is that.
+    /// In the form that the content type names, if the bytes conform to it.
     fn write_payload(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let Ok(text) = std::str::from_utf8(bytes) else { return write_binary(bytes, out) };
         let json = skip_byte_order_mark(bytes);
@@ -134,8 +135,8 @@ fn write_extension(value: &ExtensionValue, out: &mut Vec<u8>) {
     }
 }
 
-/// Encoded at once: a multiple of three, so that only the last piece is padded, and
-/// small beside a large event.
+/// Encoded at once: a multiple of three, so that only the last piece is padded, and small compared
+/// with a large event.
 const BASE64_PIECE: usize = 48 * 1024;
 
 /// Appends bytes as a JSON string of standard base64.
@@ -175,8 +176,8 @@ pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Where the first byte stands that JSON has escaped. Eight are looked at at once: a text may be
-/// all that an event is.
+/// The position of the first byte that JSON requires to be escaped. Eight are checked at once: an
+/// event may consist mostly of one text.
 fn first_escaped(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {

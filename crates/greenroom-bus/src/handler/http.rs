@@ -24,12 +24,12 @@
 //! response header [`OUTCOME`] that says `retry`, `reject` or `park` goes before its status, also
 //! before one of success. Where an event is to be tried again, `Retry-After` says when.
 //!
-//! In a pool with `batch`, the events of one line that wait together are posted together, in batch
-//! mode (`application/cloudevents-batch+json`), with the highest of their attempts and without an
-//! idempotency key: each event has its source and id. The status is that of all of them, but where
-//! it rejects or parks: then each is posted by itself. A response with events is refused, because
-//! it does not say to which of them they belong; nothing is posted again for it, also where it
-//! breaks off.
+//! In a pool with `batch`, waiting events of one line are posted together, in batch mode
+//! (`application/cloudevents-batch+json`), with the highest of their attempts and without an
+//! idempotency key: each event has its source and id. The status applies to all of them, unless it
+//! rejects or parks: then each is posted by itself. A response with events is refused, because it
+//! does not say which of them they belong to; nothing is posted again for it, even if it breaks
+//! off.
 //!
 //! A kept connection that the target has closed is no attempt: the request goes out once more, over
 //! a new one (`http/kept.rs`).
@@ -105,7 +105,7 @@ impl HandlerFactory for HttpFactory {
     }
 }
 
-/// Posts each event and reads what follows from the response.
+/// Posts each event and applies the response.
 #[derive(Debug)]
 pub struct Http {
     current: Current,

@@ -137,12 +137,12 @@ pub(super) fn headers(of_url: HeaderMap, config: &TargetConfig) -> Result<Header
     Ok(map)
 }
 
-/// Whether the target is told who posts.
+/// Whether requests carry credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identification {
     /// By `auth`, by the URL, by a header `authorization` or by a certificate.
     Known,
-    /// Perhaps by another header, or by the query of the URL: nobody here knows what they mean.
+    /// Perhaps by another header, or by the query of the URL, whose meaning is unknown here.
     Unknown,
     /// By nothing.
     Missing,

@@ -1,8 +1,8 @@
 //! Kept connections, which a target may close at any time without a word.
 //!
-//! A request that is on its way over such a connection is lost, although the target answers every
-//! request that it gets. The client tells this only as a lost connection, so what it takes to know
-//! one is noted here:
+//! A request on its way over such a connection is lost, although the target answers every request
+//! that it receives. The client reports only a lost connection, so this records the details that
+//! identify the case:
 //!
 //! ```text
 //! the client opens a connection ──▶ the number of it, by its address on this machine
@@ -107,7 +107,7 @@ impl<S> Layer<S> for OpenedConnections {
     }
 }
 
-/// A connector that notes what it opens.
+/// A connector that records the connections it opens.
 #[derive(Debug, Clone)]
 pub(super) struct NotingConnector<S> {
     inner: S,

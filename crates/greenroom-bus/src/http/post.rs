@@ -1,4 +1,4 @@
-//! What is posted by hand: one request each, and what came back.
+//! Events posted by hand: one request each, and its answer.
 
 use std::{fmt, time::Duration};
 
@@ -53,7 +53,7 @@ impl Poster {
         Connection::new(target).map(Self)
     }
 
-    /// Posts these events as one batch. `attempt` is told to the target, from 1.
+    /// Posts these events as one batch. `attempt`, from 1, is sent to the target.
     ///
     /// # Errors
     /// There is no answer; the target may have had the events all the same.
@@ -90,7 +90,7 @@ impl Poster {
     }
 }
 
-/// Without what may be secret.
+/// Leaves out the parts that may be secret.
 impl fmt::Debug for Poster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Poster").field(&self.0.target.shown).finish()

@@ -1,5 +1,5 @@
-//! The status map: what follows from an HTTP status, or from none, as data that can be shown,
-//! tested and overridden.
+//! The status map: the consequence of an HTTP status, or of none, as data that can be shown, tested
+//! and overridden.
 
 use std::{fmt, str::FromStr};
 
@@ -168,7 +168,7 @@ pub const STATUS_MAP: &[Row] = &[
     row(On::Connection, Verdict::Retry, "refused, or lost before the answer was there"),
 ];
 
-/// Why a row of a configuration stands in the map.
+/// The origin of a row that comes from a configuration.
 const CONFIGURED: &str = "set in the configuration";
 
 /// What follows from each answer: [`STATUS_MAP`], with rows of the configuration before it.
@@ -192,7 +192,7 @@ pub struct StatusMap {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatusMapError {
-    /// An event would count as handled that nobody has answered.
+    /// An event without an answer would count as handled.
     #[error("`{0}` cannot settle an event: nobody has said that it was handled")]
     Unanswered(On),
     /// Two rows are for the same answers.
@@ -243,7 +243,7 @@ impl StatusMap {
         self.configured.iter().chain(STATUS_MAP.iter().filter(replaced)).copied().collect()
     }
 
-    /// True for a row that stands in a configuration.
+    /// True for a row that comes from a configuration.
     pub fn is_configured(&self, row: &Row) -> bool {
         self.configured.contains(row)
     }

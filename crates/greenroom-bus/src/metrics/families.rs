@@ -10,7 +10,7 @@ use super::{Kind, Metric};
 #[derive(Debug, Clone, Default)]
 pub struct Families {
     all: Vec<Family>,
-    /// By name, where it lies.
+    /// Its index, by name.
     places: HashMap<&'static str, usize>,
 }
 

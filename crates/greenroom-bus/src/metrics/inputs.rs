@@ -1,4 +1,4 @@
-//! What inputs have given and what they have under way, by input and by partition.
+//! How much inputs have given and have under way, by input and by partition.
 
 use std::collections::BTreeMap;
 
@@ -142,7 +142,7 @@ pub(super) const METRICS: &[&Metric] = &[
     &PARTITION_AHEAD,
 ];
 
-/// Adds what the inputs have given, those that were removed included, and what they have under way.
+/// Adds how much the inputs have given, including removed ones, and how much they have under way.
 pub(super) fn add(
     families: &mut Families,
     control: &Control,

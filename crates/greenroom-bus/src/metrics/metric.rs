@@ -1,4 +1,4 @@
-//! What a metric is called, and what it says.
+//! The names and descriptions of metrics.
 
 /// A metric. Its name is the one of Prometheus' text format, with its unit and, of a counter,
 /// `_total`.

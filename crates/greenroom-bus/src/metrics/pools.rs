@@ -14,9 +14,9 @@ use crate::engine::{PoolControl, PoolView};
 /// What is wanted of workers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
-    /// Their counters are told apart.
+    /// Their counters are separate.
     pub(super) per_worker: bool,
-    /// One that has had a message in hand for so long is wedged.
+    /// A worker with a message in hand for this long is wedged.
     pub(super) wedged_after: Duration,
 }
 
@@ -170,7 +170,7 @@ pub(super) const METRICS: &[&Metric] = &[
     &HELD_BACK,
 ];
 
-/// Adds what a pool has counted.
+/// Adds the figures of a pool.
 pub(super) fn add(families: &mut Families, view: &PoolView, pool: &PoolControl, options: Options) {
     let (name, stats) = (view.name.as_str(), &view.stats);
     families.add(&SENT, &[name], stats.accepted);

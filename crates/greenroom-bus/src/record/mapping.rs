@@ -22,7 +22,7 @@ pub struct Mapping {
     pointers: Pointers,
 }
 
-/// A record of which the rule makes no event.
+/// A record that the rule cannot map to an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unmapped {
@@ -31,17 +31,17 @@ pub enum Unmapped {
     Attribute {
         /// The attribute.
         attribute: String,
-        /// What was looked for, and what is wrong with it.
+        /// The place that was searched, and the problem.
         why: String,
     },
-    /// CloudEvents does not allow what was found.
+    /// The value found is not allowed in a CloudEvent.
     #[error(transparent)]
     Event(#[from] EventError),
 }
 
 impl Mapping {
-    /// The id is derived from the position, the content type is that of the record, and there is
-    /// nothing more unless it is named.
+    /// The id is derived from the position, the content type is that of the record, and other
+    /// attributes are absent unless named.
     pub fn new(ty: Pick, source: Pick) -> Self {
         let mapping = Self {
             ty: ty.clone(),
@@ -84,8 +84,8 @@ impl Mapping {
         Self { content_type: Some(pick.clone()), ..self.asking(&pick) }
     }
 
-    /// An extension attribute. Numbers and truth values that a pointer leads to stay what they are.
-    /// Without one of that name, [`partitionkey`](PARTITION_KEY) is the key of the record.
+    /// An extension attribute. Numbers and booleans at a pointer keep their type. Without one of
+    /// that name, [`partitionkey`](PARTITION_KEY) is the key of the record.
     ///
     /// # Errors
     /// An event cannot have an extension of this name, or it was named before.

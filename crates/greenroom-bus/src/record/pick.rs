@@ -10,7 +10,7 @@ use crate::{
     event::{ExtensionValue, Pointer, Pointers, key_text, rfc3339},
 };
 
-/// Where an attribute of an event comes from, and what holds where it is not there.
+/// Where an attribute of an event comes from, and its default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pick {
     pub(super) part: RecordPart,
@@ -34,18 +34,18 @@ pub enum RecordPart {
     Path,
     /// When it was published, as RFC 3339.
     Time,
-    /// A text, a number or a truth value in its value, which has to be JSON then.
+    /// A string, a number or a boolean in its value, which then has to be JSON.
     Pointer(Pointer),
 }
 
-/// What stands at the pointers of a rule, or why the value is not JSON.
+/// The values at the pointers of a rule, or why the value is not JSON.
 pub(super) struct Members<'v> {
     pointers: &'v Pointers,
     found: Result<Vec<Option<&'v RawValue>>, String>,
 }
 
 impl<'v> Members<'v> {
-    /// Reads the value once, where there is a pointer.
+    /// Parses the value once, if there is a pointer.
     pub(super) fn of(pointers: &'v Pointers, value: Option<&'v [u8]>) -> Self {
         let found = match value {
             Some(value) if !pointers.is_empty() => find(pointers, value),
@@ -74,7 +74,7 @@ fn find<'v>(pointers: &'v Pointers, value: &'v [u8]) -> Result<Vec<Option<&'v Ra
 /// A value as it was found.
 pub(super) enum Picked<'r> {
     Text(Cow<'r, str>),
-    /// As it is written, and what it is.
+    /// Its text, and its type.
     Other(&'r str, ExtensionValue),
 }
 

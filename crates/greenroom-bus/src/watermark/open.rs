@@ -12,9 +12,9 @@ const SLACK: usize = 8;
 
 /// Grows at its end, shrinks anywhere.
 ///
-/// A block of the middle in which nothing is open any more is hollow, and stays until there are as
-/// many of them as of others; then all are taken out. So each removal pays for moving one block,
-/// and what is kept is twice what is open at most.
+/// A block in the middle that has no open position any more is hollow, and stays until there are as
+/// many hollow ones as others; then all are removed. So each removal pays for moving one block, and
+/// memory is at most twice that of the open positions.
 #[derive(Debug, Default)]
 pub(super) struct OpenSet {
     /// Rising by index; the first is not hollow.
@@ -36,7 +36,7 @@ struct PositionBlock {
     in_hand: u64,
 }
 
-/// How a position stands.
+/// The state of a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     NotOpen,

@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Which positions of a partition are done: all below [`next`](Self::next) that are
 /// not [`open`](Self::open).
 ///
-/// As large as what is open in between, however much is done.
+/// Its size depends on the open positions in between, however much is settled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Positions {
     next: u64,
@@ -99,8 +99,7 @@ impl Positions {
         self.next - self.lowest() - self.count_open()
     }
 
-    /// Whether a position need not be delivered again. Takes time for
-    /// finding it among what is open.
+    /// Whether a position need not be delivered again. Takes a search among the open positions.
     pub fn is_done(&self, position: u64) -> bool {
         if position >= self.next {
             return false;

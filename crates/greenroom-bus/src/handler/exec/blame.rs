@@ -3,8 +3,8 @@
 
 use super::{process::How, standing::ProgramStanding};
 
-/// An event that crashed this many processes in a row is given up as the cause, and a program of
-/// which this many in a row could not begin is taken to be broken.
+/// An event that crashed this many processes in a row is given up as the cause, and a program is
+/// considered broken after this many failed starts in a row.
 const IN_A_ROW: u32 = 2;
 
 /// What the processes that ended during one attempt say.

@@ -61,8 +61,8 @@ impl Desk {
     /// Hands in an event, and waits for its answer.
     ///
     /// # Cancel safety
-    /// The process is killed, since nobody knows how far it got; what others have in hand there
-    /// goes to the next one.
+    /// The process is killed, since its progress with the event is unknown; the events of other
+    /// workers go to the next process.
     pub(super) async fn ask(&self, line: Vec<u8>, attempt: &Attempt) -> Answer {
         let (answer, receiver) = oneshot::channel();
         let job = WorkerJob { line, attempt: *attempt, answer };

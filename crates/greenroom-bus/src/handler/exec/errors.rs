@@ -1,4 +1,4 @@
-//! What failed, in words for an operator: which command, what happened, what to do.
+//! Errors in words for an operator: the command, the failure, and the next step.
 
 use std::{io, time::Duration};
 
@@ -59,7 +59,7 @@ pub(super) fn timed_out(config: &ExecConfig, attempt: &Attempt) -> Failure {
     Failure::new(FailureKind::Timeout, error)
 }
 
-/// The event kills those who have it in hand.
+/// The event kills the processes that have it in hand.
 pub(super) fn event_crashes(why: &str) -> Failure {
     let error =
         format!("exec: the worker process crashed twice in a row with this event in hand: {why}");

@@ -38,14 +38,14 @@ impl Entry {
         &self.job
     }
 
-    /// Tells the worker what became of it. One whose attempt was cancelled does not hear it.
+    /// Sends the worker the result. If its attempt was cancelled, the result is lost.
     pub(super) fn answer(self, result: HandlerResult) {
         let WorkerJob { answer, line, .. } = self.job;
         let _ = answer.send(Answer { result, line });
     }
 }
 
-/// Those in hand and those that wait, each in the order in which they came.
+/// The events in hand and the waiting ones, each in order of arrival.
 #[derive(Debug)]
 pub(super) struct InHand {
     /// How many may be in hand at a time.
@@ -108,7 +108,7 @@ impl InHand {
         self.sent.iter().map(|entry| entry.token)
     }
 
-    /// Takes out the one that has been answered.
+    /// Removes the one that has been answered.
     pub(super) fn pop_sent(&mut self, place: usize) -> Option<Entry> {
         let entry = self.sent.remove(place);
         if place == 0 && !self.sent.is_empty() {
@@ -145,7 +145,7 @@ impl InHand {
         self.sent.drain(..).filter(|entry| !entry.is_cancelled()).collect()
     }
 
-    /// Puts back what is to go to the next process, before what waits.
+    /// Puts events for the next process back, before the waiting ones.
     pub(super) fn put_back(&mut self, entries: Vec<Entry>) {
         for entry in entries.into_iter().rev() {
             self.waiting.push_front(entry);

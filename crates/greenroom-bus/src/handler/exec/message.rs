@@ -1,4 +1,4 @@
-//! What workers tell the driver of a process, and what they hear.
+//! Messages from workers to the driver of a process, and its answers.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) struct Answer {
     pub(super) line: Vec<u8>,
 }
 
-/// What the driver of a process is told.
+/// A message to the driver of a process.
 #[derive(Debug)]
 pub(super) enum DriverMessage {
     Job(WorkerJob),

@@ -103,8 +103,8 @@ fn result(fields: Fields<'_>) -> Result<HandlerResult, String> {
     }
 }
 
-/// A field beside the wrong outcome would be lost without a word: a worker that adds `events` to
-/// `pass` expects them to go on.
+/// A field with the wrong outcome would be lost silently: a worker that adds `events` to `pass`
+/// expects them to be passed on.
 fn expect_only_its_fields(fields: &Fields<'_>) -> Result<(), String> {
     let outcome = fields.outcome.as_ref();
     let failed = matches!(outcome, "failure" | "reject" | "released");

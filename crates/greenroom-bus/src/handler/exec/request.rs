@@ -17,8 +17,8 @@ pub(super) fn begin(token: u64, line: &mut Vec<u8>) {
 
 /// Writes the rest of the line of this attempt into `line`, which is emptied first.
 ///
-/// The data keeps the bytes in which it arrived, but for those that a worker's runtime may take for
-/// the end of a line.
+/// The data keeps its original bytes, except for those that a worker's runtime may take for the end
+/// of a line.
 pub(super) fn write_rest(attempt: u32, fence: Option<u64>, event: &Event, line: &mut Vec<u8>) {
     line.clear();
     let _ = write!(line, "\"attempt\":{attempt},");

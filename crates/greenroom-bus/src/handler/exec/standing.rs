@@ -1,11 +1,11 @@
-//! Whether the program is known to work: what tells an event that kills its worker from a program
-//! that is broken.
+//! Whether the program is known to work: this distinguishes an event that kills its worker from a
+//! broken program.
 //!
-//! A process that dies with its first event in hand may have died of the event, or of itself. It is
-//! the event that is to blame if the program works otherwise, and that it does is shown by answers
-//! alone: those of all workers count, as they run the same program. An answer stands for a few
-//! events to blame and no more, so that a program that ceases to work (its database is gone, a new
-//! version of it is broken) does not take one event after the other with it.
+//! A process that dies with its first event in hand may have died of the event, or of itself. The
+//! event is to blame if the program works otherwise, and only answers show that: those of all
+//! workers count, because they run the same program. One answer is enough to blame a few events and
+//! no more, so that a program that stops working (its database is gone, a new version is broken)
+//! does not take one event after the other with it.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -18,7 +18,7 @@ use tokio::{
 use super::lines::{LineReader, NextLine};
 use crate::{handler::Attempt, name::Name, printable::printable};
 
-/// Longest line of the log in bytes, before what is escaped: a stack trace has shorter ones.
+/// Longest line of the log in bytes, before escaping: the lines of a stack trace are shorter.
 const LONGEST_LINE: usize = 4 * 1024;
 
 /// Lines within one [`WINDOW`]: a long stack trace is logged whole, and a process that writes
@@ -56,8 +56,8 @@ impl Stderr {
 
     /// The last lines of a process that is dead; empty if it said nothing.
     pub(super) async fn last_words(mut self) -> String {
-        // The reader ends with the pipe; if something still holds it open, what
-        // has come so far will do.
+        // The reader ends with the pipe; if another process still holds it open, the output so far
+        // is enough.
         let _ = timeout(LAST_WORDS, &mut self.reader).await;
         let last: Vec<String> = self.last.lock().drain(..).collect();
         last.join(" | ")

@@ -13,8 +13,8 @@ pub(super) struct UnwrittenLines {
 impl UnwrittenLines {
     /// The place where the next line is put, and where that begins in all that is written.
     ///
-    /// With several events in flight something may always be left here, so what was taken goes as
-    /// soon as it is as much as what is left: then no byte is moved more than once on average.
+    /// With several events in flight the buffer may never be empty, so the consumed part is removed
+    /// as soon as it is as long as the rest: no byte is then moved more than once on average.
     pub(super) fn line(&mut self) -> (&mut Vec<u8>, u64) {
         let left = self.rest().len();
         if self.taken >= left {

@@ -19,14 +19,14 @@ pub struct HttpConfig {
     /// Headers added to each request, such as `authorization`;
     /// [`check_header`](crate::http::check_header) says which may be. Their values are never shown.
     pub headers: Vec<(String, String)>,
-    /// How the target is told who posts.
+    /// The credentials for the target.
     pub auth: Option<Auth>,
     /// Whom to trust, and with which certificate to connect, where the URL is `https`.
     pub tls: Tls,
     /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
     pub max_response: usize,
-    /// Whether the event itself goes on after a successful response that
-    /// carries no event. Default: no.
+    /// Whether the event itself is passed on after a successful response without an event. Default:
+    /// no.
     pub pass: bool,
     /// What follows from each answer. Default: [`STATUS_MAP`](crate::http::STATUS_MAP).
     pub status: StatusMap,
@@ -62,7 +62,7 @@ impl HttpConfig {
     }
 }
 
-/// Leaves out what may be secret: the URL and the values of the headers.
+/// Leaves out the parts that may be secret: the URL and the values of the headers.
 impl std::fmt::Debug for HttpConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
