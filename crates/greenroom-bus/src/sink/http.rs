@@ -41,10 +41,10 @@ use super::{
 /// What is accepted and not settled takes at most this many bytes.
 const ROOM_BYTES: usize = 16 * 1024 * 1024;
 
-/// And is at most so many events.
+/// And at most this many events.
 const ROOM_EVENTS: usize = 1_024;
 
-/// Delivers each event to a URL. Dropped, it refuses what is not settled.
+/// Delivers each event to a URL. When dropped, it refuses all unsettled events.
 pub struct HttpSink {
     requests: Requests<HttpTarget>,
 }
@@ -62,9 +62,9 @@ impl HttpSink {
         Ok(Self { requests })
     }
 
-    /// Delivers by another configuration from the next request on, what was accepted before
-    /// included; one that is [paused](super::Trouble::paused) tries at once. False where it is the
-    /// same as before.
+    /// Uses another configuration from the next request on, also for events accepted before; a
+    /// [paused](super::Trouble::paused) sink tries at once. Returns false if the configuration is
+    /// the same.
     ///
     /// # Errors
     /// As [`open`](Self::open). Nothing has changed then.

@@ -1,5 +1,5 @@
-//! What sinks have in common that deliver to another party: room for what is accepted, order of
-//! each line, retries, outages, and their end.
+//! The common part of sinks that deliver to another party: room for accepted events, order of each
+//! line, retries, outages, and their end.
 //!
 //! ```text
 //! accept ──room──▶ lines ──request──▶ other side ── stored ──▶ confirmed
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A sink is a [`RemoteSink`]: it names the [`RemoteDriver`] that carries its events. [`Requests`]
-//! is one, for a target that answers each request; what is the target's own stands in its
-//! [`Remote`]. A client that keeps the order itself, such as Kafka's producer, has another driver.
+//! is one, for a target that answers each request; the target-specific part is its [`Remote`]. A
+//! client that keeps the order itself, such as Kafka's producer, has another driver.
 
 mod delivery;
 mod driver;
@@ -65,7 +65,7 @@ pub trait RemoteDriver: Send + Sync + 'static {
     /// Tries again at once. False where it is not paused.
     fn resume(&self) -> bool;
 
-    /// How many events were delivered anew that the other side may have had.
+    /// How many events were sent again that the other side may already have.
     fn unanswered(&self) -> u64 {
         0
     }

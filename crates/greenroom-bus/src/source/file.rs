@@ -82,7 +82,7 @@ const BATCHES: usize = 3;
 /// So many bytes tell how a file is compressed.
 const MAGIC: u64 = 4;
 
-/// Takes what the thread has read. False when nobody wants more.
+/// Takes a chunk from the thread. False if no more is wanted.
 type Give = Box<dyn FnMut(chunks::Chunk) -> bool + Send>;
 
 /// How a [`FileSource`] reads.
@@ -94,10 +94,10 @@ pub struct FileSourceOptions {
     /// The rule that makes events of lines that are no CloudEvents (M05). Blank lines are skipped
     /// all the same. Default: none; each line is a CloudEvent.
     ///
-    /// An id that the rule does not name is `INODE-LINE-CRC`: the file's inode (its path, where it
-    /// has none), the number of the line and a checksum of its bytes. So it is the same whenever
-    /// the line is read again, whatever was read before it; and a file that is rewritten has other
-    /// ids for the lines that are not what and where they were.
+    /// An id that the rule does not name is `INODE-LINE-CRC`: the file's inode (its path, if it has
+    /// none), the number of the line and a checksum of its bytes. So it is the same whenever the
+    /// line is read again, whatever was read before it; and a rewritten file has other ids for
+    /// lines that have changed or moved.
     pub records: Option<Arc<Mapping>>,
 }
 
@@ -112,11 +112,11 @@ impl Default for FileSourceOptions {
 /// and NULs at the head of a line are tolerated.
 ///
 /// An input that cannot be read to its end (a truncated archive, a failing disk, a file that is cut
-/// while it is read) ends with an error that names the line at hand. That line is not taken,
-/// however much of it was read: with a checkpoint, the next run goes on with it.
+/// while it is read) ends with an error that names the current line. That line is not taken,
+/// however much of it was read: with a checkpoint, the next run continues with it.
 ///
-/// Dropped, it ends its thread; one that waits for standard input or a pipe ends when that gives
-/// something or closes.
+/// When dropped, it ends its thread; a thread that waits for standard input or a pipe ends at its
+/// next data or its end.
 pub struct FileSource {
     name: String,
     replayable: bool,
@@ -185,14 +185,14 @@ impl FileSource {
     /// first commit. Lines that it says are done are skipped; in a file that is not compressed,
     /// reading begins near the first that is not.
     ///
-    /// A checkpoint belongs to a file, known by its inode and by what its content was: one that has
-    /// grown since is read on, one that was cut, changed or replaced is read from its start, with a
-    /// warning. One that was moved together with its checkpoint goes on. A last line without a line
-    /// feed is taken for whole, so write whole lines.
+    /// A checkpoint belongs to a file, identified by its inode and its earlier content: a file that
+    /// has grown is read on, one that was cut, changed or replaced is read from its start, with a
+    /// warning. A file that was moved together with its checkpoint is read on. A last line without
+    /// a line feed counts as complete, so write whole lines.
     ///
     /// # Errors
-    /// As [`open`](Self::open); the input is no regular file; or the checkpoint is damaged, of
-    /// another input or not one of ours, and what to do then.
+    /// Like [`open`](Self::open); the input is not a regular file; or the checkpoint is damaged,
+    /// belongs to another input or is not a checkpoint, and the next step.
     pub fn with_checkpoint(
         path: impl AsRef<Path>,
         checkpoint: impl AsRef<Path>,
@@ -237,7 +237,7 @@ impl FileSource {
         let known = known(path, &mut opened, &checkpoint)?;
         let (start, keeper, place) = known.kept(name.clone(), checkpoint);
         let resume = Resume::of(path, &mut opened, start, &keeper)?;
-        // Positions are the numbers of its lines, whatever the checkpoint knows beside it.
+        // Positions are line numbers, whatever else the checkpoint contains.
         resume.positions.begins_behind(0);
         keeper.opened(place, resume.positions.clone());
         let prepared = PreparedFile { name, path: path.to_owned(), opened, resume: Some(resume) };
@@ -305,7 +305,7 @@ impl FileSource {
         any
     }
 
-    /// The next batch, from the reading thread or from one that parses. `None` if its thread ended
+    /// The next batch, from the reading thread or from a parser. `None` if its thread ended
     /// unexpectedly.
     async fn next_batch(&mut self) -> Option<ReadBatch> {
         if self.promised.is_none() {
@@ -376,7 +376,7 @@ impl OpenedFile {
     }
 }
 
-/// Where a file is read from, and who is told what of it is taken.
+/// Where a file is read from, and the receiver of its positions.
 struct Resume {
     start: Start,
     skip: Skip,
@@ -403,7 +403,7 @@ struct PreparedFile {
     name: String,
     path: PathBuf,
     opened: OpenedFile,
-    /// Where what is done of it is kept.
+    /// The keeper of its positions.
     resume: Option<Resume>,
 }
 
@@ -438,13 +438,13 @@ impl PreparedFile {
 /// What a checkpoint says of a file that is an input by itself.
 struct KnownFile {
     start: Start,
-    /// Where it was followed: what names it, and the files that it has taken the place of, of which
-    /// nothing is lost for the day on which it is followed again.
+    /// If it was followed: its name, and the records of files that it replaced, kept for the day on
+    /// which it is followed again.
     followed: Option<(String, Vec<StoredCheckpoint>)>,
 }
 
 impl KnownFile {
-    /// Where to begin, who keeps the positions, and the place of this file there.
+    /// Where to begin, the keeper of the positions, and the index of this file there.
     fn kept(self, name: String, checkpoint: Checkpoint) -> (Start, Keeper, usize) {
         let Self { start, followed } = self;
         let Some((input, others)) = followed else {
@@ -515,8 +515,8 @@ fn known_of_followed(
     Ok(KnownFile { start, followed: Some((set.input, others)) })
 }
 
-/// Behind what is done, or at the beginning of a file that is not what was stored: `differs` is
-/// told why.
+/// After the settled lines, or at the beginning of a file that is not the stored one: `differs`
+/// receives the reason.
 fn go_on_behind(
     stored: &StoredCheckpoint,
     opened: &mut OpenedFile,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::partition::Partition;
 
-/// Tells positions of a source by what it reads there: dead letters and errors name the file and
-/// the line, or the partition of a topic, whatever the source counts.
+/// Translates positions of a source into places: dead letters and errors name the file and the
+/// line, or the partition of a topic, whatever the source counts.
 pub trait Places: Send + Sync + 'static {
     /// Where the item with this position of this partition stood. A source without parts
     /// has [one partition](Partition::ONLY); `None` where it is not known any more,

@@ -1,4 +1,4 @@
-//! A target of HTTP, and what its answers mean.
+//! An HTTP target, and the meaning of its answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
 /// The longest wait that a target may ask for (`Retry-After`).
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
 
-/// How much is read of a body that nobody needs.
+/// How much is read of an unneeded body.
 const ANSWER: usize = 64 * 1024;
 
 /// Where to deliver, and how: replaced as a whole.
@@ -112,7 +112,7 @@ async fn attempt(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Att
 
 fn request(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Result<Request, String> {
     let fence = events[0].kept.fence;
-    // One that is not that of all says nothing.
+    // A fence that not all of them share is left out.
     let fence = fence.filter(|_| events.iter().all(|waiting| waiting.kept.fence == fence));
     let attempt = SentAttempt { number: events[0].attempt, fence };
     let mode = match (settings.config.mode, events) {
@@ -131,12 +131,12 @@ async fn answered(settings: &Settings, mut response: Response, started: Instant)
     let took = started.elapsed();
     let verdict = answer::said(&settings.connection, &settings.config.status, &response);
     if verdict == Verdict::Settle {
-        // It has the events: whatever becomes of the body, nobody needs it.
+        // It has the events, so the body is not needed.
         answer::read_some(&mut response, ANSWER, 0).await;
         return Attempted::Stored;
     }
     let after = answer::wait(&response).map(|after| after.min(LONGEST_ASKED));
-    // A gateway answers where the target has not, and does not know what that has done.
+    // A gateway answers if the target has not, and does not know its effect.
     let had = match response.status().as_u16() {
         502 | 504 => TargetHad::Gateway,
         503 => TargetHad::Unavailable,

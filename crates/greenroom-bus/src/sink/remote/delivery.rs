@@ -1,4 +1,4 @@
-//! A request, and what follows for its events.
+//! A request, and its consequence for each event.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,11 +11,12 @@ use super::{
     waiting::WaitingEvent,
 };
 
-/// A batch that has failed so often is sent in halves from then on, until the event that it fails
-/// of is alone. A moment in which the target does not work is over by then, and leaves it whole.
+/// A batch that has failed this often is split in halves from then on, until the event that causes
+/// the failure is alone. A short disruption of the target is over by then, and leaves the batch
+/// whole.
 const FAILS_WHOLE: u32 = 3;
 
-/// The same where the target may be down, and has settled nothing else meanwhile.
+/// The same if the target may be down, and has settled nothing else in between.
 const FAILS_WHOLE_IN_OUTAGE: u32 = 10;
 
 /// Parts of a request: those of each are sent again together.
@@ -82,7 +83,7 @@ async fn attempt<R: Remote>(
     }
 }
 
-/// One of several is to blame, and nobody knows which: each goes by itself.
+/// One of several is to blame, and it is unknown which: each is sent by itself.
 fn rejected<K>(mut events: Vec<WaitingEvent<K>>, error: &str) -> ResentParts<K> {
     if events.len() == 1 {
         events.into_iter().for_each(|waiting| waiting.ack.reject(error));
@@ -115,8 +116,8 @@ fn put_off<K>(
     [events, rest].into_iter().filter(|part| !part.is_empty()).collect()
 }
 
-/// How often a batch fails before it is sent in halves. Behind a gateway, a target that is down and
-/// an event that it fails of look alike; what else it settles tells one from the other.
+/// How often a batch fails before it is split. Behind a gateway, a target that is down looks like
+/// an event that it cannot process; whether it settles other requests distinguishes the two.
 fn fails_whole(had: TargetHad, settles_others: bool) -> u32 {
     match had {
         TargetHad::Nothing => u32::MAX,

@@ -22,12 +22,12 @@ type LineSet = HashSet<u64, foldhash::fast::RandomState>;
 pub(super) struct RequestLines<K> {
     /// May be sent now, in the order of acceptance: of each line, only the first.
     ready: BTreeMap<u64, WaitingEvent<K>>,
-    /// Failed for now, by when they are due and the number of the first: those that are sent again
+    /// Failed for now, by due time and the number of the first: groups that are sent again
     /// together.
     again: BTreeMap<(Instant, u64), Vec<WaitingEvent<K>>>,
     /// The keys of those in `again` that were not hurried yet: each is moved once.
     unhurried: BTreeSet<(Instant, u64)>,
-    /// The lines of which an event is ready, failed or under way, and those behind it.
+    /// The lines with an event that is ready, failed or under way, and the events behind it.
     behind: ByLine<VecDeque<WaitingEvent<K>>>,
     /// How many were accepted.
     accepted: u64,
@@ -43,9 +43,9 @@ pub(super) struct RequestLines<K> {
 pub(super) enum NextRequest<K> {
     /// Send these in one request.
     Send(Vec<WaitingEvent<K>>),
-    /// Wait until then: for more of a batch, or for what is sent again.
+    /// Wait until then: for more events of a batch, or for a retry.
     WaitUntil(Instant),
-    /// Wait for what comes, or for what is under way.
+    /// Wait for new events, or for those under way.
     Wait,
     /// All is settled, and nothing comes any more.
     End,
@@ -53,7 +53,7 @@ pub(super) enum NextRequest<K> {
 
 /// What could be the next request.
 struct RequestTurn {
-    /// Where it is among those that are sent again; `None` for what was never sent.
+    /// Its key among the retries; `None` if it was never sent.
     again: Option<(Instant, u64)>,
     /// That of its first event.
     number: u64,
@@ -112,8 +112,8 @@ impl<K> RequestLines<K> {
         let turn = match in_order {
             // One at a time, nothing overtakes anything.
             true => turns.min_by_key(|turn| turn.number),
-            // Of those that may go, the one that has waited longest: neither what is new nor what
-            // fails again and again keeps the other from its turn.
+            // Of those that may go, the one that has waited longest: neither new requests nor ones
+            // that keep failing starve the other.
             false => turns.min_by_key(|turn| (turn.ready.max(now), turn.since)),
         };
         match turn {
@@ -132,7 +132,7 @@ impl<K> RequestLines<K> {
         }
     }
 
-    /// Of what is sent again, what is due first; in order, what was accepted first.
+    /// The retry that is due first; in order, the one that was accepted first.
     fn turn_again(&self, in_order: bool) -> Option<RequestTurn> {
         let mut keys = self.again.keys();
         let key = if in_order { keys.min_by_key(|(_, number)| *number) } else { keys.next() };
@@ -152,7 +152,7 @@ impl<K> RequestLines<K> {
         Some(RequestTurn { again: None, number, since, ready: since + within })
     }
 
-    /// Whether what is ready, and what stands behind it, fills a batch.
+    /// Whether the ready events, and those behind them, fill a batch.
     fn fills(&self, batching: &Batching) -> bool {
         let (mut events, mut bytes) = (0, 0_usize);
         let with_line =
@@ -204,8 +204,8 @@ impl<K> RequestLines<K> {
         }
     }
 
-    /// A request of these lines is over. Its events are settled, but for those that are sent again:
-    /// the events of each part together, before all others of their lines. Gives these back once
+    /// A request of these lines is over. Its events are settled, except for those that are sent
+    /// again: the events of each part together, before all others of their lines. Returns these if
     /// nothing is sent any more.
     pub(super) fn is_over(
         &mut self,
@@ -265,7 +265,7 @@ impl<K> RequestLines<K> {
         }
     }
 
-    /// What waits to be sent again need not wait any longer. `anew`, also what was hurried before.
+    /// Retries need not wait any longer. If `anew`, that includes those that were hurried before.
     pub(super) fn hurry(&mut self, now: Instant, anew: bool) {
         let unhurried = std::mem::take(&mut self.unhurried);
         let keys = if anew { self.again.keys().copied().collect() } else { unhurried };
@@ -282,7 +282,7 @@ impl<K> RequestLines<K> {
         self.finishing = true;
     }
 
-    /// Nothing is sent any more: what waited.
+    /// Nothing is sent any more: returns the waiting events.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = WaitingEvent<K>> + use<K> {
         let (ready, again, behind) = (
             std::mem::take(&mut self.ready),

@@ -52,8 +52,8 @@ impl<R: Remote> Shared<R> {
         self.lines.lock().next(&pace, Instant::now())
     }
 
-    /// A request of these lines is over, but for those that are sent again; they are refused once
-    /// nothing is sent any more.
+    /// A request of these lines is over, except for the events that are sent again; they are
+    /// refused if nothing is sent any more.
     pub(super) fn is_over(&self, lines: Vec<u64>, parts: Vec<Vec<WaitingEvent<R::Kept>>>) {
         let refused = self.lines.lock().is_over(lines, parts, Instant::now());
         drop(refused);
@@ -68,7 +68,7 @@ impl<R: Remote> Shared<R> {
         }
     }
 
-    /// These events are sent again: counts those that the target may have had.
+    /// These events are sent again: counts them if the target may already have them.
     pub(super) fn counts_unanswered(&self, had: TargetHad, events: usize) {
         if matches!(had, TargetHad::Gateway | TargetHad::Unknown) {
             self.unanswered.fetch_add(events as u64, Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl<R: Remote> Shared<R> {
         self.wake.notify_one();
     }
 
-    /// Nothing is delivered from here on; what waits is refused.
+    /// Nothing is delivered from now on; waiting events are refused.
     pub(super) fn give_up(&self) {
         let refused = self.lines.lock().give_up();
         drop(refused);

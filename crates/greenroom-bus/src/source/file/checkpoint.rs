@@ -8,8 +8,8 @@
 //! `"of":{"input":"/data/*.ndjson","files":[…]}`, with one such record for each file that was
 //! begun.
 //!
-//! Written beside its place, synced and renamed, so that there is always a whole one:
-//! the last or the one before.
+//! Written to a temporary file, synced and renamed, so that there is always a complete one: the
+//! last or the one before.
 
 use std::{
     ffi::OsString,
@@ -46,8 +46,8 @@ pub(super) struct Checkpoint {
     path: PathBuf,
     /// Written, then renamed to `path`.
     beside: PathBuf,
-    /// The file at `path`, locked: nobody else may store there. Each new one is locked before it
-    /// takes the place of the last.
+    /// The file at `path`, locked: no other process may store there. Each new one is locked before
+    /// it replaces the last.
     held: Option<Locked>,
 }
 
@@ -103,7 +103,7 @@ struct Envelope<'a> {
     of: &'a RawValue,
 }
 
-/// Why what is stored cannot be used.
+/// Why a stored record cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
     #[error("it cannot be read: {0}")]
@@ -128,7 +128,7 @@ impl StoredCheckpoint {
         Self { input, identity, tail, mark, next, open, taken_below, read: None }
     }
 
-    /// The same of a copy of what it is of.
+    /// The same record for a copy of its file.
     pub(super) fn of_copy(&self, identity: FileIdentity) -> Self {
         Self { identity, ..self.clone() }
     }
@@ -204,7 +204,7 @@ impl Checkpoint {
                     "its checkpoint {path} is in use: {error}; wait for its end, or name another checkpoint"
                 ));
             }
-            // Reading it will say what is wrong with it.
+            // Reading it will report the error.
             Err(_) => None,
         };
         Ok(self)
@@ -219,7 +219,7 @@ impl Checkpoint {
         &self.path
     }
 
-    /// Why nothing can be made of it, and what to do.
+    /// Why it cannot be used, and the next step.
     pub(super) fn unusable(&self, why: &str) -> String {
         let shown = self.path.display();
         format!(
@@ -228,7 +228,7 @@ impl Checkpoint {
         )
     }
 
-    /// A file of another content is read from its start: its lines are not those that were done.
+    /// A file with other content is read from its start: its lines are not the settled ones.
     pub(super) fn tell_other_content(&self, path: &Path, why: &str) {
         tracing::warn!(
             input = %path.display(),
@@ -248,7 +248,7 @@ impl Checkpoint {
         read(&text).map(Some)
     }
 
-    /// Returns when what is stored from now on, also after a crash of the machine, is this.
+    /// Returns when this is the stored text, even after a crash of the machine.
     pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
         let create = |path: &Path| OpenOptions::new().append(true).create(true).open(path);
         let mut file = open_locked(&self.beside, create)?;
@@ -264,8 +264,8 @@ impl Checkpoint {
         sync_directory(&self.path)
     }
 
-    /// While the file beside it is locked, nobody can put another one in its place: one that is
-    /// there and is not ours was stored by another run.
+    /// While the lock file is held, no other process can replace it: a file that is not ours was
+    /// stored by another run.
     fn nobody_else_has_it(&self) -> io::Result<()> {
         let is_ours = match &self.held {
             Some(held) => is_at(held, &self.path)? || !self.path.exists(),

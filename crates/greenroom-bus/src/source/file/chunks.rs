@@ -25,8 +25,8 @@ pub(super) enum Chunk {
     TooLong(TooLong),
     /// The input has been read to its end.
     End,
-    /// The input cannot be read any further. What was read of the line at hand is no line, and is
-    /// kept by nobody.
+    /// The input cannot be read any further. The partial line at hand is not a line, and is
+    /// discarded.
     Failed {
         /// Why.
         reason: String,
@@ -37,16 +37,16 @@ pub(super) enum Chunk {
     },
 }
 
-/// The receiver is gone: nobody wants more.
+/// The receiver is gone.
 struct Unwanted;
 
 pub(super) struct Chunks<F> {
-    /// Takes a chunk. False when nobody wants more.
+    /// Takes a chunk. False if no more is wanted.
     give: F,
     /// What was read and not handed over; the part after its last line feed is the beginning of a
     /// line.
     pending: Vec<u8>,
-    /// Where what is read next begins.
+    /// The offset of the next read.
     offset: u64,
     /// What the line at hand comes to, once it is longer than an event may be: `pending` holds its
     /// beginning.
@@ -64,7 +64,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         Self { give, pending, offset: 0, too_long: None, max_event, at_start: true, name }
     }
 
-    /// Reads to the end, to the first error, or until nobody wants more.
+    /// Reads to the end, to the first error, or until the receiver is gone.
     pub(super) fn read(mut self, input: impl Read + Send + 'static) {
         // If the receiver was dropped, there is no reader to tell.
         let _ = match decompressed(input, &self.name) {
@@ -73,8 +73,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         };
     }
 
-    /// As [`read`](Self::read), of an input that is not compressed, and of which this many bytes,
-    /// whole lines, are behind.
+    /// Like [`read`](Self::read), for an uncompressed input whose first `offset` bytes, whole
+    /// lines, were read before.
     pub(super) fn read_on(mut self, mut input: impl Read, offset: u64) {
         self.offset = offset;
         self.at_start = offset == 0;
@@ -82,13 +82,13 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         let _ = self.read_all(&mut input);
     }
 
-    /// Goes on behind so many bytes, which are whole lines of an input that is not compressed.
+    /// Continues after this many bytes, which are whole lines of an uncompressed input.
     pub(super) fn behind(self, offset: u64) -> Self {
         Self { offset, at_start: offset == 0, ..self }
     }
 
-    /// Reads once, and hands over the lines that are whole by then. `false`: there is no more for
-    /// now, and the line at hand stays at hand.
+    /// Reads once, and hands over the lines that are complete by then. `false`: there is no more
+    /// for now, and the partial line is kept.
     ///
     /// # Errors
     /// It cannot be read. The next step tries again.
@@ -164,8 +164,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         result
     }
 
-    /// Room for a chunk more. While a line grows, its bytes are moved; from an eighth of what a
-    /// line may take, it gets room for all of that, so that no more than a small part is ever there
+    /// Room for one more chunk. While a line grows, its bytes are moved; from an eighth of the
+    /// maximum line on, it gets room for all of it, so that only a small part is ever in memory
     /// twice.
     fn make_room(&mut self) {
         let wanted = self.pending.len() + CHUNK_BYTES;
@@ -239,7 +239,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.pending.truncate(self.max_event);
     }
 
-    /// The end of the line, without its line feed, comes behind what is kept of it.
+    /// The end of the line, without its line feed, follows the kept part.
     fn send_too_long(&mut self, mut measured: Measured, mut line: Vec<u8>) -> Result<(), Unwanted> {
         measured.add(&line[self.max_event..]);
         line.truncate(self.max_event);
@@ -260,8 +260,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.send(Chunk::End)
     }
 
-    /// What is pending may be the beginning of a line whose rest cannot be read: nobody may take it
-    /// for one.
+    /// The pending bytes may be the beginning of a line whose rest cannot be read: they must not be
+    /// taken for a line.
     fn fail(&mut self, error: &io::Error) -> Result<(), Unwanted> {
         let pending = self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes);
         let at = self.offset - pending;

@@ -1,4 +1,4 @@
-//! What a line is: a CloudEvent, or a record of which a rule makes one.
+//! The form of a line: a CloudEvent, or a record that a rule maps to one.
 
 use std::{fmt, fs::File, path::Path, sync::Arc};
 
@@ -66,7 +66,7 @@ impl Form {
     }
 }
 
-/// Where a line stands, and that it is this one: a file that was rewritten has another line there.
+/// The position of a line and proof of its content: a rewritten file has a different line there.
 struct Position<'l> {
     file: &'l str,
     line: u64,

@@ -35,7 +35,7 @@ impl Fingerprint {
         Ok(Self { from: range.start, bytes: content.len() as u64, crc32 })
     }
 
-    /// Of what was written at the beginning of a file: NULs at its end may be written over.
+    /// From the written part at the beginning of a file: NULs at its end may be overwritten.
     fn written(file: &mut File) -> io::Result<Self> {
         let mut content = Vec::new();
         file.seek(SeekFrom::Start(0))?;
@@ -111,13 +111,13 @@ impl FileIdentity {
         is_known.then(|| Self { inode, ..self.clone() })
     }
 
-    /// As large as the file is now, where it has grown. One that was cut is not what it was.
+    /// As large as the file is now, if it has grown. A file that was cut has changed.
     pub(super) fn grown(&self, file: &File) -> io::Result<Self> {
         Ok(Self { length: file.metadata()?.len().max(self.length), ..self.clone() })
     }
 
-    /// Why this file is another one, or one whose content is not what it was; `None` where it is
-    /// the same, or has grown at its end. `tail` is of what was read last.
+    /// Why this is another file, or one whose content has changed; `None` if it is the same, or has
+    /// grown at its end. `tail` covers the bytes that were read last.
     pub(super) fn difference(
         &self,
         file: &mut File,

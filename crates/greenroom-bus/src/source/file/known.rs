@@ -12,7 +12,7 @@ use super::{
 };
 use crate::source::Resumed;
 
-/// By the places of the files; behind them, what is known of files that cannot be read now.
+/// By the indices of the files; then the records of files that cannot be read now.
 pub(super) struct Known {
     pub(super) kept: Vec<Option<Kept>>,
     pub(super) resumed: Option<Resumed>,
@@ -25,8 +25,8 @@ struct Unclaimed {
 }
 
 impl Known {
-    /// Finds the record of each file, by its inode and its content; so one that was renamed has its
-    /// own still.
+    /// Finds the record of each file, by its inode and its content; so a renamed file still has its
+    /// own.
     ///
     /// # Errors
     /// The checkpoint cannot be used: it is damaged, or of another input; or a file cannot be read.

@@ -14,7 +14,8 @@ use crate::{
     source::{Malformed, Taken},
 };
 
-/// At most so many items per batch, so that a chunk of short lines is no load of its own.
+/// At most this many items per batch, so that a chunk of short lines does not become one huge
+/// batch.
 const ITEMS_PER_BATCH: usize = 4_096;
 /// The line feed is not part of a line; the carriage return of a foreign one is not, either.
 const CARRIAGE_RETURN: u8 = b'\r';
@@ -72,7 +73,7 @@ impl Lines {
         Self::behind(0, Parser { form, skip: None })
     }
 
-    /// Goes on from this line, and skips those that are done.
+    /// Continues from this line, and skips the settled ones.
     pub(super) fn going_on(form: Form, from: Mark, skip: Skip) -> Self {
         Self::behind(from.line - 1, Parser { form, skip: Some(skip) })
     }
@@ -96,7 +97,7 @@ impl Lines {
         self.demand.clone()
     }
 
-    /// Gives what a chunk holds, in batches. False when nobody wants more.
+    /// Gives the lines of a chunk, in batches. False if no more is wanted.
     pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
         match chunk {
             Chunk::Lines { bytes, at } => self.parse(bytes, at, give),

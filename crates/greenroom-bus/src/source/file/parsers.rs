@@ -1,9 +1,9 @@
-//! Threads that parse beside those that read, shared by all inputs of the process.
+//! Parsing threads in addition to the reading ones, shared by all inputs of the process.
 //!
 //! There are none until a reading thread asks for one, at most one less than there are cores, and
-//! each ends when it had nothing to do for a while. A reading thread asks for a thread that has
-//! nothing to do, and parses itself where there is none: so nothing ever waits in a line here, and
-//! what is on its way is bounded by the readers' own channels.
+//! each ends after being idle for a while. A reading thread asks for an idle thread, and parses
+//! itself if there is none: so no job ever queues here, and the amount under way is bounded by the
+//! readers' own channels.
 
 use std::{sync::LazyLock, thread, time::Duration};
 
@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 
 /// Besides the reading thread. An input has no more batches on their way than these and its own.
 const MOST: usize = 3;
-/// After so long without work, a thread ends.
+/// After this long without work, a thread ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 type ParserJob = Box<dyn FnOnce() + Send>;
@@ -32,10 +32,10 @@ struct Parsers {
 
 struct State {
     threads: usize,
-    /// Jobs that nobody has begun, never more than threads that wait.
+    /// Jobs that no thread has begun, never more than idle threads.
     jobs: Vec<ParserJob>,
     waiting: usize,
-    /// Promised to a reading thread that has not said yet what is to be done.
+    /// Promised to a reading thread whose job has not arrived yet.
     claimed: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How far a file has been handled, and what is to be stored of that.
+//! How far a file has been handled, and the record to be stored for it.
 //!
 //! ```text
 //! source ── received ──▶ watermark ◀── settled ── outputs, dead letters
@@ -73,8 +73,7 @@ struct State {
 
 /// The file as such.
 struct FileContent {
-    /// With a cursor of its own; `None` once it was let go of, after which the last record says
-    /// what it was.
+    /// With a cursor of its own; `None` once it was closed, when the last record identifies it.
     file: Option<File>,
     identity: FileIdentity,
     /// Whether lines can be found by their bytes, in a file that is not compressed.
@@ -83,8 +82,7 @@ struct FileContent {
 }
 
 impl FilePositions {
-    /// Of a regular file, with a cursor that nobody else moves. `due` is told when a commit should
-    /// not wait.
+    /// For a regular file, with a separate cursor. `due` is notified when a commit should not wait.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -140,8 +138,8 @@ impl FilePositions {
         state.ahead.received(&mut taken.items, &self.0.due);
     }
 
-    /// How its file begins, as far as it was read. Told before lines of what is new are received:
-    /// so what is stored of them knows them.
+    /// The beginning of its file, as far as it was read. Set before new lines are received, so that
+    /// records stored for them include it.
     pub(super) fn begins(&self, head: &Fingerprint) {
         self.0.content.lock().identity.begins(head);
     }
@@ -250,7 +248,7 @@ impl FilePositions {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Its file, of which something was recorded, is open again.
+    /// Its file, which has a record, is open again.
     pub(super) fn reopened(&self, file: File) {
         self.0.content.lock().file.get_or_insert(file);
     }

@@ -1,4 +1,4 @@
-//! Several files that are one input: a directory, or what a pattern matches (B01).
+//! Several files that are one input: a directory, or the matches of a pattern (B01).
 //!
 //! They are read one after the other, in the order of their names. So they are one partition, and
 //! order per key holds from file to file:
@@ -40,17 +40,17 @@ use crate::{
 /// So many files are opened ahead at most.
 const AHEAD: usize = 16;
 
-/// Files are opened ahead up to so many bytes, which hold about as many lines as may be taken
+/// Files are opened ahead up to this many bytes, which hold about as many lines as may be taken
 /// before a commit.
 const AHEAD_BYTES: u64 = 1 << 20;
 
 /// Reads the files that a directory or a pattern names, in order, as [`FileSource`] reads each of
 /// them.
 ///
-/// What cannot be read when the run begins is told, and the others are read; then the input ends
-/// with an error that names it. A file that cannot be read any more when its turn comes ends the
-/// input at once, and the files behind it are not read: their events may belong behind its own. One
-/// that has grown meanwhile is read to the end that it has then.
+/// A file that cannot be read when the run begins is reported, and the others are read; then the
+/// input ends with an error that names it. A file that cannot be read any more when its turn comes
+/// ends the input at once, and the files after it are not read: their events may depend on its own.
+/// A file that has grown is read to its present end.
 pub struct FileSetSource {
     name: String,
     files: Arc<Files>,
@@ -112,13 +112,13 @@ impl FileSetSource {
         })
     }
 
-    /// As [`open`](Self::open), with the lines that are done kept in `checkpoint`, for each file. A
-    /// file is known by its inode and its content, as in [`FileSource::with_checkpoint`], so one
-    /// that was renamed is read on. Records of files that are not there any more are dropped.
+    /// Like [`open`](Self::open), with the settled lines of each file kept in `checkpoint`. A file
+    /// is identified by its inode and its content, as in [`FileSource::with_checkpoint`], so a
+    /// renamed file is read on. Records of files that do not exist any more are dropped.
     ///
     /// # Errors
-    /// As there; or the checkpoint is damaged, of another input or not one of ours, and what to do
-    /// then.
+    /// Like there; or the checkpoint is damaged, belongs to another input or is not a checkpoint,
+    /// and the next step.
     pub fn with_checkpoint(
         path: impl AsRef<Path>,
         set: &FileSet,
@@ -186,7 +186,7 @@ impl FileSetSource {
         }
     }
 
-    /// Begins with the next file. False where there is none.
+    /// Begins with the next file. False if there is none.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing that the next call does not find.
@@ -253,7 +253,7 @@ impl Files {
                 }
                 // All of it is done.
                 Ok(None) => {}
-                // It is told when it is its turn.
+                // It is reported when its turn comes.
                 Err(_) if !ready.is_empty() => break,
                 Err(why) => {
                     let name = format!("file:{}", file.path.display());
@@ -390,7 +390,7 @@ struct SetPlaces {
 impl Places for SetPlaces {
     fn place(&self, _: Option<Partition>, position: u64) -> Place {
         let begun = self.begun.lock();
-        // Of files without an event, the last one that begins there has it.
+        // Among files without an event, the last one that begins there has it.
         let behind = begun.partition_point(|(base, _)| *base < position);
         match behind.checked_sub(1).map(|at| &begun[at]) {
             Some((base, name)) => Place { source: name.clone(), position: position - base },

@@ -1,4 +1,4 @@
-//! What senders are told: a status, and why, as JSON.
+//! Answers to senders: a status, and why, as JSON.
 
 use std::{
     convert::Infallible,
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{http::server::LARGEST_HEADERS, store::log::Appended};
 
-/// How long a sender is to wait where nobody knows how long it takes.
+/// How long a sender is asked to wait if the duration is unknown.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// How long it is to wait where a person has to do something.
+/// How long it is asked to wait if a person has to act.
 const A_WHILE: Duration = Duration::from_secs(30);
 
 /// An answer.
@@ -115,7 +115,7 @@ pub(super) fn well() -> HttpAnswer {
     json(StatusCode::OK, &serde_json::json!({ "status": "ok" }))
 }
 
-/// Neither what was wrong nor that there is something here is told.
+/// Reveals neither the error nor that there is an input here.
 pub(super) fn refused(why: Refused) -> HttpAnswer {
     match why {
         Refused::Unknown { token: true } => {

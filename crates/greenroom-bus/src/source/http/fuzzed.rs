@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{Access, HttpSettings, guard::Guard, serve, shared::Shared};
 use crate::store::log::EventLog;
 
-/// Answers what comes on this connection until it ends, as an intake at `path` does.
+/// Answers the requests on this connection until it ends, as an intake at `path` does.
 ///
 /// # Errors
 /// Settings that cannot be used.

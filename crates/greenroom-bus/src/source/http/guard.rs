@@ -13,11 +13,11 @@ use ring::{
 
 use super::access::{Access, Signature};
 
-/// Decides who may post.
+/// Decides which clients may post.
 pub(super) enum Guard {
     Anybody,
-    /// Tokens are compared by what a key of this process makes of them: neither how long one is,
-    /// nor how much of it is right, shows in time.
+    /// Tokens are compared by a keyed hash with a key of this process: neither the length nor the
+    /// correct part of a token shows in the timing.
     Bearer {
         key: Key,
         tags: Vec<Tag>,

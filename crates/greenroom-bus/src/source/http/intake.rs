@@ -20,7 +20,7 @@ use crate::{http::server::within_descriptors, source::SourceError, store::log::E
 /// Takes an address to listen at. Nobody is answered yet; connections wait.
 ///
 /// # Errors
-/// It is taken, or not of this machine, with what to do next.
+/// The address is in use, or not of this machine, with the next step.
 pub fn listen(at: SocketAddr) -> Result<TcpListener, SourceError> {
     let taken = |error| {
         let next = "stop what listens there, or choose another address or port";
@@ -31,7 +31,7 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, SourceError> {
     Ok(listener)
 }
 
-/// A server that appends what is posted to a log.
+/// A server that appends posted events to a log.
 pub struct Intake {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -100,8 +100,8 @@ impl Intake {
         }
     }
 
-    /// Takes nothing more: nobody can connect, bodies that are coming in are answered 503, and so
-    /// is what comes next. What is being stored is stored and answered.
+    /// Accepts nothing more: new connections are refused, and bodies and requests that come in are
+    /// answered 503. Events that are being stored are stored and answered.
     pub fn close(&self) {
         self.shared.closing.send_replace(true);
         let mut state = self.state.lock();
@@ -110,7 +110,7 @@ impl Intake {
         }
     }
 
-    /// Closes, and waits until what was being answered is answered, but no longer than this.
+    /// Closes, and waits until all requests under way are answered, but no longer than this.
     pub async fn closed(&self, within: Duration) {
         self.close();
         let serving = std::mem::replace(&mut *self.state.lock(), State::Closed);

@@ -15,10 +15,10 @@ use crate::{
     record::{Mapping, Record, Unmapped},
 };
 
-/// What a message of events is announced by, for those who have posted something else.
+/// The content types of event messages, for senders that have posted something else.
 pub const MEDIA_TYPES: &str = "application/cloudevents+json, application/cloudevents-batch+json, or any type with ce- headers";
 
-/// All media types of CloudEvents begin so. Of their formats JSON is the one that is read.
+/// All media types of CloudEvents begin like this. Only the JSON format is read.
 const CLOUD_EVENTS: &str = "application/cloudevents";
 
 /// So many bytes of its digest tell a body from others: 128 bits.
@@ -27,7 +27,7 @@ const DIGEST: usize = 16;
 /// What was posted.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'m> {
-    /// The path, without what is behind a `?`.
+    /// The path, without the query.
     pub path: &'m str,
     /// Names in any case, and values.
     pub headers: &'m [(&'m str, &'m [u8])],
@@ -52,7 +52,7 @@ pub(super) enum MessageForm {
     Structured,
     Batch,
     Binary,
-    /// No CloudEvents: what a rule makes an event of.
+    /// Not CloudEvents: the input of a mapping rule.
     Record,
 }
 
@@ -63,7 +63,7 @@ pub enum BadMessage {
     /// Nothing that is read here.
     #[error("{0}")]
     Unsupported(String),
-    /// An event, or all of it, is not what it should be.
+    /// An event, or the whole message, is invalid.
     #[error("{reason}")]
     Event {
         /// Its place in the batch, from 0.
@@ -192,7 +192,7 @@ fn record(message: &Message<'_>, reading: &Reading<'_>) -> Result<Event, BadMess
     Ok(mapping.event(&record)?)
 }
 
-/// The same for what is posted again, and made only where it is asked for.
+/// The same for a repeated post, and computed only on demand.
 struct Digest<'m> {
     path: &'m str,
     body: &'m [u8],

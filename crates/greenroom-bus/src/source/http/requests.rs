@@ -1,4 +1,4 @@
-//! One request: who posts, what, and what becomes of it.
+//! One request: its sender, its content, and its answer.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -111,7 +111,7 @@ fn admit(
         .map_err(|why| Box::new(answer::bad(&why)))
 }
 
-/// What a sender is told that asks whether it may post, where that is told at all.
+/// The answer to a sender that asks whether it may post, if such requests are answered.
 fn handshake(current: &CurrentSettings, head: &Parts) -> Option<HttpAnswer> {
     let webhook = current.settings.webhook.as_ref()?;
     let origin = webhook::asking(&head.headers)?;
@@ -160,8 +160,8 @@ where
     if is_read { answer } else { answer::closing(answer) }
 }
 
-/// The budget of the body goes along: parsing goes on, with the body in memory, though the sender
-/// has gone.
+/// The budget of the body goes along: parsing continues, with the body in memory, even if the
+/// sender is gone.
 async fn parse(
     current: Arc<CurrentSettings>,
     head: Parts,
@@ -189,7 +189,7 @@ async fn parse(
     })
 }
 
-/// What the log has begun goes on, whether or not the sender waits for the answer.
+/// An append that has begun continues, whether or not the sender waits for the answer.
 async fn append(shared: &Shared, events: Vec<Event>, reserved: ReservedBytes) -> HttpAnswer {
     if events.is_empty() {
         return answer::taken(Appended::default());

@@ -118,8 +118,8 @@ where
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut closing = shared.closing.subscribe();
-    // A client may take as long for headers and body as it is allowed to, if that is more. A body
-    // that is late is told so, which cutting the connection at the same time would prevent.
+    // A client may take as long for headers and body as their limits allow, if that is more. A late
+    // body gets an answer, which cutting the connection at the same time would prevent.
     let patience = || {
         let settings = &shared.current().settings;
         let body = settings.body_timeout.saturating_add(ANSWERS_WITHIN);
@@ -132,7 +132,7 @@ where
             _ = closing.wait_for(|closing| *closing) => {}
         }
         connection.as_mut().graceful_shutdown();
-        // An error is the client's, who has broken it off.
+        // An error is the client's, which has closed the connection.
         let _ = connection.await;
     };
     tokio::select! {

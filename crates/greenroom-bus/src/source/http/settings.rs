@@ -10,7 +10,7 @@ use crate::record::Mapping;
 pub struct HttpSettings {
     /// Who may post. Default: anybody.
     pub access: Access,
-    /// Which senders of webhooks are told that they may post. Default: `OPTIONS` is refused.
+    /// Which webhook senders are allowed to post. Default: `OPTIONS` is refused.
     pub webhook: Option<Webhook>,
     /// Default: plain HTTP. Whether it is TLS cannot change while it is open; certificates can.
     pub tls: Option<ServerTls>,

@@ -33,7 +33,7 @@ pub(super) struct Shared {
     pub(super) current: RwLock<Arc<CurrentSettings>>,
 }
 
-/// Settings, with what is made of them once.
+/// Settings, with values derived from them once.
 pub(super) struct CurrentSettings {
     pub(super) settings: HttpSettings,
     pub(super) guard: Guard,

@@ -20,7 +20,7 @@ pub struct ServerTls {
     pub cert: Vec<u8>,
     /// Its private key. Never shown.
     pub key: Vec<u8>,
-    /// Authorities of clients: with them, each client has to show a certificate of one of them.
+    /// Authorities of clients: with them, each client needs a certificate issued by one of them.
     pub client_ca: Option<Vec<u8>>,
 }
 
@@ -36,7 +36,7 @@ impl ServerTls {
     /// Whether certificates and key can be used, and belong together.
     ///
     /// # Errors
-    /// What cannot, and what to do. It does not repeat a key.
+    /// The problem, and the next step. Does not repeat a key.
     pub fn check(&self) -> Result<(), BadTls> {
         self.server().map(drop)
     }

@@ -25,8 +25,8 @@ pub(super) struct FoundFile {
     /// In bytes.
     pub(super) length: u64,
     pub(super) modified: SystemTime,
-    /// Which was made first tells those apart that were last written to in the same tick of the
-    /// clock, as one that was renamed and its successor.
+    /// The time of creation distinguishes files that were last written in the same tick of the
+    /// clock, such as a renamed one and its successor.
     pub(super) created: SystemTime,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct NamedFiles {
 }
 
 impl NamedFiles {
-    /// One that vanishes meanwhile is left out.
+    /// A file that vanishes in between is left out.
     ///
     /// # Errors
     /// A directory cannot be read, or one file that is named by itself cannot be followed.
@@ -80,7 +80,7 @@ pub(super) fn in_order(files: &mut [FoundFile]) {
     files.sort_by_cached_key(|found| (found.modified, found.created, found.path.clone()));
 }
 
-/// Beside a file of this name: files of which this is true.
+/// Files in the directory of this one for which this is true.
 pub(super) fn beside(path: &Path, is_one: impl Fn(&FoundFile) -> bool) -> Vec<FoundFile> {
     let Some(Ok(entries)) = directory(path).map(fs::read_dir) else { return Vec::new() };
     // What cannot be looked at is not found.

@@ -1,4 +1,4 @@
-//! What stands in a directory.
+//! Entries of a directory.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ pub struct UnreadableEntry {
     pub why: String,
 }
 
-/// Also one that leads nowhere.
+/// Also a dangling one.
 pub(super) fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }

@@ -27,7 +27,7 @@ use crate::source::Resumed;
 struct Claimed {
     record: StoredCheckpoint,
     found: FoundFile,
-    /// Unknown of one that cannot be read now.
+    /// Unknown if it cannot be read now.
     resumed: Option<Resumed>,
 }
 
@@ -53,7 +53,7 @@ impl FollowReader {
             Some(Contents::Several(set)) => (set.input, set.files),
         };
         let had_any = !records.is_empty();
-        // Under another name, it is one that was replaced: as long as this is what is followed.
+        // Under another name, it is a replaced one, as long as this is the followed name.
         if of == input {
             found.extend(renamed(&self.path, &records, &found));
         }
@@ -82,7 +82,7 @@ impl FollowReader {
             claimed.extend(copy.map(|copy| (*at, copy)));
             is_left
         });
-        // What was cut, written anew and then put aside.
+        // Files that were cut, rewritten and then put aside.
         copies.retain(|found| differ.contains(&found.id.1) && aside.contains(&found.id));
         claimed.sort_by_key(|(at, _)| *at);
         let claimed: Vec<_> = claimed.into_iter().map(|(_, claimed)| claimed).collect();
@@ -115,8 +115,8 @@ impl FollowReader {
         Ok(())
     }
 
-    /// What came after the last file that is known. If none of them is there, what was written to
-    /// after the checkpoint was stored.
+    /// Files that came after the last known one. If none of the known ones exists, files that were
+    /// written after the checkpoint was stored.
     fn successors_of(
         &self,
         claimed: &[Claimed],
@@ -132,7 +132,7 @@ impl FollowReader {
         successors
     }
 
-    /// What a file that is gone may have had, nobody can read any more.
+    /// The unread lines of a removed file are lost.
     fn tell_left(&self, left: &[StoredCheckpoint]) {
         for record in left.iter().filter(|record| !record.is_complete()) {
             let open = record.positions().map_or(0, |positions| positions.count_open());
@@ -155,8 +155,8 @@ fn renamed(path: &Path, records: &[StoredCheckpoint], found: &[FoundFile]) -> Ve
     })
 }
 
-/// The copy of what this record is of: it was copied and cut, or compressed, while nobody followed.
-/// What cannot be read is none.
+/// The copy of this record's file: it was copied and cut, or compressed, while no process followed
+/// it. An unreadable file is not a copy.
 fn claim_copy(record: &StoredCheckpoint, copies: &mut Vec<FoundFile>) -> Option<Claimed> {
     let of_copy = |copy: &FoundFile| copied(record, OpenedFile::at(&copy.path).ok()?).ok()?;
     let (at, record) =
@@ -169,7 +169,7 @@ fn claim_copy(record: &StoredCheckpoint, copies: &mut Vec<FoundFile>) -> Option<
     Some(Claimed { record, found, resumed: Some(resumed) })
 }
 
-/// The record of this file, if it is a copy of what the record is of, plain or compressed.
+/// The record of this file, if it is a copy of the record's file, plain or compressed.
 fn copied(
     record: &StoredCheckpoint,
     mut opened: OpenedFile,
@@ -205,7 +205,7 @@ fn claim(
             return Ok(Err(record));
         }
         Ok(Err(NoStart::Unusable(why))) => return Err(checkpoint.unusable(&why.to_string())),
-        // It is told when it is opened, and tried again.
+        // It is reported when it is opened, and tried again.
         Ok(Err(NoStart::Unreadable(_))) | Err(_) => None,
     };
     Ok(Ok(Claimed { record, found: found.remove(at), resumed }))
