@@ -19,11 +19,11 @@ use crate::{
 /// Between looks at whether a record has come.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A record so far ahead in the same partition is read on to; for another one, the partition is
-/// assigned anew, which takes a fetch.
+/// A record this far ahead in the same partition is reached by reading on; for any other, the
+/// partition is reassigned, which takes a fetch.
 const READ_ON: u64 = 256;
 
-/// What there is no record of is told by what was kept of it.
+/// A letter whose record cannot be found is reported with the kept details.
 const OTHER: &str = "what is there now is another record, since its topic was made anew or has lost records; or \
                      it is read in another way than before";
 
@@ -71,7 +71,7 @@ pub(crate) enum Unread {
     Other(String),
 }
 
-/// Properties of a member, but for those that only a consumer has.
+/// Properties of a member, except those that only a consumer has.
 pub(crate) fn of_producer(properties: &Properties) -> Properties {
     properties.without(&OF_CONSUMERS)
 }
@@ -102,9 +102,9 @@ impl Again {
         Ok(Self { consumer, at: None })
     }
 
-    /// Takes the record at this offset, once it has come; meanwhile, `idle` is called now and then,
-    /// and says whether it is worth waiting on. `take` says `None` of a record that was not read
-    /// there before.
+    /// Takes the record at this offset, once it has come; while waiting, `idle` is called now and
+    /// then, and returns whether to keep waiting. `take` returns `None` for a record that was not
+    /// read there before.
     ///
     /// # Errors
     /// It is not there any more, has not come within that time, or cannot be read.
@@ -178,7 +178,7 @@ fn is_gone(error: &KafkaError) -> bool {
     )
 }
 
-/// A client of which nothing is heard but what librdkafka logs.
+/// A client whose only messages are librdkafka's logs.
 pub(crate) struct Quiet(pub(crate) String);
 
 impl ClientContext for Quiet {

@@ -1,4 +1,4 @@
-//! What consumers and producers have in common: how they are configured, and what they say.
+//! The common part of consumers and producers: their configuration, and their errors.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -64,11 +64,11 @@ impl fmt::Debug for Properties {
     }
 }
 
-/// The configuration of a client: what is ours, and behind that what the user has set.
+/// The configuration of a client: our properties, and then those that the user has set.
 ///
 /// # Errors
-/// The linked librdkafka is too old, or a property is ours to set, or one of those that are
-/// `refused` because a promise depends on them; what to do next.
+/// The linked librdkafka is too old, or the user set a property that is ours, or one of the
+/// `refused` ones, which would break a promise; and the next step.
 pub(crate) fn config(
     brokers: &str,
     properties: &Properties,
@@ -85,9 +85,9 @@ pub(crate) fn config(
         .into());
     }
     let mut config = ClientConfig::new();
-    // Some failures of connections are told at this level alone.
+    // Some connection failures are logged at this level only.
     config.set_log_level(RDKafkaLogLevel::Info);
-    // What a broker should know us by, unless it is told otherwise.
+    // The name by which brokers know us, by default.
     config.set("client.id", "greenroom").set("bootstrap.servers", brokers);
     config.extend(defaults.iter().map(|(name, value)| (name.to_string(), value.to_string())));
     for (name, value) in &properties.0 {
@@ -161,7 +161,7 @@ impl Failures {
         tracing::debug!("{client}: librdkafka: {facility}: {message}");
         let failure = plain(message);
         let mut last = self.0.lock();
-        // Of several attempts at one thing, not each says what is to be corrected.
+        // Among several attempts at one thing, not every error says what to correct.
         let says_more = last.as_deref().and_then(to_correct).is_some();
         if !says_more || to_correct(&failure).is_some() {
             *last = Some(failure);
@@ -178,7 +178,7 @@ impl Failures {
     }
 }
 
-/// What becomes of the first words in plain text to a port for TLS.
+/// The effect of plain text on a TLS port.
 const ENDED_AT_ONCE: &str = "it ends the connection before it has said a word";
 
 /// Without the thread, and how long it took.
@@ -192,7 +192,8 @@ fn plain(message: &str) -> String {
     if is_plain && ends { format!("{failure}: {ENDED_AT_ONCE}") } else { failure }
 }
 
-/// What an operator has to correct, by what a connection has failed of; `None` where it may pass.
+/// The correction that an operator has to make, from a connection's error; `None` if the error may
+/// pass.
 pub(crate) fn to_correct(failure: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 7] = [
         (
@@ -252,18 +253,18 @@ impl Matter {
         self != Self::Other
     }
 
-    /// It says something of connections, and nothing of what is read.
+    /// It concerns connections only, and not the data.
     pub(crate) fn is_of_connections(self) -> bool {
         matches!(self, Self::NotLetIn | Self::Unreachable)
     }
 }
 
-/// A broker does not let us in, or not do that.
+/// A broker refuses the login, or the operation.
 pub(crate) fn is_refused(code: RDKafkaErrorCode) -> bool {
     matches!(Matter::of(code), Matter::Forbidden | Matter::NotLetIn)
 }
 
-/// What an error means for an operator, where librdkafka's own words do not say what to do.
+/// The meaning of an error for an operator, if librdkafka's own words do not say what to do.
 pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
     match Matter::of(code) {
         Matter::NotThere => {
@@ -278,7 +279,7 @@ pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
     }
 }
 
-/// The same, of what is not tried again.
+/// The same for an error that is not retried.
 pub(crate) fn advice_at_once(code: RDKafkaErrorCode) -> &'static str {
     match Matter::of(code) {
         Matter::NotThere => "; create it, or correct its name",

@@ -11,8 +11,7 @@ use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
 use crate::decode::{ORIGIN, position, readable};
 
-/// The first of ours. A record that has been here before has one among those that it had: the last
-/// one counts.
+/// Our first header. A record that has been here before may already have one: the last one counts.
 const LETTER: &str = "greenroom_letter";
 
 pub(crate) const TOPIC: &str = "greenroom_topic";
@@ -22,7 +21,7 @@ pub(crate) const REASON: &str = "greenroom_reason";
 pub(crate) const INPUT: &str = "greenroom_input";
 pub(crate) const HANDLER: &str = "greenroom_handler";
 
-/// At most so many bytes of a text are in a header.
+/// The most bytes of a text in a header.
 const MOST: usize = 512;
 
 /// What the value is.
@@ -48,7 +47,7 @@ impl Form {
 pub(crate) struct Marks(Vec<(Cow<'static, str>, Box<str>)>);
 
 impl Marks {
-    /// Adds one, of which the beginning is kept.
+    /// Adds one, with only the beginning of a long text.
     pub(crate) fn with(mut self, name: &'static str, text: &str) -> Self {
         let text = &text[..text.floor_char_boundary(MOST)];
         self.0.push((name.into(), text.into()));

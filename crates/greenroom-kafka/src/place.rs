@@ -22,7 +22,7 @@ impl Place {
         format!("{SCHEME}{self}").into()
     }
 
-    /// The one that is [called so](Self::source).
+    /// The one with [this source](Self::source).
     pub(crate) fn of_source(source: &str) -> Option<Self> {
         let (topic, partition) = source.strip_prefix(SCHEME)?.rsplit_once('/')?;
         Some(Self::new(topic, partition.parse().ok()?))
@@ -35,7 +35,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Of so many pieces of a list each is named.
+/// At most this many elements of a list are named.
 const NAMED: usize = 12;
 
 /// Partitions in words, in their order: `orders/0-11, returns/3`.

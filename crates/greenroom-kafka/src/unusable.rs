@@ -10,7 +10,7 @@ pub struct Unusable {
     pub property: Option<String>,
     /// The option that is at fault, where it is one: `topic`, `topics.0`.
     pub option: Option<String>,
-    /// What is wrong, and what to do next.
+    /// The problem, and the next step.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! A connection that mends itself, and what has happened to it.
+//! A connection that reconnects by itself, and a record of its failures.
 
 use std::{
     collections::HashMap,
@@ -26,13 +26,13 @@ const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// it is so.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Of so many subjects it is remembered that they are not allowed.
+/// At most this many forbidden subjects are remembered.
 const DENIED: usize = 1_024;
 
 /// How a server begins to say that a publish is not allowed; the subject follows in quotes.
 const DENIES: &str = "Permissions Violation for Publish to \"";
 
-/// An answer of the server's API is waited for so long.
+/// The timeout for an answer of the server's API.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// A connection to a server.
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     seen: Arc<Seen>,
 }
 
-/// What has happened to it, and to those that it took the place of.
+/// Its failures, and those of the connections that it replaced.
 #[derive(Default)]
 struct Mishaps {
     reconnects: AtomicU64,
@@ -63,7 +63,7 @@ struct Seen {
     mishaps: Arc<Mishaps>,
     /// The last attempt to connect failed of the credentials.
     is_refused: AtomicBool,
-    /// Counts what those look at who wait for an answer: connections, and what is denied.
+    /// Counts the events that waiters watch: connections, and denials.
     happened: watch::Sender<u64>,
     /// Subjects that this user may not publish to, and which happening said so last.
     denied: Mutex<HashMap<String, u64>>,
@@ -205,7 +205,7 @@ impl Connection {
         Arc::new(Self { client, jetstream, shown, domain, server, seen })
     }
 
-    /// Another one in its place, which goes on with its counts. It is tried without end.
+    /// A replacement that continues its counts. It is tried without end.
     ///
     /// # Errors
     /// No attempt would help.
@@ -249,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// For one who is about to publish.
+    /// For a caller that is about to publish.
     pub(crate) fn watch(&self) -> Watched<'_> {
         let mut happened = self.seen.happened.subscribe();
         let begun = *happened.borrow_and_update();
@@ -288,7 +288,7 @@ impl Watched<'_> {
         self.seen.denied.lock().get(subject).is_some_and(|number| *number > self.begun)
     }
 
-    /// A subject with this in it of which the server has said so since.
+    /// A denial since then of a subject with this part.
     pub(crate) fn denied(&self, part: &str) -> Option<String> {
         let denied = self.seen.denied.lock();
         let mut since = denied.iter().filter(|(_, number)| **number > self.begun);
@@ -301,8 +301,7 @@ impl Watched<'_> {
     }
 }
 
-/// Whether a server is there, and TLS does not come about with it: what rustls refuses is invalid
-/// data.
+/// Whether a server is there and TLS fails with it: an error of rustls is invalid data.
 fn is_refused_by_tls(error: &dyn std::error::Error) -> bool {
     let mut cause = error.source();
     while let Some(next) = cause {

@@ -18,7 +18,7 @@ pub enum Alphabet {
 }
 
 impl Alphabet {
-    /// How many bytes so many characters hold.
+    /// How many bytes this many characters hold.
     pub(super) fn capacity(self, characters: usize) -> usize {
         match self {
             Self::Wide => characters * BITS / 8,

@@ -5,8 +5,8 @@ use greenroom_bus::watermark::Positions;
 /// Offsets beyond this are none that a broker gives.
 const LAST: u64 = i64::MAX as u64;
 
-/// So many offsets that are open, and behind them so many that are done. Neither is 0, but for the
-/// first open one of a set that another program has written.
+/// This many open offsets, followed by this many settled ones. Neither is 0, except for the first
+/// open run of a set that another program has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) open: u64,
@@ -43,7 +43,7 @@ pub(super) fn span(runs: &[Run]) -> u64 {
     runs.iter().map(|run| run.open + run.done).sum()
 }
 
-/// Runs from single bits, of which those that are set are done.
+/// Runs from single bits; a set bit is a settled offset.
 #[derive(Default)]
 pub(super) struct FromBits {
     runs: Vec<Run>,

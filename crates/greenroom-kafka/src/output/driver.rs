@@ -1,4 +1,4 @@
-//! The producer, and the thread that gives it records and hears of what it has delivered.
+//! The producer, and the thread that gives it records and receives the results.
 
 use std::{
     collections::VecDeque,
@@ -30,20 +30,20 @@ use crate::{
     unusable::Unusable,
 };
 
-/// For what librdkafka says while nothing is under way, so long; for what waits to be sent again,
-/// less. What is taken wakes the thread.
+/// The poll interval of librdkafka while nothing is under way, and, shorter, while records wait to
+/// be sent again. New records wake the thread.
 const IDLE: Duration = Duration::from_millis(100);
 const WAITING: Duration = Duration::from_millis(10);
 
-/// Between looks at what was stored and at what was taken, while anything is under way. librdkafka
-/// gathers batches for longer than that by itself.
+/// The interval between looks at results and new records while anything is under way. librdkafka
+/// itself collects batches for longer than that.
 const TURN: Duration = Duration::from_millis(1);
 
-/// After so many looks in a row that found nothing stored, the next ones are as far apart as
-/// `WAITING`: a broker that does not answer costs no thousand wake-ups a second.
+/// After this many looks in a row without a result, the next ones are `WAITING` apart: a broker
+/// that does not answer does not cost a thousand wake-ups a second.
 const TURNS: u64 = 100;
 
-/// What librdkafka does unless it is told otherwise.
+/// Defaults that we set for librdkafka.
 const DEFAULTS: [(&str, &str); 3] = [
     // As clients of Java choose, so that records of one key meet those of other producers.
     ("partitioner", "murmur2_random"),
@@ -53,12 +53,12 @@ const DEFAULTS: [(&str, &str); 3] = [
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
 
-/// The largest record that librdkafka sends, and what that is unless it is set.
+/// The largest record that librdkafka sends, and its default.
 const MOST_BYTES: &str = "message.max.bytes";
 const MOST_BYTES_DEFAULT: &str = "1000000";
 
-/// Properties that would break a promise: another name of one that is set here, reports of what has
-/// failed only, and transactions, which this driver never begins.
+/// Properties that would break a promise: an alias of one that is set here, reports of failures
+/// only, and transactions, which this driver never begins.
 const REFUSED: [&str; 3] =
     ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 
@@ -242,8 +242,8 @@ impl Drop for Driver {
     }
 }
 
-/// Sends, and hears of what was sent: one thread does both, so that all goes in order, and what
-/// librdkafka has of a record is freed by the thread that allocated it.
+/// Sends, and receives results: one thread does both, so that everything stays in order, and
+/// librdkafka's memory for a record is freed by the thread that allocated it.
 fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     let mut in_vain = 0_u64;
     loop {
@@ -271,12 +271,12 @@ fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
                 _ => TURN,
             }
         };
-        // What is taken meanwhile wakes it where nothing is under way.
+        // A new record wakes it if nothing is under way.
         thread::park_timeout(rest);
     }
 }
 
-/// Gives librdkafka what may be sent, without the lock: nobody else gives it anything.
+/// Gives librdkafka the sendable records, without the lock: only this thread gives it any.
 fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     let (revoked, sendable): (_, VecDeque<Sent>) = {
         let mut state = shared.state.lock();

@@ -53,12 +53,12 @@ impl Record {
         }
     }
 
-    /// In milliseconds since 1970, where it is not that of now.
+    /// In milliseconds since 1970, unless it is the present time.
     pub(super) fn timestamp(&self) -> Option<i64> {
         self.event.local::<KeptRecord>().and_then(|kept| kept.timestamp)
     }
 
-    /// Behind those that its input has kept.
+    /// After those that its input has kept.
     pub(super) fn headers(&self) -> OwnedHeaders {
         let kept = self.event.local::<KeptRecord>().map(|kept| kept.headers.clone());
         match self.json {

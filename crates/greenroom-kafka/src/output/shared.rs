@@ -1,4 +1,4 @@
-//! What is accepted and not settled, and what holds it up.
+//! Accepted, unsettled events, and the outage that blocks them.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -17,15 +17,15 @@ use crate::client::Failures;
 
 /// What is accepted and not settled takes at most this many bytes.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
-/// And is at most so many events.
+/// And at most this many events.
 const ROOM_EVENTS: usize = 4_096;
 
-/// librdkafka has at most so many of them. It publishes what it has, also where their partitions
-/// were lost in an outage: so many are published twice at most. At 5 ms to gather a batch and 5 ms
-/// for its answer, these are 200,000 a second.
+/// librdkafka has at most this many of them. It publishes these even if their partitions were lost
+/// in an outage: at most this many are published twice. At 5 ms to collect a batch and 5 ms for its
+/// answer, these are 200,000 a second.
 const UNDER_WAY: usize = 2_048;
 
-/// Between two attempts at what was refused.
+/// Between two attempts at refused records.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
 
 /// A record on its way. It gives its room back when it is dropped.
@@ -34,7 +34,7 @@ pub(super) struct Sent {
     pub(super) ack: Ack,
     /// In the order of acceptance.
     pub(super) number: u64,
-    /// Nothing else was under way: what a broker says of its batch, it says of this record.
+    /// Nothing else was under way, so a broker's answer to its batch applies to this record.
     pub(super) is_alone: bool,
     pub(super) _room: OwnedSemaphorePermit,
 }
@@ -59,7 +59,7 @@ pub(super) struct State {
     pub(super) singly_below: u64,
     hold: Hold,
     finishes: bool,
-    /// The sink was dropped, or cannot go on.
+    /// The sink was dropped, or cannot continue.
     pub(super) is_over: bool,
 }
 
@@ -70,7 +70,7 @@ struct Hold {
     outage: Option<Outage>,
     is_paused: bool,
     /// Those below this number waited through a failure. The partitions of their inputs may have
-    /// been lost meanwhile.
+    /// been lost by now.
     waited_below: u64,
 }
 
@@ -79,7 +79,7 @@ struct Hold {
 pub(super) enum Meaning {
     /// It will never be stored.
     Rejected,
-    /// Somebody has to correct something.
+    /// An operator has to correct an error.
     Pauses,
     /// It may pass.
     Again,
@@ -135,7 +135,7 @@ impl Shared {
         }
     }
 
-    /// Nothing is published any more: what waits is refused.
+    /// Nothing is published any more: waiting records are refused.
     pub(super) fn give_up(&self, failure: Option<String>) {
         let mut state = self.state.lock();
         state.is_over = true;
@@ -164,7 +164,7 @@ impl Shared {
         paused.map(|outage| outage.next_probe = Instant::now()).is_some()
     }
 
-    /// A record was stored, and that is news or not.
+    /// A record was stored; `is_news` if that ends an outage.
     pub(super) fn tell_works(&self, is_news: bool) {
         if is_news {
             self.failures.forget();
@@ -172,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// Something went wrong that may pass, or has to be corrected. Its events wait.
+    /// An error that may pass, or that an operator has to correct. Its events wait.
     pub(super) fn fails(&self, error: String, meaning: Meaning) {
         let is_paused = meaning == Meaning::Pauses;
         let is_new = self.state.lock().fails(&error, is_paused);
@@ -205,8 +205,8 @@ impl State {
         self.waiting.insert(at, sent);
     }
 
-    /// Those that waited through a failure, and whose partitions were lost meanwhile: their new
-    /// owner publishes them.
+    /// Those that waited through a failure, and whose partitions were lost by now: their new owner
+    /// publishes them.
     pub(super) fn take_revoked(&mut self) -> Vec<Sent> {
         let below = match self.hold.outage {
             Some(_) => u64::MAX,

@@ -34,7 +34,7 @@ pub(super) struct SourceContext {
     name: String,
     said: Mutex<VecDeque<Said>>,
     pub(super) failures: Failures,
-    /// The consumer goes: what is assigned or revoked is let go at once.
+    /// The consumer is closing: assignments and revocations are released at once.
     closes: AtomicBool,
 }
 
@@ -94,8 +94,8 @@ impl ConsumerContext for SourceContext {
         list: &mut TopicPartitionList,
     ) {
         let is_assigned = what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-        // Pairs with the store in `close`: what is revoked while the consumer closes is let go
-        // here. Otherwise it would wait for a polling thread that waits for the consumer.
+        // Pairs with the store in `close`: a revocation while the consumer closes is released here.
+        // Otherwise it would wait for a polling thread that waits for the consumer.
         if self.closes.load(Ordering::SeqCst) {
             let is_cooperative =
                 matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative);

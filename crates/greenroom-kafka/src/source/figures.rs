@@ -21,8 +21,8 @@ pub(super) struct Figures {
     pub(super) at: Duration,
     /// How far the records of partitions go.
     pub(super) ends: HashMap<Place, u64>,
-    /// Partitions of which all that is there was fetched and taken, and how far that goes: also
-    /// beyond their last record, where markers of transactions lie, or records of aborted ones.
+    /// Partitions whose available records were all fetched and taken, with the offset reached: that
+    /// may be beyond their last record, behind markers of transactions, or records of aborted ones.
     pub(super) fetched: HashMap<Place, u64>,
     /// How long ago something was sent to the coordinator that it has answered.
     pub(super) coordinator: Option<Duration>,

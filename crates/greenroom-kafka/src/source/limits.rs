@@ -1,4 +1,4 @@
-//! What the broker takes beside an offset, by what it has refused.
+//! How much the broker accepts next to an offset, learned from its refusals.
 
 use greenroom_bus::watermark::Positions;
 
@@ -26,12 +26,12 @@ impl Limits {
         }
     }
 
-    /// Whether what is done will fit, once so many more have come.
+    /// Whether the settled offsets will fit, once this many more have come.
     pub(super) fn has_room(&self, positions: &Positions, more: u64) -> bool {
         self.now.is_none_or(|limit| has_room(positions, more, limit))
     }
 
-    /// What is done, and what is open in whatever order it is done, as a share of what fits.
+    /// The settled offsets, with the open ones settled in whatever order, as a share of the limit.
     pub(super) fn used(&self, positions: &Positions) -> f64 {
         self.now.map_or(0.0, |limit| used(positions, limit))
     }

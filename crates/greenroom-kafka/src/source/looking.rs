@@ -1,8 +1,8 @@
-//! What is in topics, for those who only look (C15).
+//! The contents of topics, for read-only commands (C15).
 //!
-//! The partitions are assigned by the reader itself, so it is no member of the group: nothing is
-//! rebalanced, and nothing committed. It begins where the group would go on, leaves out what the
-//! group has done, and ends with the records that are there.
+//! The reader assigns the partitions itself, so it is not a member of the group: nothing is
+//! rebalanced, and nothing committed. It begins at the group's position, leaves out offsets that
+//! the group has settled, and ends with the present records.
 
 use std::{fmt, mem, sync::Arc, time::Duration};
 
@@ -30,15 +30,15 @@ use crate::{client, decode::RecordFormat, place::Place, unusable::Unusable};
 
 /// How long brokers may take to say which topics there are.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between looks at partitions of which nothing has come yet.
+/// Between looks at partitions that have returned nothing yet.
 const IDLE: Duration = Duration::from_millis(10);
-/// Looks at what a client has said, before it is told why it failed.
+/// Looks at the client's messages, before the reason for its failure is given.
 const HEARINGS: usize = 20;
 /// Records of one pull.
 const BATCH: usize = 1_024;
 
-/// Reads the records of topics that a group has not done, up to those that are there now. It
-/// neither joins the group nor commits.
+/// Reads the records of topics that a group has not settled, up to the present end. It neither
+/// joins the group nor commits.
 pub struct KafkaLooking {
     name: String,
     reader: Arc<Mutex<LookingReader>>,
@@ -183,7 +183,7 @@ impl Looking {
         Ok(())
     }
 
-    /// The first of which something came goes to the end of the line.
+    /// The first one that returned anything goes to the end of the line.
     fn look_at_each(&mut self) -> Result<(), String> {
         for mut reading in mem::take(&mut self.open) {
             if self.ready.is_some() {
@@ -267,7 +267,7 @@ pub(super) fn places(
     Ok(places)
 }
 
-/// With what the client has said meanwhile, which is often the reason.
+/// With the client's messages in between, which often contain the reason.
 pub(super) fn explained(
     consumer: &BaseConsumer<SourceContext>,
     what: &str,

@@ -1,4 +1,4 @@
-//! The numbers of partitions, and what they are called by.
+//! The numbers of partitions, and their names.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -8,9 +8,8 @@
 //!          └─ commit: one snapshot under way ─▶ answer ─▶ confirmed, in its epoch
 //! ```
 //!
-//! Each partition has a queue of its own in librdkafka, and is taken from while there is room in
-//! what is ready: a full partition holds up no other, and what was fetched is not fetched again
-//! (F05).
+//! Each partition has a queue of its own in librdkafka, which is read while there is room for ready
+//! records: a full partition blocks no other, and fetched records are not fetched again (F05).
 
 mod anew;
 mod committing;
@@ -73,7 +72,7 @@ struct AssignedPartition {
     /// Until it is taken away.
     queue: Option<PartitionQueue<SourceContext>>,
     read: ReadTo,
-    /// Its log has begun anew, and what was read before is drained.
+    /// Its log has begun again, and the records read before are drained.
     anew: Option<Anew>,
     /// Where it was sent then, until something comes.
     sought: Option<u64>,
@@ -107,7 +106,7 @@ enum Rebalance {
         places: Vec<Place>,
         numbers: Vec<Partition>,
         since: Instant,
-        /// Nothing is in hand, and a last commit has to be answered by then.
+        /// Nothing is in hand, and the last commit has to be answered by then.
         last_commit: Option<Instant>,
     },
 }
@@ -116,7 +115,7 @@ enum Rebalance {
 struct UnderWay {
     snapshots: Vec<(Partition, Snapshot, StoredOffset)>,
     asks: Vec<oneshot::Sender<()>>,
-    /// It began when nothing of what is taken away was in hand any more.
+    /// It began when no event of the revoked partitions was in hand any more.
     is_last: bool,
     /// It stores where partitions begin.
     has_begun: bool,
@@ -132,8 +131,8 @@ struct PollerCommits {
     /// Once the poller runs.
     storing: Option<Storing>,
     committing: Option<UnderWay>,
-    /// The last commit of what is taken away failed, or one that nobody asked for: it is tried
-    /// again then.
+    /// The last commit of the revoked partitions failed, or one made unasked: it is tried again
+    /// then.
     again: Option<Instant>,
     /// Partitions have begun at their end, which is to be stored before anything is settled.
     has_begun: bool,
@@ -190,7 +189,7 @@ impl Poller {
         self.shared.is_polled_by(&thread::current());
         let end = PollingEnd { shared: self.shared.clone(), consumer: self.consumer.clone() };
         if self.options.start == StartAt::Latest {
-            // What is there now is learnt; what comes later is read from its first record.
+            // The present topics are learned; records of later ones are read from the first.
             drop(self.ask(&[]));
         }
         match Storing::begin(&self.consumer) {
@@ -275,7 +274,7 @@ impl Poller {
         }
     }
 
-    /// The source cannot go on.
+    /// The source cannot continue.
     fn fail(&self, why: String) {
         self.shared.state.lock().failed.get_or_insert(why);
         self.shared.changed.notify_one();

@@ -36,8 +36,8 @@ const SHOWN: usize = 512;
 /// is in a trace, and `greenroom-first-at` and `greenroom-last-at` (RFC 3339).
 ///
 /// A letter is confirmed when the server has stored it, and until then its event stays unsettled.
-/// Whatever the server refuses it for, it waits: a letter is never given up. Dropped, the store
-/// refuses what is not stored.
+/// Whatever the reason for a refusal, the letter waits: it is never given up. When dropped, the
+/// store refuses all unstored letters.
 pub struct NatsDeadLetters {
     requests: Requests<NatsTarget>,
 }

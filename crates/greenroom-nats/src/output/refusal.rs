@@ -12,7 +12,7 @@ use async_nats::jetstream::{
 pub(super) enum Refusal {
     /// It will never be stored.
     Rejected,
-    /// Somebody has to correct something.
+    /// An operator has to correct an error.
     Pauses,
     /// Nobody listens on the subject.
     NoStream,

@@ -1,4 +1,4 @@
-//! The consumer on the server: found, made or changed to what is asked for.
+//! The consumer on the server: found, created or changed as requested.
 
 use async_nats::datetime::DateTime;
 use async_nats::jetstream::{
@@ -26,7 +26,7 @@ pub(super) struct Found {
 pub(super) enum NoConsumer {
     /// It may pass: the server does not answer, or elects a leader.
     ForNow(String),
-    /// Somebody has to do something about it.
+    /// An operator has to act.
     ForGood(String),
 }
 
@@ -137,7 +137,8 @@ impl Wanted {
         made.map_err(|error| self.failed(error.kind(), || because(&error)))
     }
 
-    /// Changes what may be changed of one that exists, and refuses one that is not of this kind.
+    /// Changes the changeable settings of an existing consumer, and refuses one that is not of this
+    /// kind.
     async fn change(
         &self,
         stream: &Stream,

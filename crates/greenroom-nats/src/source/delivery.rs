@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 /// One delivery of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Delivery {
-    /// Where the message stands in its stream.
+    /// The position of the message in its stream.
     pub(super) position: u64,
     /// Its number among the deliveries of the consumer, which has no gaps.
     pub(super) number: u64,
@@ -32,7 +32,7 @@ impl Delivery {
         let number = |token: usize| tokens[from + token].parse::<u64>().ok();
         let stored = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(number(3)?))?;
         let (position, pending) = (number(1)?, number(4)?);
-        // Above all positions there has to be room for one more.
+        // There has to be room for one more position above it.
         (position < u64::MAX).then_some(())?;
         Some(Self { position, number: number(2)?, stored, pending })
     }

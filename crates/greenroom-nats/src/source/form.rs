@@ -1,4 +1,4 @@
-//! What a message is: CloudEvents, or a record of which a rule makes one (M05).
+//! The form of a message: CloudEvents, or a record that a rule maps to one (M05).
 
 use std::{fmt, sync::Arc};
 
@@ -25,7 +25,7 @@ pub(super) struct Form {
     pub(super) key: Option<NatsKey>,
 }
 
-/// Where a message stands: the same for a repetition.
+/// The position of a message: the same for a repetition.
 pub(crate) struct Position<'a>(pub(crate) &'a str, pub(crate) u64);
 
 impl fmt::Display for Position<'_> {
@@ -36,12 +36,11 @@ impl fmt::Display for Position<'_> {
 
 impl Form {
     pub(super) fn read(&self, message: &Message, delivery: &Delivery) -> Taken {
-        // A copy: what came off the network lies in a buffer of many messages, which would stay as
-        // long as any of them.
+        // A copy: the network buffer contains many messages, and would stay as long as any of them.
         let value = Bytes::copy_from_slice(&message.payload);
         let headers = headers(message);
         let event = self.event(message, &headers, &value, delivery);
-        // As instrumented clients write it, beside what the event says itself.
+        // In the format of instrumented clients, unless the event has a trace itself.
         let trace = TraceHeaders::find(&headers);
         let event = event.map(|event| trace.into_iter().fold(event, Event::with_trace));
         let event = event.map_err(|why| Malformed::new(value.to_vec(), why));

@@ -1,4 +1,4 @@
-//! What is in a stream, for those who only look (C15).
+//! The contents of a stream, for read-only commands (C15).
 //!
 //! It reads by a consumer of its own, which acknowledges nothing and is removed by the server soon
 //! after: the consumer that is named in the options is asked how far it has got, and stays as it
@@ -27,10 +27,10 @@ use crate::{
 const BATCH: u64 = 256;
 /// A request that brings nothing is given up after this time: its messages are gone.
 const EXPIRES: Duration = Duration::from_secs(2);
-/// The server removes a consumer of which it hears nothing for so long.
+/// The server removes a consumer that is silent for this long.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 
-/// Reads the messages of a stream that a consumer has not done, up to those that are there now. It
+/// Reads the messages of a stream that a consumer has not finished, up to the present end. It
 /// acknowledges nothing, and takes nothing from that consumer.
 pub struct NatsLooking {
     described: String,
@@ -50,7 +50,7 @@ struct Reading {
 }
 
 impl NatsLooking {
-    /// Connects, and finds out where the consumer of these options would go on.
+    /// Connects, and finds the position at which the consumer of these options would continue.
     ///
     /// # Errors
     /// The options cannot be used, no server answers in the time that `server` gives, it refuses
@@ -130,7 +130,7 @@ impl Reading {
         Ok(Self { partition, consumer, left })
     }
 
-    /// The next messages. Those that were removed meanwhile are not waited for.
+    /// The next messages. Those that were removed in between are not waited for.
     async fn batch(&mut self, form: &Form) -> Result<Vec<Taken>, String> {
         let wanted = self.left.min(BATCH);
         let mut taken = Vec::new();

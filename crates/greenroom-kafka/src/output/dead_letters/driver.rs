@@ -1,7 +1,7 @@
-//! The thread that reads records again, publishes letters, and hears what became of them.
+//! The thread that reads records again, publishes letters, and receives the results.
 //!
-//! A letter is a batch of its own: what a broker says of a batch, it says of this letter, and one
-//! that is refused holds up no other.
+//! A letter is a batch of its own: a broker's answer applies to this letter only, and a refused one
+//! blocks no other.
 
 use std::{
     cmp::Reverse,
@@ -36,17 +36,17 @@ use crate::{
 const IDLE: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_millis(10);
 
-/// Records are read again for so long, before letters are published meanwhile.
+/// Records are read again for this long before letters are published in between.
 const READING: Duration = Duration::from_millis(200);
 
 /// Between two attempts at a letter: at first, and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The same trouble is told so far apart.
+/// The same trouble is logged at most this often.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 
-/// What librdkafka does unless it is told otherwise.
+/// Defaults that we set for librdkafka.
 const DEFAULTS: [(&str, &str); 2] = [
     // How large a record may be is for the topic to say: a letter is a record that was taken
     // before, and its headers.
@@ -216,7 +216,7 @@ impl Drive {
                 }
             }
         }
-        // As they lie there, so that they are read in one go: the last is taken first.
+        // In the order of the log, so that they are read in one go: the last is taken first.
         self.unread.sort_by_cached_key(|of| {
             Reverse((of.letter.input.clone(), of.place.clone(), of.letter.position))
         });
@@ -276,7 +276,7 @@ impl Drive {
         self.shared.awaits(self.under_way > 0);
     }
 
-    /// Takes what the brokers have said.
+    /// Takes the brokers' answers.
     fn hear(&mut self) {
         self.producer.poll(Duration::ZERO);
         let told = mem::take(&mut *self.producer.context().told.lock());

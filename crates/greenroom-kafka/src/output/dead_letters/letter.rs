@@ -57,8 +57,8 @@ impl Letter {
         self.due.is_none_or(|due| due <= now)
     }
 
-    /// Whether it is about this record: what is read of that is what was taken. In a topic that was
-    /// made anew, another record lies at its offset.
+    /// Whether it is about this record, that is, the record that was taken. In a recreated topic,
+    /// another record is at its offset.
     pub(super) fn is_of(&self, record: &BorrowedMessage<'_>, format: &RecordFormat) -> bool {
         match (format.taken(record).event, &self.letter.event, &self.letter.raw) {
             (Ok(read), Some(taken), _) => read == *taken,

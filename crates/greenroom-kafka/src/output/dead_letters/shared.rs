@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::reader::RecordReader;
 
-/// What is under way for so long has met brokers that do not answer.
+/// A letter that is under way for this long has met brokers that do not answer.
 const SLOW: Duration = Duration::from_secs(2);
 
 pub(super) struct Shared {
@@ -37,7 +37,7 @@ pub(super) struct Arrived {
     pub(super) readers: Vec<(Arc<str>, RecordReader)>,
     /// Nothing more is to come.
     pub(super) finishes: bool,
-    /// The store is gone, or cannot go on.
+    /// The store is gone, or cannot continue.
     pub(super) is_over: bool,
 }
 
@@ -115,7 +115,7 @@ impl Shared {
         self.wake();
     }
 
-    /// Nothing is published any more; what came is refused.
+    /// Nothing is published any more; letters that came are refused.
     pub(super) fn give_up(&self, failure: Option<String>) {
         if let Some(why) = failure {
             self.failure.lock().get_or_insert(SinkError::new(&self.name, why));
@@ -133,7 +133,7 @@ impl Shared {
     /// Waits until all is stored, or given up.
     ///
     /// # Errors
-    /// Why what was not stored is refused.
+    /// Why unstored letters are refused.
     pub(super) async fn ended(&self) -> Result<(), SinkError> {
         // The sender lives in here, so the wait cannot fail.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
@@ -171,7 +171,7 @@ impl Shared {
         standing.failing.insert(number, Failing { since, error, is_paused });
     }
 
-    /// What an operator has to correct comes before what may pass by itself.
+    /// An error that an operator has to correct comes before one that may pass by itself.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let standing = self.standing.lock();
         let paused = standing.failing.values().find(|failing| failing.is_paused);

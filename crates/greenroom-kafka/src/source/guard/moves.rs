@@ -16,7 +16,7 @@ pub(in crate::source) struct Moves {
 
 /// What became of them.
 pub(in crate::source) struct Moved {
-    /// Those that lie in the topic for certain.
+    /// Those that are in the topic for certain.
     pub(in crate::source) moves: Moves,
     /// How many others do not, and why.
     pub(in crate::source) left: u64,

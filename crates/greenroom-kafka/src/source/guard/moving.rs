@@ -1,5 +1,5 @@
-//! Records are read again and published on a thread of its own: a broker takes its time, and the
-//! consumer has to be polled meanwhile.
+//! Records are read again and published on a separate thread: a broker takes its time, and the
+//! consumer has to be polled throughout.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
     marks::{self, Form, Marks},
 };
 
-/// For a record to come, and for the broker to store what was published.
+/// The timeout for a record to come, and for the broker to store a published one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct Mover {
@@ -94,8 +94,8 @@ impl Clients {
         for offset in &moves.offsets {
             let (producer, topic) = (&self.producer, &self.topic);
             let send = |record: &BorrowedMessage<'_>| {
-                // In a topic that was made anew, another record lies there. Of those that were
-                // read, nothing but their times is known here.
+                // In a recreated topic, another record is there. Of the read ones, only their times
+                // are known here.
                 let was_read = record.timestamp().to_millis().is_none_or(|at| at <= moves.latest);
                 was_read.then(|| send(producer, topic, record))
             };

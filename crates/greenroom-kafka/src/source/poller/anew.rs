@@ -1,9 +1,9 @@
-//! A log that begins anew while it is read: its topic was deleted and made again, or it has lost
+//! A log that begins again while it is read: its topic was deleted and recreated, or it has lost
 //! its newest records.
 //!
-//! The engine is told as if the partition had been taken away, and gives up what waits. Then an
-//! epoch begins with the first record of the other log, and with what was open below it: a log
-//! that has lost its newest records has that still.
+//! For the engine this is a revocation of the partition, and it gives up the waiting events. Then
+//! an epoch begins with the first record of the other log, and with the open offsets below it: a
+//! log that has lost its newest records still has those.
 
 use std::{
     ops::Range,
@@ -87,8 +87,8 @@ impl Poller {
         true
     }
 
-    /// Whether librdkafka has gone past where it was sent: it may drop a seek, or make one of its
-    /// own. Then it is sent there once more; what was removed there is not waited for.
+    /// Whether librdkafka has gone beyond the requested offset: it may drop a seek, or make one of
+    /// its own. Then the seek is repeated once; records that were removed there are not waited for.
     pub(super) fn was_sent_past(&self, reading: &mut AssignedPartition, first: u64) -> bool {
         let Some(sought) = reading.sought.take().filter(|sought| first > *sought) else {
             return false;

@@ -14,9 +14,9 @@ use super::{
     Poller, Rebalance, UnderWay,
 };
 
-/// The last commit is tried again after so long, where it meets the group between two generations.
+/// The last commit is tried again after this time if it falls between two generations of the group.
 const COMMIT_AGAIN: Duration = Duration::from_millis(50);
-/// One that nobody has asked for, and that failed.
+/// A failed commit that was made unasked.
 const UNASKED_AGAIN: Duration = Duration::from_secs(1);
 
 impl Poller {
@@ -107,7 +107,7 @@ impl Poller {
                 "{}: the broker takes less metadata beside an offset than was thought; {next}",
                 self.shared.name
             );
-            // At once, with what fits now.
+            // At once, as far as it fits now.
             self.shared.state.lock().asks.extend(asks);
             return;
         }

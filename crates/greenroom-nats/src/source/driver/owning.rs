@@ -13,7 +13,7 @@ use super::{
 
 impl Driver {
     /// Takes the lease of the consumer, or keeps it. If another process has it, nothing is read,
-    /// and what is in hand is given up.
+    /// and messages in hand are given up.
     pub(super) async fn look_after_lease(&mut self) {
         let now = Instant::now();
         let Some(lease) = self.bound.lease.as_mut().filter(|lease| now >= lease.look_at) else {
@@ -36,7 +36,7 @@ impl Driver {
         }
     }
 
-    /// Once the engine has given up what it had before.
+    /// Once the engine has given up its earlier messages.
     fn read_from_here(&mut self) {
         self.shared.look(|state| state.stats.waiting = 0);
         self.bound.lost = Some(Lost::Revoking);
