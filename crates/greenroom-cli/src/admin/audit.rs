@@ -1,8 +1,8 @@
-//! The audit log: who has told this greenroom to change what, and what came of it (O09).
+//! The audit log: who requested which change of this greenroom, and the result (O09).
 //!
 //! Each request that would change something is one line that begins with `admin action:`, whether
-//! it was let in or not. What stands in its body is not told, and neither are values that an edit
-//! sets: they are data of events.
+//! it was admitted or not. Its body is not logged, and neither are the values that an edit sets:
+//! they are data of events.
 
 use std::net::SocketAddr;
 
@@ -27,7 +27,7 @@ pub(super) struct Action {
 /// For filters of the log.
 const TARGET: &str = "greenroom::audit";
 
-/// What is told of an action at most, in characters: keys may be long.
+/// The longest description of an action, in characters: keys may be long.
 const LONGEST: usize = 500;
 
 impl Action {
@@ -39,7 +39,7 @@ impl Action {
             .then(|| Self { from, what: in_words(request.method(), request.uri()) })
     }
 
-    /// Writes the line, once it is known what has become of it. What it was, where it was done.
+    /// Writes the line, once the result is known. Returns the action, if it was carried out.
     pub(super) fn tell(self, role: Role, status: StatusCode) -> Option<String> {
         let Self { from, what } = self;
         let (who, status) = (role.name(), status.as_u16());

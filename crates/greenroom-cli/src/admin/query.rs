@@ -1,4 +1,4 @@
-//! What stands behind the `?` of a request.
+//! The query part of a request's URL.
 
 use std::str::FromStr;
 
@@ -7,7 +7,7 @@ use url::form_urlencoded;
 
 use super::answer::Refusal;
 
-/// What stands behind the `?`.
+/// The query part of a URL.
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {

@@ -38,14 +38,14 @@ use crate::{
 /// The largest event that is taken for an edit, in bytes.
 const LARGEST_EVENT: usize = 64 << 20;
 
-/// So many edits hold an event at a time.
+/// This many edits hold an event at a time.
 static EDITS: Semaphore = Semaphore::const_new(2);
 
 /// The pieces of an export, and how many wait for the client.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
-/// What is changed has to be named: nobody means all of them by leaving something out.
+/// A change needs an explicit filter: leaving it out never means all letters.
 fn named(query: &Query) -> Result<Filter, Refusal> {
     let filter = filter(query)?;
     if filter.takes_all() && query.one("all") != Some("true") {
@@ -163,7 +163,7 @@ pub(super) async fn export(
     Ok(response)
 }
 
-/// Hands on what is written, in pieces, as fast as they are taken.
+/// Passes written data on, in pieces, as fast as they are taken.
 struct Pieces {
     piece: Vec<u8>,
     pieces: mpsc::Sender<io::Result<Bytes>>,
@@ -214,7 +214,7 @@ pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> A
     Ok(Json::ok(json!(marked)))
 }
 
-/// Stops a replay, lets it go on, or cancels it.
+/// Stops a replay, resumes it, or cancels it.
 pub(super) async fn order(
     State(daemon): Asked,
     Place((number, word)): Place<(String, String)>,
@@ -261,7 +261,7 @@ pub(super) async fn drop_letters(
         refusal.details = Some(json!(totals));
         return Err(refusal);
     }
-    // Those that come meanwhile were not counted.
+    // Later letters were not counted.
     filter.upto = Some(filter.upto.unwrap_or(totals.newest).min(totals.newest));
     let dropped = store.drop_letters(filter).await.map_err(|error| failed(&error))?;
     tracing::warn!(letters = dropped.letters, "dead letters were dropped");
@@ -286,7 +286,7 @@ pub(super) async fn for_edit(
     readers.read(uri.path(), read).await
 }
 
-/// Puts another event in place of that of a letter.
+/// Replaces the event of a letter.
 pub(super) async fn edit(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,

@@ -21,7 +21,7 @@ use super::{
 const MANY: usize = 64;
 const TIMES: usize = 4;
 
-/// What each worker has in hand, and since when.
+/// The event in hand of each worker, and since when.
 pub(super) async fn workers(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer {
     let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
     let workers: Vec<_> = pool.workers().iter().map(worker).collect();
@@ -53,7 +53,7 @@ fn worker(view: &WorkerView) -> Value {
     })
 }
 
-/// Adds or removes workers until there are so many.
+/// Adds or removes workers to reach this number.
 pub(super) async fn resize(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,

@@ -1,4 +1,4 @@
-//! Rules about events that wait for somebody, or were given up.
+//! Rules about events that wait for an operator, or were given up.
 
 use greenroom_bus::engine::ToldLetter;
 use url::form_urlencoded;
@@ -69,7 +69,7 @@ pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
     );
 }
 
-/// What one of them has failed of.
+/// The error of one of them.
 fn in_words(letter: &ToldLetter) -> String {
     let reason = letter.reason.as_str().replace('_', " ");
     let of = letter.handler.as_ref().map(|handler| format!(" of `{handler}`"));

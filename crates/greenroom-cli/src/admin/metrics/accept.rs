@@ -18,8 +18,8 @@ impl MetricsFormat {
     }
 }
 
-/// The format that an `Accept` prefers. OpenMetrics only where it is named: who accepts anything
-/// may not know it.
+/// The format that an `Accept` prefers. OpenMetrics only if it is named: a client that accepts
+/// anything may not know it.
 pub(super) fn chosen(accept: &str) -> MetricsFormat {
     let ranges = || accept.split(',').filter_map(Range::of);
     let quality = |is_it: fn(&Range<'_>) -> bool| {
@@ -41,7 +41,7 @@ struct Range<'a> {
 }
 
 impl<'a> Range<'a> {
-    /// `None` of what cannot be read.
+    /// `None` if it cannot be parsed.
     fn of(text: &'a str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let media_type = parts.next()?;
