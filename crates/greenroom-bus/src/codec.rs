@@ -58,8 +58,7 @@ pub use encoders::Encoders;
 pub use json::Json;
 pub use raw::Raw;
 
-/// What a codec says of bytes or values that it cannot do anything with: a sentence for an
-/// operator, or an error of its own.
+/// The error of a codec: a sentence for an operator, or an error of its own.
 pub type CodecError = Box<dyn Error + Send + Sync>;
 
 /// Reads a type from bytes.
@@ -67,7 +66,7 @@ pub trait Decode<T>: Send + Sync + 'static {
     /// The value that the bytes stand for.
     ///
     /// # Errors
-    /// What is wrong with the bytes. The event keeps them.
+    /// The bytes are malformed. The event keeps them.
     fn decode(&self, bytes: &[u8]) -> Result<T, CodecError>;
 }
 

@@ -107,11 +107,10 @@ pub trait Handler: Send + 'static {
     /// Dropping the future cancels the attempt at its next await.
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a>;
 
-    /// As [`handle`](Self::handle), for handlers that are run with
-    /// [`ack: manual`](crate::engine::AckWhen::Manual): says through `settlement` how the
-    /// event ends, now or later, at the latest when the handler is [stopped](Self::stop).
-    /// After a failed attempt the next one is given the same settlement; an event that is
-    /// given up is settled as that.
+    /// Like [`handle`](Self::handle), for handlers that are run with [`ack:
+    /// manual`](crate::engine::AckWhen::Manual): reports through `settlement` how the event ends,
+    /// now or later, at the latest when the handler is [stopped](Self::stop). After a failed
+    /// attempt the next one gets the same settlement; an event that is given up is settled as such.
     fn handle_and_settle<'a>(
         &'a mut self,
         event: &'a Event,
@@ -152,9 +151,9 @@ pub trait Handler: Send + 'static {
         })
     }
 
-    /// Whether the handler itself gave the result at this place of the last call; a single event
-    /// is at place 0. What something around it answered in its place (a layer that found a
-    /// duplicate) does not show that it works.
+    /// Whether the handler itself gave the result at this index of the last call; a single event
+    /// has index 0. An answer that was given in its place (by a layer that found a duplicate) does
+    /// not show that it works.
     fn gave_result(&self, place: usize) -> bool {
         let _ = place;
         true
@@ -175,7 +174,7 @@ pub enum Handling<'a> {
     Later(BoxFuture<'a, HandlerResult>),
 }
 
-/// What an attempt ends in.
+/// The result of an attempt.
 pub type HandlerResult = Result<Outputs, Failure>;
 
 /// True for an event whose line waits for it.
@@ -192,7 +191,7 @@ pub(crate) fn shows_that_it_works(result: &HandlerResult) -> bool {
     }
 }
 
-/// What a handler makes of an event that it handled.
+/// A handler's results for a handled event.
 #[derive(Debug, Clone, Default)]
 pub enum Outputs {
     /// No event is passed on.
@@ -204,7 +203,7 @@ pub enum Outputs {
     Events(Vec<Event>),
 }
 
-/// What a handler may know of the attempt it makes.
+/// An attempt, as its handler may see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
     /// 1 for the first attempt.
@@ -215,8 +214,8 @@ pub struct Attempt {
     pub handler: Name,
     /// The index of the worker within its pool.
     pub worker: usize,
-    /// What tells an assignment of the event's partition from a later one, which has a higher
-    /// number, also in another process. `None` unless the handler's
+    /// Distinguishes an assignment of the event's partition from a later one, which has a higher
+    /// number, even in another process. `None` unless the handler's
     /// [factory](HandlerFactory::sends_fence) asks for it.
     pub fence: Option<u64>,
 }
@@ -224,15 +223,15 @@ pub struct Attempt {
 /// Why an attempt failed, in words, and the consequence.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What the engine does next.
+    /// The consequence.
     pub kind: FailureKind,
-    /// What happened, where, in words for an operator.
+    /// The error and its place, in words for an operator.
     pub error: String,
-    /// What the attempt may have done.
+    /// The possible effect of the attempt.
     pub effect: Effect,
 }
 
-/// What a failed attempt may have done on the other side.
+/// The possible effect of a failed attempt on the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The other side has never had the event: no connection was made, or no process was there.
@@ -244,7 +243,7 @@ pub enum Effect {
     Unknown,
 }
 
-/// What the engine does after a failed attempt.
+/// The consequence of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -254,12 +253,12 @@ pub enum FailureKind {
         /// The wait that the other side asked for.
         after: Option<Duration>,
     },
-    /// The attempt took longer than its limit: as `Retry`, counted apart.
+    /// The attempt took longer than its limit: like `Retry`, counted separately.
     Timeout,
     /// The event cannot be handled: a dead letter at once.
     Reject,
-    /// It has made more events that would come back in than its handler declares, or there is no
-    /// room for as many as that: as `Retry`, and says nothing of the handler's health.
+    /// It has made more loopback events than its handler declares, or there is no room for that
+    /// many: like `Retry`, and says nothing about the handler's health.
     LoopbackFull,
     /// The source must not continue: it is stopped, and the event is refused.
     Fatal,
@@ -273,18 +272,18 @@ pub enum FailureKind {
     /// The other side refuses the handler itself (a wrong credential): it is paused and probed, and
     /// no event is blamed.
     Pause,
-    /// What the handler runs does not work (its program cannot be started, or crashes at once): as
-    /// `Pause`.
+    /// The program that the handler runs does not work (it cannot be started, or crashes at once):
+    /// like `Pause`.
     Broken,
 }
 
 impl FailureKind {
-    /// True where it is the event that was refused, by a handler that works.
+    /// True if the event was refused, by a handler that works.
     pub fn blames_the_event(self) -> bool {
         matches!(self, Self::Reject | Self::Park)
     }
 
-    /// True where no event will do better before the handler is mended.
+    /// True if no event will do better before the handler is mended.
     pub fn blames_the_handler(self) -> bool {
         matches!(self, Self::Pause | Self::Broken)
     }

@@ -1,4 +1,4 @@
-//! What an engine counts, as metrics: names, units and labels, and their values on request (O02,
+//! An engine's figures, as metrics: names, units and labels, and their values on request (O02,
 //! O03).
 //!
 //! ```text

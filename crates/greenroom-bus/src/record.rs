@@ -42,7 +42,7 @@ use bytes::Bytes;
 pub use mapping::{Mapping, Unmapped};
 pub use pick::{Pick, RecordPart};
 
-/// What an input has taken that is no CloudEvent.
+/// An item of an input that is not a CloudEvent.
 #[derive(Clone)]
 pub struct Record<'r> {
     /// Its bytes. `None`: it has no value, as a tombstone.
@@ -56,7 +56,7 @@ pub struct Record<'r> {
     pub topic: Option<&'r str>,
     /// The path of its file, or of its request.
     pub path: Option<&'r str>,
-    /// The media type of its value, where that is known.
+    /// The media type of its value, if known.
     pub content_type: Option<&'r str>,
     /// When it was published, as its source says.
     pub time: Option<SystemTime>,

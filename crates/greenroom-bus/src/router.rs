@@ -42,7 +42,8 @@ pub use {
 };
 pub(crate) use {named::Named, routes::Routes};
 
-// A router that runs needs the engine's pools, so it is made there. Nothing in here knows of that.
+// A running router needs the engine's pools, so it is made there. This module does not depend on
+// it.
 pub use crate::engine::{
     lifecycle::standalone::{Dispatched, NotDispatched, RunningRouter},
     process::produced::HandlerFailure,

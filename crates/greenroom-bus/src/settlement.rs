@@ -77,14 +77,13 @@ pub enum Outcome {
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Refusal {
-    /// Nobody said anything: a part was dropped, by a stop at its deadline, or by
-    /// something that panicked.
+    /// It was not settled explicitly: a part was dropped, by a stop at its deadline, or by a panic.
     Dropped = 3,
     /// No handler is named for it, and the configuration says to refuse such events.
     NoHandler = 4,
     /// Its pool was full, and says `on_full: reject`.
     PoolFull = 5,
-    /// What was made of it could not be stored.
+    /// Its results could not be stored.
     NotStored = 6,
     /// No handler for its type takes it, and the configuration says to refuse such events.
     HandlerRejected = 7,
@@ -123,7 +122,7 @@ impl std::fmt::Display for Refusal {
 pub enum Settled {
     /// The source need not deliver it again.
     Acknowledged(Outcome),
-    /// The source should deliver it again, where it can.
+    /// The source should deliver it again, if it can.
     Refused(Refusal),
 }
 
@@ -151,7 +150,7 @@ impl Settled {
     }
 }
 
-/// Is told, once, how an event ended.
+/// Receives, once, how an event ended.
 pub trait Settle: Send + Sync + 'static {
     /// Called exactly once for each settlement, on whichever thread released its last part. A panic
     /// in here ends here, with an error in the log: it may be reached from a `drop` that runs
@@ -176,7 +175,7 @@ pub trait Settle: Send + Sync + 'static {
     }
 
     /// Called before, for each part that was [rejected](Ack::reject), on the thread that rejects
-    /// it. False where nothing follows from it: the event is then refused.
+    /// it. False if nothing follows from it: the event is then refused.
     fn rejected(&self, why: String) -> bool {
         let _ = why;
         false
@@ -201,16 +200,16 @@ struct Shared<S: Settle + ?Sized = dyn Settle> {
     is_watched: AtomicBool,
     /// Something that was made of the event has gone back in.
     has_sent_back: AtomicBool,
-    /// Who that is.
+    /// The watchers.
     watchers: Mutex<Option<Box<Watchers>>>,
     settle: S,
 }
 
-/// Stands for a settlement, without keeping it open. Cheap to clone.
+/// Refers to a settlement, without keeping it open. Cheap to clone.
 ///
-/// The engine lets it travel with an event as a [local value](crate::event::Event::local) where a
-/// layer asks for it: a [deduplication](crate::layer::Deduplication) counts an event as seen only
-/// once it is acknowledged.
+/// The engine attaches it to an event as a [local value](crate::event::Event::local) if a layer
+/// asks for it: a [deduplication](crate::layer::Deduplication) counts an event as seen only once it
+/// is acknowledged.
 #[derive(Clone)]
 pub struct Watch {
     /// None for a detached settlement, which is never settled.
@@ -255,8 +254,8 @@ impl Ack {
         Self { shared: self.shared.clone() }
     }
 
-    /// What an acknowledgement will mean, unless the event is refused; [`Outcome::Handled`] unless
-    /// said otherwise. Said several times, the last in the order of [`Outcome`] counts.
+    /// The meaning of an acknowledgement, unless the event is refused; [`Outcome::Handled`] by
+    /// default. If set several times, the last in the order of [`Outcome`] counts.
     pub fn set_outcome(&self, outcome: Outcome) {
         if let Some(shared) = &self.shared {
             shared.state.fetch_max(outcome as u8, Ordering::Relaxed);

@@ -18,7 +18,7 @@ pub use rotate::{Rotate, is_rotated_name, rotated_name};
 
 /// Where events go.
 pub trait Sink: Send + Sync + 'static {
-    /// What reports and logs call this sink, for example `file:done.ndjson`.
+    /// Its name in reports and logs, for example `file:done.ndjson`.
     fn describe(&self) -> String;
 
     /// Takes an event without waiting, or gives it back because there is no room. Events are stored
@@ -39,7 +39,7 @@ pub trait Sink: Send + Sync + 'static {
     /// Stores and confirms all that was accepted. Nothing may be accepted afterwards.
     ///
     /// # Errors
-    /// What could not be stored (it was refused), in words for an operator.
+    /// Some events could not be stored (they were refused), in words for an operator.
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>>;
 
     /// Why the sink cannot store any more, once that has happened: the
@@ -75,7 +75,7 @@ pub trait Sink: Send + Sync + 'static {
     /// rotation. Never waits; the result is reported as a failure or a remark.
     fn reopen(&self) {}
 
-    /// What happened to its target that an operator should know, in words: for example that it was
+    /// A remark about its target that an operator should know, in words: for example that it was
     /// rotated.
     fn remark(&self) -> Option<String> {
         None
@@ -119,12 +119,12 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// That of a sink that waits for an operator to correct it.
+    /// The trouble of a sink that waits for an operator to correct it.
     pub fn paused(lasted: Duration, error: impl Into<String>) -> Self {
         Self { paused: true, lasted, idle: lasted, error: error.into() }
     }
 
-    /// That of a sink that tries again.
+    /// The trouble of a sink that retries.
     pub fn failing(lasted: Duration, error: impl Into<String>) -> Self {
         Self { paused: false, lasted, idle: lasted, error: error.into() }
     }

@@ -32,7 +32,7 @@ pub use status::{InputState, InputStatus, StatusCell};
 /// Where events come from. The engine pulls; a source never pushes, so that
 /// back-pressure is its natural state.
 pub trait Source: Send + 'static {
-    /// What reports, logs and dead letters call this source, for example `file:orders.ndjson`.
+    /// Its name in reports, logs and dead letters, for example `file:orders.ndjson`.
     fn describe(&self) -> String;
 
     /// Appends the next batch to `into` (at least one item, at most some thousand, all of one
@@ -61,8 +61,7 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// Bytes that are there and were not read, of an input whose end is not known. `None` where
-    /// that is not known either.
+    /// Unread bytes of an input without a known end. `None` if that is not known either.
     fn behind(&self) -> Option<u64> {
         None
     }
@@ -94,8 +93,8 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// What stores its positions, for a source that keeps any. The engine asks once, before the
-    /// first pull, and commits from then on; a source may count on that, and give nothing more
+    /// The committer of its positions, for a source that keeps any. The engine asks once, before
+    /// the first pull, and commits from then on; a source may rely on that, and give nothing more
     /// until a commit has been made.
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
         None
@@ -122,9 +121,9 @@ pub trait Source: Send + 'static {
         Partition::ONLY
     }
 
-    /// Of these partitions, the next pulls are to give nothing: the whole list, told before a pull
-    /// whenever it has changed. Those that are not in it are to be read. Told only to a source that
-    /// [is partitioned](Self::is_partitioned).
+    /// The next pulls are to give nothing of these partitions: the complete list, passed before a
+    /// pull whenever it has changed. All others are to be read. Called only on a source that [is
+    /// partitioned](Self::is_partitioned).
     fn set_paused(&mut self, paused: &[Partition]) {
         let _ = paused;
     }
@@ -157,7 +156,7 @@ pub enum Pull {
 /// One item of a source.
 #[derive(Debug)]
 pub struct Taken {
-    /// Where it stood: a line number for files, an offset for logs. Rises within a source.
+    /// Its position: a line number for files, an offset for logs. Rises within a source.
     pub position: u64,
     /// The event, or the data that could not be read as one.
     pub event: Result<Event, Malformed>,
@@ -168,7 +167,7 @@ pub struct Taken {
 pub struct Malformed {
     /// The bytes as they were read.
     pub raw: Vec<u8>,
-    /// What is wrong, and where in the bytes.
+    /// The problem, and its place in the bytes.
     pub reason: String,
     /// It has more bytes than its source takes for an event: a dead letter of its own reason.
     pub too_large: bool,

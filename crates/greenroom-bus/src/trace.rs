@@ -43,12 +43,12 @@ pub trait Recorder: Send + Sync + 'static {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Span<'a> {
-    /// What it is a span of.
+    /// Its part of the delivery.
     pub part: Part<'a>,
     /// The span itself. Always sampled.
     pub context: TraceContext,
-    /// What it comes after, within its trace: of an attempt the span of waiting, of that the
-    /// producer's. `None` where the trace begins with it.
+    /// Its parent, within its trace: the span of waiting for an attempt, and the producer's for
+    /// that. `None` if the trace begins with it.
     pub parent: Option<TraceContext>,
     /// The span that the event came with.
     pub producer: Option<TraceContext>,
@@ -64,11 +64,11 @@ pub struct Span<'a> {
     pub pool: Name,
     /// The handler's name.
     pub handler: Name,
-    /// The key by which its handler keeps order, where it has one.
+    /// The key by which its handler keeps order, if any.
     pub key: Option<&'a str>,
 }
 
-/// What a span is of.
+/// The part of a delivery that a span covers.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Part<'a> {
@@ -78,7 +78,7 @@ pub enum Part<'a> {
     Attempt(Attempt, Outcome<'a>),
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Outcome<'a> {
@@ -115,7 +115,7 @@ impl Outcome<'_> {
         })
     }
 
-    /// What happened, in words; `None` for an event that is handled.
+    /// The error, in words; `None` for an event that is handled.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Handled => None,

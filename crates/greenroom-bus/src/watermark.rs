@@ -30,9 +30,9 @@
 //! An assignment ends with the next one or with a [revocation](Watermark::revoke). A later result
 //! or answer to a commit of an earlier epoch is fenced: it is counted, and changes nothing.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * A snapshot never says of a position that was received and not settled that it is done.
+//! * A snapshot never marks a received, unsettled position as settled.
 //! * After a crash, [at most as many](Watermark::repeated_at_most) events are delivered again as
 //!   were open or settled since the last confirmed snapshot.
 //!
@@ -89,7 +89,7 @@ impl std::fmt::Display for Epoch {
     }
 }
 
-/// What to do with an event that was received.
+/// The treatment of a received event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "what is not new must not be handled again"]
 pub enum Received {
@@ -103,7 +103,7 @@ pub enum Received {
     NotAssigned,
 }
 
-/// What became of a result.
+/// The outcome of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// It counts.
@@ -115,7 +115,7 @@ pub enum Told {
     NotInHand,
 }
 
-/// What may be stored, all of one moment: an epoch, and the positions that are done in it.
+/// The positions that may be stored, all of one moment: an epoch, and its settled positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     epoch: Epoch,
@@ -130,13 +130,13 @@ impl Snapshot {
         self.epoch
     }
 
-    /// What a later assignment starts from.
+    /// The start of a later assignment.
     pub fn positions(&self) -> &Positions {
         &self.positions
     }
 }
 
-/// What has happened to one partition, over all its epochs.
+/// Counters of one partition, over all its epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
@@ -241,8 +241,7 @@ impl Watermark {
         received
     }
 
-    /// Beyond all that were received before. What was expected in between
-    /// has not come, and will not.
+    /// Beyond all positions received before. Expected ones in between have not come, and will not.
     fn receive_further(&mut self, position: u64) -> Received {
         self.cursor = position + 1;
         let Passed { gone, is_expected } = self.expected.pass(position);
@@ -313,8 +312,8 @@ impl Watermark {
         self.open.lowest().or_else(|| self.expected.lowest()).unwrap_or(self.next)
     }
 
-    /// Behind the last position that the assignment remembers as open and that has not come yet.
-    /// What comes below it makes a snapshot no larger. `None` where all have come.
+    /// After the last position that the assignment remembers as open and that has not come yet.
+    /// Positions below it do not enlarge a snapshot. `None` if all have come.
     pub fn expected_end(&self) -> Option<u64> {
         self.expected.end()
     }
@@ -331,8 +330,8 @@ impl Watermark {
         self.assigned.then_some(Snapshot { epoch, positions, settled })
     }
 
-    /// A snapshot has been stored, for certain. False where that comes too late: the epoch has
-    /// ended, and the answer is counted as fenced.
+    /// A snapshot has certainly been stored. False if that comes too late: the epoch has ended, and
+    /// the answer is counted as fenced.
     pub fn confirm(&mut self, snapshot: &Snapshot) -> bool {
         let counts = self.assigned && snapshot.epoch == self.epoch;
         if counts {
@@ -359,7 +358,7 @@ impl Watermark {
         self.open.len() as u64 + self.expected.len()
     }
 
-    /// What is done beyond the lowest open position.
+    /// The settled positions beyond the lowest open one.
     pub fn done_ahead(&self) -> DoneAhead {
         DoneAhead {
             positions: (self.next - self.lowest()).saturating_sub(self.open()),
@@ -379,7 +378,7 @@ impl Watermark {
         self.next
     }
 
-    /// What has happened so far, over all epochs.
+    /// Counters so far, over all epochs.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -59,7 +59,7 @@ pub(crate) struct From<'a> {
 /// A consumer that is no member of the group.
 pub(crate) struct Again {
     consumer: BaseConsumer<Quiet>,
-    /// What is read, and the next offset of it.
+    /// The place being read, and its next offset.
     at: Option<(Place, u64)>,
 }
 
@@ -135,7 +135,7 @@ impl Again {
             };
             let is_of_it = record.topic() == &*place.topic && record.partition() == place.partition;
             match record.offset().unsigned_abs() {
-                // What is left of the last one, or before it.
+                // Remains of the last one, or an earlier record.
                 _ if !is_of_it => {}
                 before if before < offset => {}
                 found => {
@@ -164,8 +164,8 @@ impl Again {
     }
 }
 
-/// What a consumer says of an offset below the oldest record, or beyond the newest, and of a topic
-/// that is there no more.
+/// A consumer's error for an offset below the oldest record, or beyond the newest, and for a topic
+/// that does not exist any more.
 fn is_gone(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),

@@ -18,7 +18,7 @@ const OLDEST: i32 = 0x02_0a_00_00;
 
 /// Properties of librdkafka, by their names.
 ///
-/// What a value says is shown nowhere, in no log and no error: it may be a secret.
+/// Values are shown nowhere, in no log and no error: they may be secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Properties(BTreeMap<String, String>);
 
@@ -129,7 +129,7 @@ pub(crate) fn creation_error(error: KafkaError, properties: &Properties) -> Unus
     }
 }
 
-/// What librdkafka says of itself.
+/// librdkafka's own log lines.
 pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message: &str) {
     match level {
         RDKafkaLogLevel::Emerg
@@ -145,15 +145,15 @@ pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message:
     }
 }
 
-/// What connections have failed of: librdkafka says that in its log alone, once for each attempt.
+/// Errors of connections: librdkafka reports these only in its log, once for each attempt.
 #[derive(Default)]
 pub(crate) struct Failures(Mutex<Option<String>>);
 
-/// What librdkafka's line about such a failure begins with.
+/// The prefix of librdkafka's line about such a failure.
 const FAIL: &str = "FAIL";
 
 impl Failures {
-    /// As [`log`], and remembers the last failure in place of telling each.
+    /// Like [`log`], and remembers the last failure instead of logging each.
     pub(crate) fn log(&self, client: &str, level: RDKafkaLogLevel, facility: &str, message: &str) {
         if facility != FAIL {
             return log(client, level, facility, message);
@@ -217,7 +217,7 @@ pub(crate) fn to_correct(failure: &str) -> Option<&'static str> {
     KNOWN.iter().find(|(words, _)| failure.contains(words)).map(|(_, next)| *next)
 }
 
-/// What is the matter, as far as an operator can do something about it.
+/// The problem, as far as an operator can do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Matter {
     NotThere,

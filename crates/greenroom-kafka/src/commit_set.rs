@@ -1,4 +1,4 @@
-//! What a commit remembers beyond its offset: the offsets that are done although a lower one is
+//! The part of a commit beyond its offset: the offsets that are settled although a lower one is
 //! open (F01).
 //!
 //! Kafka keeps one number for each partition of a group. A consumer that only had that number

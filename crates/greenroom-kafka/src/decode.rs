@@ -21,8 +21,8 @@ use rdkafka::{
 /// The prefix of the headers of an event in binary mode.
 pub(crate) const PREFIX: &str = "ce_";
 pub(crate) const CONTENT_TYPE: &str = "content-type";
-/// By this header a redrive says where a record was first. It stays with the record; ids that are
-/// made of the position are made of that.
+/// The header in which a redrive names a record's first place. It stays with the record; ids
+/// derived from the position use it.
 pub(crate) const ORIGIN: &str = "greenroom_origin";
 const STRUCTURED: &str = "application/cloudevents";
 
@@ -91,7 +91,7 @@ fn mapped(
 ) -> Result<Event, String> {
     let content_type = headers.iter().rev().find(|(name, _)| is_content_type(name));
     let own = position(message.topic(), message.partition(), message.offset());
-    // A redrive says where it was first, so that its id stays the same.
+    // A redrive names its first place, so that its id stays the same.
     let origin = headers.iter().find(|(name, _)| *name == ORIGIN);
     let origin = origin.and_then(|(_, value)| str::from_utf8(value).ok());
     let position: &dyn fmt::Display = match &origin {

@@ -1,15 +1,15 @@
 //! Parts of a record that travel with its event to a Kafka output, besides key and value.
 //!
-//! It travels with the event inside this process, as a
-//! [local value](greenroom_bus::event::Event::with_local), and only where an input was told to keep
-//! it: events of other inputs pay nothing.
+//! It travels with the event inside this process, as a [local
+//! value](greenroom_bus::event::Event::with_local), and only if an input is configured to keep it:
+//! events of other inputs pay nothing.
 
 use greenroom_bus::source::Taken;
 use rdkafka::message::{BorrowedMessage, Headers, Message, OwnedHeaders};
 
 use crate::decode::is_of_event;
 
-/// What an input keeps of records, for outputs of Kafka that the same events go to.
+/// The parts of records that an input keeps, for Kafka outputs that receive the same events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kept {
     /// Their headers. Default: none.
@@ -31,7 +31,7 @@ pub enum KeptHeaders {
     Named(Vec<String>),
 }
 
-/// What was kept of a record.
+/// The kept parts of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptRecord {
     pub(crate) headers: OwnedHeaders,

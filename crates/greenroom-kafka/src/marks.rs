@@ -1,4 +1,4 @@
-//! What a record that was moved says in its headers: where it was, and why it is here (D06).
+//! The headers of a moved record: where it was, and why it is here (D06).
 //!
 //! ```text
 //! headers   a, b, c           greenroom_letter, greenroom_topic, greenroom_reason, ..
@@ -24,10 +24,10 @@ pub(crate) const HANDLER: &str = "greenroom_handler";
 /// The most bytes of a text in a header.
 const MOST: usize = 512;
 
-/// What the value is.
+/// The form of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// That of the record, whose key and headers are there too.
+    /// The record's value, with its key and headers.
     Record,
     /// The letter as JSON.
     Json,
@@ -64,7 +64,7 @@ impl Marks {
         self.0.iter().find(|(known, _)| known == name).map(|(_, text)| &**text)
     }
 
-    /// Adds to the headers that a record had where it was, unless it was sent back before.
+    /// Adds the headers of its original place, unless it was sent back before.
     ///
     /// # Errors
     /// The letter does not say that.
@@ -94,14 +94,14 @@ impl Marks {
 pub(crate) struct Read {
     pub(crate) form: Form,
     pub(crate) marks: Marks,
-    /// Those that the record had.
+    /// The record's original headers.
     pub(crate) original: OwnedHeaders,
 }
 
-/// What the headers of a letter say; `None` of a record that is none.
+/// The headers of a letter; `None` if the record is not a letter.
 ///
 /// # Errors
-/// A name that is no text. What a record had is copied header by header.
+/// A name that is not text. The original headers are copied one by one.
 pub(crate) fn read(headers: &BorrowedHeaders) -> Result<Option<Read>, String> {
     readable(|| read_named(headers))
 }

@@ -9,7 +9,7 @@ pub(crate) struct Place {
     pub(crate) partition: i32,
 }
 
-/// What the places of records are called by begins so.
+/// The prefix of the names of places.
 const SCHEME: &str = "kafka:";
 
 impl Place {
@@ -17,7 +17,7 @@ impl Place {
         Self { topic: topic.into(), partition }
     }
 
-    /// What errors and dead letters call it: `kafka:orders/7`.
+    /// Its name in errors and dead letters: `kafka:orders/7`.
     pub(crate) fn source(&self) -> Arc<str> {
         format!("{SCHEME}{self}").into()
     }

@@ -114,7 +114,7 @@ const DEFAULTS: [(&str, &str); 7] = [
 pub struct KafkaSource {
     shared: Arc<Shared>,
     lifeline: Option<Arc<Lifeline>>,
-    /// What the last pull gave.
+    /// The result of the last pull.
     last: Option<Given>,
     /// Disconnected when the consumer is closed.
     closed: mpsc::Receiver<()>,
@@ -160,7 +160,7 @@ impl KafkaSource {
     /// properties name are read.
     ///
     /// # Errors
-    /// What cannot be used. Values of properties are not shown.
+    /// An option cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaSourceOptions) -> Result<(), Unusable> {
         options.check()?;
         // Without brokers the client connects to no broker.
@@ -186,7 +186,7 @@ impl KafkaSource {
         Subscription(self.shared.clone())
     }
 
-    /// What there is to give or to say.
+    /// The next items or message.
     fn next(&mut self, into: &mut Vec<Taken>) -> Option<Result<Pull, SourceError>> {
         let mut state = self.shared.state.lock();
         if let Some(why) = &state.failed {
@@ -339,7 +339,7 @@ pub struct Subscription(Arc<Shared>);
 
 impl Subscription {
     /// It reads these topics and patterns from now on, and no others. Those that it no longer reads
-    /// are given away as in a rebalance. None at all: it leaves its group, until it is given some.
+    /// are given away as in a rebalance. With none, it leaves its group, until it is given some.
     pub fn set_topics<T: Into<String>>(&self, topics: impl IntoIterator<Item = T>) {
         self.0.state.lock().topics = Some(topics.into_iter().map(Into::into).collect());
         self.0.wake();

@@ -41,7 +41,7 @@ pub(crate) struct Connection {
     pub(crate) jetstream: jetstream::Context,
     /// Its servers, for people.
     pub(crate) shown: String,
-    /// The domain of JetStream, where it is not the server's own.
+    /// The domain of JetStream, if it is not the server's own.
     pub(crate) domain: Option<String>,
     server: NatsServer,
     seen: Arc<Seen>,
@@ -54,7 +54,7 @@ struct Mishaps {
     slow: AtomicU64,
 }
 
-/// What its events have told.
+/// The effects of its events.
 #[derive(Default)]
 struct Seen {
     shown: String,
@@ -130,8 +130,8 @@ impl Seen {
 
 impl Connection {
     /// # Errors
-    /// Why not, in words for an operator: at once where no attempt would help, otherwise once it
-    /// was tried for as long as `server` says.
+    /// Why not, in words for an operator: at once if no attempt would help, otherwise after the
+    /// time that `server` allows.
     pub(crate) async fn open(server: &NatsServer) -> Result<Arc<Self>, String> {
         let until = Instant::now() + server.connect_within;
         Self::open_until(Some(until), server, Arc::default()).await
@@ -240,7 +240,7 @@ impl Connection {
         self.seen.is_refused.load(Ordering::Relaxed)
     }
 
-    /// What to say while it is not up.
+    /// The reason while it is not up.
     pub(crate) fn why_down(&self) -> String {
         let shown = &self.shown;
         match self.is_refused() {
@@ -268,7 +268,7 @@ impl Connection {
     }
 }
 
-/// What may happen to a connection while an answer is waited for.
+/// Events of a connection while an answer is awaited.
 pub(crate) struct Watched<'a> {
     seen: &'a Seen,
     happened: watch::Receiver<u64>,

@@ -52,7 +52,7 @@ pub use self::{
 };
 use crate::{connection::Connection, server::NatsServer};
 
-/// What is accepted and not settled takes at most this many bytes.
+/// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
 
 /// And at most this many events.

@@ -1,4 +1,4 @@
-//! Dead letters back to where they came from (D06).
+//! Dead letters back to their origin (D06).
 
 use std::{
     collections::HashMap,
@@ -28,7 +28,7 @@ use crate::{
     source::{ORIGIN, Position},
 };
 
-/// What headers of JetStream itself begin with: they belong to the message that had them.
+/// The prefix of JetStream's own headers: they belong to the original message.
 const OWN: &str = "Nats-";
 
 /// The interval of progress reports.

@@ -97,7 +97,7 @@ pub struct NatsSource {
     last: usize,
 }
 
-/// What a source has met, also while an engine has it.
+/// The counters of a source, available even while an engine has it.
 #[derive(Clone)]
 pub struct NatsSourceProbe {
     commits: Arc<Commits>,
@@ -105,7 +105,7 @@ pub struct NatsSourceProbe {
 }
 
 impl NatsSourceProbe {
-    /// What it has met so far.
+    /// Its counters so far.
     pub fn stats(&self) -> NatsSourceStats {
         let of = |driven: &Driven| driven.shared.look(|state| state.stats);
         let sum = |all: NatsSourceStats, one: NatsSourceStats| NatsSourceStats {

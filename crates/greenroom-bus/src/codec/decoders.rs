@@ -1,4 +1,4 @@
-//! Who reads a type from which content type.
+//! Decoders of a type, by content type.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 

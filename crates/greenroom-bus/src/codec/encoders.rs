@@ -1,4 +1,4 @@
-//! Who writes a type as which content type.
+//! Encoders of a type, by content type.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -38,7 +38,7 @@ impl<T: ?Sized + 'static> Encoders<T> {
     /// [`EventBuilder::data_as`](crate::event::EventBuilder::data_as) does so for an event.
     ///
     /// # Errors
-    /// Nobody writes that media type, or the value cannot be written.
+    /// The media type has no encoder, or the value cannot be encoded.
     pub fn encode(&self, content_type: &str, value: &T) -> Result<Vec<u8>, DataError> {
         let content_type = content_type.to_owned();
         match self.of(&media_type::normal(&content_type)) {

@@ -49,7 +49,7 @@ impl FileDeadLetterStore {
         Self::start(path.as_ref(), None)
     }
 
-    /// As [`open`](Self::open), of a file that rotates.
+    /// Like [`open`](Self::open), of a file that rotates.
     ///
     /// # Errors
     /// As there; or it is no regular file.
@@ -160,7 +160,7 @@ impl DeadLetter {
         [self.first_at, self.last_at].map(format_utc)
     }
 
-    /// What outputs rejected, as the JSON of `rejected_by`; `None` where none did.
+    /// Rejections by outputs, as the JSON of `rejected_by`; `None` if there are none.
     pub fn rejected_json(&self) -> Option<String> {
         let mut json = Vec::new();
         write_rejected(&self.rejected, &mut json);

@@ -6,8 +6,7 @@
 //!              └──▶ ticket: the settlement, which gives the room back
 //! ```
 //!
-//! Here lives all that is kept for an input: [`input`] holds its state, [`inputs`] those that there
-//! are.
+//! The whole state of an input is here: [`input`] holds one input's state, [`inputs`] all inputs.
 
 pub(crate) mod budget;
 pub(crate) mod destinations;

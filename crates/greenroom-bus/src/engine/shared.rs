@@ -1,4 +1,4 @@
-//! What the inputs, the workers and the run of one engine share: a part for each station that an
+//! Shared by the inputs, the workers and the run of one engine: a part for each station that an
 //! event passes.
 
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::{dead_letter::Reason, settlement::Ack};
 pub(crate) struct Shared {
     /// The inputs, and their limits on events in flight.
     pub(crate) inputs: Inputs,
-    /// Where an event goes.
+    /// The destinations of events.
     pub(crate) routing: Destinations,
-    /// Who handles it.
+    /// Their processing.
     pub(crate) process: Processing,
-    /// The way back in, where there is one.
+    /// The loopback, if there is one.
     pub(crate) loopback: Option<Arc<Loopback>>,
     /// Dead letters that are handled again, where their store can tell.
     pub(crate) replaying: Option<Arc<Replaying>>,
-    /// Where it leaves.
+    /// Their exits.
     pub(crate) egress: Exits,
-    /// What became of all of them.
+    /// The outcomes of all of them.
     pub(crate) ledger: Arc<Ledger>,
 }
 

@@ -14,7 +14,7 @@ pub const CAUSATION_ID: &str = "causationid";
 /// tracing"; W3C Trace Context).
 pub const TRACEPARENT: &str = "traceparent";
 
-/// What belongs to [`TRACEPARENT`], and is copied with it.
+/// The companion of [`TRACEPARENT`], copied with it.
 pub const TRACESTATE: &str = "tracestate";
 
 impl Event {

@@ -40,7 +40,7 @@ pub(super) enum FoundValue<'a> {
     Bool(bool),
     Integer(i64),
     Null,
-    /// What no attribute may be, in words.
+    /// A rule that every attribute has to meet, in words.
     Other(String),
 }
 

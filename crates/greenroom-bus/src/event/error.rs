@@ -1,4 +1,4 @@
-//! What can be wrong with bytes that should be an event, and with data that should be of a type.
+//! Errors in bytes that should be an event, and in data that should be of a type.
 
 use crate::{codec::CodecError, excerpt::excerpt};
 
@@ -16,7 +16,7 @@ pub enum EventError {
     /// The bytes are not JSON, or not the JSON of an event.
     #[error("no JSON event: {message} at {}column {column}", line_prefix(*line))]
     Json {
-        /// What the parser met.
+        /// The parser's error.
         message: String,
         /// Counted from 1. Always 1 for events that are lines.
         line: usize,
@@ -36,7 +36,7 @@ pub enum EventError {
         name: String,
         /// The expectation.
         expected: &'static str,
-        /// What it is, shortened.
+        /// The value found, shortened.
         found: String,
     },
     /// CloudEvents allows lower-case letters and digits in attribute names, nothing else.
@@ -62,13 +62,13 @@ pub enum EventError {
     InBatch {
         /// Its place, counted from 1.
         index: usize,
-        /// What is wrong with it.
+        /// Its error.
         error: Box<EventError>,
     },
     /// A batch has more events than it may.
     #[error("a batch of more than {most} events")]
     TooMany {
-        /// What it may have.
+        /// The limit.
         most: usize,
     },
 }
@@ -103,7 +103,7 @@ pub enum DataError {
     /// The data is JSON of another shape.
     #[error("the data is not of the expected shape: {0}")]
     Shape(#[from] serde_json::Error),
-    /// Nobody reads or writes this content type.
+    /// This content type has no codec.
     #[error(
         "there is no codec for data of the content type `{content_type}`; there {}",
         listed(known)
@@ -111,7 +111,7 @@ pub enum DataError {
     NoCodec {
         /// The content type of the data.
         content_type: String,
-        /// Those that there are codecs for.
+        /// The existing codecs.
         known: Vec<String>,
     },
     /// The codec of its content type could not read the data.
@@ -119,7 +119,7 @@ pub enum DataError {
     Unreadable {
         /// The content type of the data.
         content_type: String,
-        /// What the codec says.
+        /// The codec's error.
         error: CodecError,
     },
     /// The codec could not write the value.
@@ -127,7 +127,7 @@ pub enum DataError {
     Unwritable {
         /// The content type that was asked for.
         content_type: String,
-        /// What the codec says.
+        /// The codec's error.
         error: CodecError,
     },
 }
@@ -151,7 +151,7 @@ pub(super) fn named(name: &str) -> String {
     }
 }
 
-/// A text as errors show it: quoted, and shortened where it is long.
+/// A text as errors show it: quoted, and shortened if it is long.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{:?}...", &text[..end]),

@@ -1,4 +1,5 @@
-//! What can be asked of an event by name: an attribute, an extension, or a member of its data.
+//! A value of an event that can be selected by name: an attribute, an extension, or a member of its
+//! data.
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
@@ -115,7 +116,7 @@ impl fmt::Display for Field {
 }
 
 impl Field {
-    /// The pointer, where it is a member of the data.
+    /// The pointer, if it is a member of the data.
     pub(crate) fn pointer(&self) -> Option<Pointer> {
         match self.place {
             FieldPlace::Pointer(pointer) => Some(pointer),

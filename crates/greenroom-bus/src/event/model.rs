@@ -17,12 +17,12 @@ const FRAME_BYTES: usize = 128;
 #[derive(Clone)]
 pub struct Event {
     pub(super) inner: Arc<EventInner>,
-    /// About how many. Beside the reference, because bounds are counted again and again where the
-    /// event itself has left the caches.
+    /// Approximate. Next to the reference, because it is added up repeatedly when the event itself
+    /// has left the caches.
     bytes: u32,
     /// No data of it has more levels of arrays and objects than this.
     pub(super) levels: u32,
-    /// What travels with this clone, and is no part of the event.
+    /// Values that travel with this clone, and are not part of the event.
     pub(super) locals: Locals,
 }
 

@@ -1,4 +1,4 @@
-//! What events are ordered by: an attribute, an extension, or a member of the data.
+//! The field by which events are ordered: an attribute, an extension, or a member of the data.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -111,9 +111,9 @@ impl OrderBy {
         self.by.is_some()
     }
 
-    /// The key of an event. None where the attribute or member is missing or null. `subject` is a
+    /// The key of an event. `None` if the attribute or member is missing or null. `subject` is a
     /// clone of a reference; the others copy their text. Numbers are taken as they are written: `1`
-    /// and `1.0` are two keys. Where a member is there twice, the last one counts.
+    /// and `1.0` are two keys. If a member is duplicated, the last one counts.
     ///
     /// # Errors
     /// A pointer that leads to an array, an object or a text that is no Unicode, or into data that
@@ -133,7 +133,7 @@ impl OrderBy {
     /// [partition key](PARTITION_KEY), otherwise the text.
     ///
     /// # Errors
-    /// As [`key`](Self::key).
+    /// Like [`key`](Self::key).
     pub fn key_bytes(&self, event: &Event) -> Result<Option<Arc<[u8]>>, KeyError> {
         match self.by.map(|field| field.place) {
             Some(FieldPlace::Extension(name)) if *name == *PARTITION_KEY => {

@@ -22,7 +22,7 @@ use super::{
 /// The extension attribute that holds it.
 pub const PARTITION_KEY: &str = "partitionkey";
 
-/// What the text of a key begins with that no attribute can hold: bytes that are not UTF-8, and
+/// The prefix of the text of a key that no attribute can hold: bytes that are not UTF-8, and
 /// control characters, such as the zeros of a number.
 const MARK: &str = "base64:";
 
@@ -82,7 +82,7 @@ impl Event {
         self
     }
 
-    /// The bytes of its [partition key](PARTITION_KEY), where it has one.
+    /// The bytes of its [partition key](PARTITION_KEY), if it has one.
     pub fn partition_key(&self) -> Option<Cow<'_, [u8]>> {
         self.extension(PARTITION_KEY).map(|value| key_bytes(text(value)))
     }

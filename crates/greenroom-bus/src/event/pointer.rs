@@ -21,9 +21,8 @@ use parking_lot::Mutex;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A JSON pointer (RFC 6901), such as `/order/id`. One that is written alike is kept once, for the
-/// life of the process, so a copy costs nothing: pointers come from configurations, so there are
-/// few.
+/// A JSON pointer (RFC 6901), such as `/order/id`. Each distinct one is kept once, for the life of
+/// the process, so a copy costs nothing: pointers come from configurations, so there are few.
 #[derive(Clone, Copy)]
 pub struct Pointer(&'static ParsedPointer);
 

@@ -119,7 +119,7 @@ fn put_data(into: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     into.extend(bytes);
 }
 
-/// What was not read yet.
+/// The unread rest.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

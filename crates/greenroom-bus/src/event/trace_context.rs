@@ -28,7 +28,7 @@ const LENGTH: usize = 55;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// What all spans of the trace share. Never 0.
+    /// Shared by all spans of the trace. Never 0.
     pub trace_id: u128,
     /// The span. Never 0.
     pub span_id: u64,

@@ -27,9 +27,9 @@ impl Event {
         self.write_json_with(&[], out);
     }
 
-    /// As [`write_json`](Self::write_json), with these extension attributes added; they take
-    /// the place of the event's own of the same name. Names are written as they are:
-    /// lower-case letters and digits.
+    /// Like [`write_json`](Self::write_json), with these extension attributes added; they replace
+    /// the event's own of the same name. Names are written unchanged: lower-case letters and
+    /// digits.
     pub fn write_json_with(&self, extra: &[(&str, ExtraValue<'_>)], out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"specversion":"1.0""#);
         self.write_attributes(out);
@@ -146,7 +146,7 @@ fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// As [`write_base64`], without the quotes.
+/// Like [`write_base64`], without the quotes.
 pub(crate) fn write_bare_base64(bytes: &[u8], out: &mut Vec<u8>) {
     let mut encoded = String::new();
     for piece in bytes.chunks(BASE64_PIECE) {

@@ -61,10 +61,10 @@
 //!
 //! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler
 //! answers [`FailureKind::Broken`](super::FailureKind::Broken) until the window has passed, and no
-//! event is blamed. Kills at the timeout do not draw on it, for the timeout limits them already;
-//! nor do failed starts, which pause the handler. A command that cannot be started pauses the
-//! handler too, unless it is for want of files, processes or memory and other workers have a
-//! process: then the event is given back.
+//! event is blamed. Kills at the timeout do not draw on it, because the timeout limits them
+//! already; nor do failed starts, which pause the handler. A command that cannot be started pauses
+//! the handler too, unless the cause is a lack of files, processes or memory and other workers have
+//! a process: then the event is given back.
 //!
 //! Price: two system calls and two context switches per event, some tens of microseconds. With
 //! several events in flight, those that arrive together share them.
@@ -142,7 +142,7 @@ impl ExecFactory {
         Ok(Self { config: Arc::new(config), counters: Arc::default(), desks: Arc::default() })
     }
 
-    /// Where this worker hands in its events: with others, or as the first.
+    /// The desk to which this worker hands its events: a shared one, or a new one.
     fn desk(&self, worker: usize) -> Arc<Desk> {
         let place = worker / self.config.in_flight;
         let mut desks = self.desks.lock();

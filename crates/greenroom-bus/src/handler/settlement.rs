@@ -28,7 +28,7 @@ impl Settlement {
         part.map(Ack::confirm).is_some()
     }
 
-    /// The source should deliver the event again. True where nothing was said before.
+    /// The source should deliver the event again. True if nothing was said before.
     pub fn refuse(&self) -> bool {
         let part = self.part.lock().take();
         part.map(|part| part.refuse(Refusal::Handler)).is_some()

@@ -1,4 +1,4 @@
-//! What follows from a response.
+//! The consequence of a response.
 
 use std::{
     sync::atomic::Ordering,
@@ -25,8 +25,8 @@ pub const OUTCOME: HeaderName = HeaderName::from_static("greenroom-outcome");
 /// How much of an error's body is quoted, in bytes.
 const QUOTED: usize = 200;
 
-/// How much of an error's body is read: to its end where it is short, so that the connection can be
-/// used again.
+/// How much of an error's body is read: to its end if it is short, so that the connection can be
+/// reused.
 const ERROR_BODY: usize = 64 * 1024;
 
 /// How long to wait for the rest of an unneeded body. Longer than a round trip, so that the
@@ -65,7 +65,7 @@ pub(crate) fn wait(response: &Response) -> Option<Duration> {
     retry_after::parse(value, SystemTime::now())
 }
 
-/// What an answer that settles nothing comes to, for an operator.
+/// An answer that settles nothing, in words for an operator.
 pub(crate) async fn refusal(from: &Connection, response: &mut Response, took: Duration) -> String {
     // The status says enough where its body cannot be read.
     let body = read_some(response, ERROR_BODY, QUOTED).await;

@@ -77,10 +77,9 @@ impl fmt::Debug for Auth {
 pub struct Tls {
     /// Certificates of the authorities to trust, in place of those of the system.
     pub ca: Option<Vec<u8>>,
-    /// What the client shows.
+    /// The client certificate.
     pub identity: Option<Identity>,
-    /// The name that the target's certificate has, where that is not the host of the URL. Needs a
-    /// `ca`.
+    /// The name in the target's certificate, if it differs from the host of the URL. Needs a `ca`.
     pub server_name: Option<String>,
 }
 

@@ -37,9 +37,9 @@ pub(crate) struct Connection {
 pub(crate) struct NoAnswer {
     /// The row of the status map that it is.
     pub(crate) on: On,
-    /// What happened, for an operator.
+    /// The error, for an operator.
     pub(crate) text: String,
-    /// The target may have had the event. False where it is known that it has not.
+    /// The target may have had the event. False if it certainly has not.
     pub(crate) reached: bool,
     /// One of the two sides does not trust the certificate of the other: an operator has to correct
     /// that.
@@ -111,7 +111,7 @@ impl Connection {
     }
 }
 
-/// True where a certificate was refused, by either side.
+/// True if a certificate was refused, by either side.
 fn is_untrusted(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {

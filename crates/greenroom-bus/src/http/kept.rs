@@ -59,8 +59,8 @@ impl OpenedConnections {
         opened.numbers.insert(address, number);
     }
 
-    /// What is sent over the connection of this answer from now on goes over a kept one: also a
-    /// request that had begun before the connection was opened, and has waited for it.
+    /// From now on, requests over the connection of this answer use a kept one, including a request
+    /// that had begun before the connection was opened, and has waited for it.
     pub(super) fn answered(&self, response: &Response) {
         if let Some(info) = response.extensions().get::<HttpInfo>() {
             self.0.lock().numbers.insert(info.local_addr(), OLDEST);

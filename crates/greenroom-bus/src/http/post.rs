@@ -13,16 +13,16 @@ use super::{
 };
 use crate::event::Event;
 
-/// So much of an answer is kept.
+/// The kept part of an answer.
 const KEPT: usize = 4 << 10;
 
-/// So much is read, so that the connection can be used again.
+/// The part that is read, so that the connection can be reused.
 const READ: usize = 64 << 10;
 
 /// Posts batches of events, or other bodies, to a target, over connections that it keeps.
 pub struct Poster(Connection);
 
-/// What a target has answered.
+/// The answer of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
     /// The status.
@@ -38,7 +38,7 @@ pub struct Posted {
 #[error("{text}")]
 #[non_exhaustive]
 pub struct NotPosted {
-    /// What happened, in words.
+    /// The error, in words.
     pub text: String,
     /// The certificate of one side is not trusted by the other: trying again does not help.
     pub untrusted: bool,

@@ -1,4 +1,4 @@
-//! What a configuration says of a target: checked, and as the client takes it.
+//! The settings of a target in a configuration: checked, and in the form for the client.
 
 use std::time::Duration;
 
@@ -92,19 +92,19 @@ impl Posting<'_> {
         })
     }
 
-    /// What follows from each answer.
+    /// The consequence of each answer.
     ///
     /// # Errors
-    /// What is wrong with its rows; a configuration that was checked has none.
+    /// Its rows are invalid; a checked configuration has no such rows.
     pub fn status_map(&self) -> Result<StatusMap, String> {
         status_map(self.status)
     }
 }
 
-/// What follows from each answer, by the rows of an option `status`.
+/// The consequence of each answer, by the rows of an option `status`.
 ///
 /// # Errors
-/// What is wrong with the rows; a configuration that was checked has none.
+/// The rows are invalid; a checked configuration has no such rows.
 pub fn status_map(rows: &[(String, String)]) -> Result<StatusMap, String> {
     let rows = rows.iter().map(|(on, verdict)| {
         let on: On = on.parse().map_err(|error: NoRow| error.to_string())?;

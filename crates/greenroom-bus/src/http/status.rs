@@ -3,7 +3,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// What an answer of the target means for the event.
+/// The meaning of a target's answer for the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The event is handled.
@@ -140,9 +140,9 @@ impl FromStr for On {
 /// One row of the status map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// Which answers it is for.
+    /// The answers that it covers.
     pub on: On,
-    /// What follows.
+    /// The consequence.
     pub verdict: Verdict,
     /// Why, for people.
     pub why: &'static str,
@@ -171,7 +171,7 @@ pub const STATUS_MAP: &[Row] = &[
 /// The origin of a row that comes from a configuration.
 const CONFIGURED: &str = "set in the configuration";
 
-/// What follows from each answer: [`STATUS_MAP`], with rows of the configuration before it.
+/// The consequence of each answer: [`STATUS_MAP`], preceded by rows of the configuration.
 ///
 /// ```
 /// use greenroom_bus::http::{On, StatusMap, Verdict};
@@ -221,17 +221,17 @@ impl StatusMap {
         Ok(Self { configured })
     }
 
-    /// What follows from `status`.
+    /// The consequence of `status`.
     pub fn verdict(&self, status: u16) -> Verdict {
         self.find(|on| on.holds(status))
     }
 
-    /// What follows when there was no answer in time.
+    /// The consequence of a timeout.
     pub fn timeout(&self) -> Verdict {
         self.find(|on| on == On::Timeout)
     }
 
-    /// What follows when there was no connection, or it was lost.
+    /// The consequence of a failed or lost connection.
     pub fn connection(&self) -> Verdict {
         self.find(|on| on == On::Connection)
     }

@@ -33,7 +33,7 @@ impl Target {
     }
 }
 
-/// What is behind an error: the layers around it say only that a request failed, which is known.
+/// The causes of an error: its outer layers say only that a request failed, which is known.
 pub(super) fn causes(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(cause) = innermost.source() {
@@ -67,7 +67,7 @@ pub enum NoTarget {
 /// ```
 ///
 /// # Errors
-/// What is wrong with it. It does not repeat the URL, which may hold a password.
+/// The problem with it. Does not repeat the URL, which may hold a password.
 pub fn check_url(url: &str) -> Result<(), NoTarget> {
     read(url).map(drop)
 }

@@ -15,7 +15,7 @@ use rustls::{
 
 use super::config::{Identity, Tls};
 
-/// What of [`Tls`] cannot be used, for an operator. It does not repeat a key.
+/// Settings of [`Tls`] that cannot be used, for an operator. Does not repeat a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadTls {

@@ -14,8 +14,9 @@ use crate::{
     handler::{HandlerResult, Outputs},
 };
 
-/// What most layers are made of. A type that has this becomes a layer by a [`Layer`](super::Layer)
-/// whose service is [`Surrounded`], as all layers of this crate that are not tower's:
+/// The usual form of a layer. A type that implements this becomes a layer by a
+/// [`Layer`](super::Layer) whose service is [`Surrounded`], like all layers of this crate that are
+/// not tower's:
 ///
 /// ```
 /// use greenroom_bus::{
@@ -50,8 +51,8 @@ use crate::{
 /// # drop(layers);
 /// ```
 pub trait Around: Send + 'static {
-    /// What `before` hands to `after`. Dropped without it where the attempt was: by a layer
-    /// outside, a stop, or a panic.
+    /// The value that `before` passes to `after`. Dropped without `after` if the attempt was
+    /// dropped: by a layer outside, a stop, or a panic.
     type Pass: Send + 'static;
 
     /// Before the inside is asked.

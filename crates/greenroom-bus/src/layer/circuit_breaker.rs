@@ -77,7 +77,7 @@ impl CircuitBreaker {
         Self { circuit: Arc::new(HandlerCircuit { failures, open_for, state }) }
     }
 
-    /// What it does at present.
+    /// Its present state.
     pub fn state(&self) -> CircuitState {
         match &self.circuit.state.lock().outage {
             None => CircuitState::Closed,

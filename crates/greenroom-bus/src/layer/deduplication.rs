@@ -23,7 +23,7 @@ use crate::{
     settlement::{Following, Settled, Watch},
 };
 
-/// Events that are remembered unless said otherwise: some 10 MB of ids and sources of usual length.
+/// Events that are remembered by default: some 10 MB of ids and sources of usual length.
 const REMEMBERED: usize = 100_000;
 
 /// Acknowledges an event without handling it if an event with the same source and id was settled
@@ -60,7 +60,7 @@ struct Window {
     most: usize,
     skipped: AtomicU64,
     seen: Mutex<SeenEvents>,
-    /// What is remembered over a restart.
+    /// The entries that survive a restart.
     #[cfg(feature = "store")]
     stored: Option<SeenStore>,
 }
@@ -85,7 +85,7 @@ impl Key {
 
 #[derive(Debug)]
 enum Stand {
-    /// Left when its settlement fires: acknowledged, or forgotten where it was refused.
+    /// Left when its settlement fires: acknowledged, or forgotten if it was refused.
     InHand(Watch),
     /// Left when the window has passed it, or when there are too many.
     Acknowledged,
@@ -218,7 +218,7 @@ impl Around for Deduplication {
     }
 }
 
-/// What an event finds under its source and id.
+/// The entry that an event finds for its source and id.
 enum Meets {
     Nobody,
     Itself,

@@ -1,4 +1,4 @@
-//! What follows from the error of a layer.
+//! The consequence of a layer's error.
 
 use std::error::Error;
 

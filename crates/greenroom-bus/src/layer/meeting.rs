@@ -14,7 +14,7 @@ use crate::{
 
 /// Where the events of a batch meet.
 pub(super) struct Meeting {
-    /// Who has come and waits, by place.
+    /// The waiting arrivals, by place.
     places: Mutex<Vec<Option<BatchArrival>>>,
 }
 

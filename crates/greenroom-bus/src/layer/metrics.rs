@@ -37,7 +37,7 @@ impl Default for AttemptCounts {
     }
 }
 
-/// What [`Metrics`] have counted. `begun` is the sum of all others.
+/// The counts of [`Metrics`]. `begun` is the sum of all others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetricsSnapshot {
@@ -89,7 +89,7 @@ impl<S> Layer<S> for Metrics {
     }
 }
 
-/// An attempt under way, counted as cancelled where it is dropped.
+/// An attempt under way, counted as cancelled if it is dropped.
 #[derive(Debug)]
 pub struct MetricsPass {
     counts: Arc<Mutex<AttemptCounts>>,

@@ -1,4 +1,4 @@
-//! What goes through the layers.
+//! The request that goes through the layers.
 
 use std::sync::Arc;
 

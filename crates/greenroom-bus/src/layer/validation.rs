@@ -52,7 +52,7 @@ pub struct Validation {
 pub struct SchemaError {
     /// The types that it was for.
     pub on: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub reason: String,
 }
 

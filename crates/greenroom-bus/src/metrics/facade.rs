@@ -29,7 +29,7 @@ const FROM: Metadata<'static> = Metadata::new("greenroom", Level::INFO, Some(mod
 #[derive(Debug)]
 pub struct Feed {
     observer: Arc<Observer>,
-    /// What each histogram had when it was fed last, by its name and labels.
+    /// The last fed counts of each histogram, by its name and labels.
     fed: HashMap<(&'static str, Vec<String>), LatencyHistogram>,
     /// The metrics have been described to the recorder.
     has_described: bool,

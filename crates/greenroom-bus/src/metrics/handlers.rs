@@ -1,4 +1,4 @@
-//! What handlers come to, by handler.
+//! The figures of handlers, by handler.
 
 use super::{Families, Metric, Unit};
 use crate::engine::Control;

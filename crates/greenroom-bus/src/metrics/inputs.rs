@@ -151,7 +151,7 @@ pub(super) fn add(
     now: Instant,
 ) {
     let mut taken = BTreeMap::<String, u64>::new();
-    // One that was replaced is there twice.
+    // A replaced input appears twice.
     for input in control.inputs() {
         *taken.entry(input.name).or_default() += input.taken;
     }

@@ -32,7 +32,7 @@ pub struct Observer {
     seen: Mutex<LastLook>,
 }
 
-/// What was seen up to the last look.
+/// The state at the last look.
 #[derive(Debug, Default)]
 struct LastLook {
     pace: Pace,
@@ -63,9 +63,9 @@ impl Observer {
         Self { control, options, seen: Mutex::default() }
     }
 
-    /// Tells some counters of each worker apart by the label `actor_id`, which is the pool's name
-    /// and the worker's slot (`erp-17`). Sums over a pool are the same. With 1,000 workers these
-    /// are some 4,000 series more; off unless said otherwise.
+    /// Splits some counters by worker, with the label `actor_id`, which is the pool's name and the
+    /// worker's slot (`erp-17`). Sums over a pool are the same. With 1,000 workers these are some
+    /// 4,000 additional series; off by default.
     #[must_use = "this returns another observer"]
     pub fn per_worker(mut self, per_worker: bool) -> Self {
         self.options.per_worker = per_worker;

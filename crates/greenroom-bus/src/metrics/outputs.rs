@@ -26,7 +26,7 @@ pub(super) const METRICS: &[&Metric] = &[&EVENTS, &REJECTED, &TROUBLE];
 /// Adds how much the outputs have received.
 pub(super) fn add(families: &mut Families, control: &Control) {
     let mut sums = BTreeMap::<String, (u64, u64)>::new();
-    // One that was replaced is there twice.
+    // A replaced output appears twice.
     for output in control.outputs() {
         let sum = sums.entry(output.name).or_default();
         (sum.0, sum.1) = (sum.0 + output.events, sum.1 + output.rejected);

@@ -21,7 +21,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// So many are settled by now.
+    /// The number settled so far.
     pub(super) fn look(&mut self, settled: u64, now: Instant) {
         if self.counts.back().is_some_and(|(last, _)| now < *last + APART) {
             return;

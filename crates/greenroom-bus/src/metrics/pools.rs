@@ -1,4 +1,4 @@
-//! What pools have counted, by pool.
+//! The counters of pools, by pool.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use greenroom::{
 use super::{Families, Metric, Unit};
 use crate::engine::{PoolControl, PoolView};
 
-/// What is wanted of workers.
+/// Options for the figures of workers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
     /// Their counters are separate.
@@ -22,7 +22,7 @@ pub(super) struct Options {
 
 const OF_POOL: &[&str] = &["pool"];
 
-/// Of a worker where that is asked for; otherwise `actor_id` is empty.
+/// For a worker if requested; otherwise `actor_id` is empty.
 const OF_WORKER: &[&str] = &["pool", "actor_id"];
 
 const SENT: Metric = Metric::counter(
@@ -198,7 +198,7 @@ pub(super) fn add(families: &mut Families, view: &PoolView, pool: &PoolControl, 
 
 fn inbox(families: &mut Families, view: &PoolView) {
     let (name, stats) = (view.name.as_str(), &view.stats);
-    // What waits for an operator has given its room up.
+    // Events that wait for an operator have given up their room.
     let depth = stats.depth().saturating_sub(stats.parked);
     families.add(&DEPTH, &[name], depth);
     families.add(&SIZE, &[name], stats.capacity);

@@ -1,4 +1,4 @@
-//! What the process takes of the machine.
+//! The resources that the process uses.
 
 use greenroom::event_pool::{Machine, MemoryReading};
 

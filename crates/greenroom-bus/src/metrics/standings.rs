@@ -33,14 +33,14 @@ struct SeenPartition {
 /// How old things of a partition are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Ages {
-    /// For how long its lowest open position has been that; 0 where none is open.
+    /// For how long its lowest open position has been open; 0 if none is open.
     pub(super) oldest_open: Duration,
     /// How long something that was settled has waited to be stored, at most; 0 where nothing does.
     pub(super) commit: Duration,
 }
 
 impl Standings {
-    /// They are like this now. Those that are not among them are forgotten.
+    /// The present positions. Partitions that are not among them are forgotten.
     pub(super) fn look<'a>(
         &mut self,
         all: impl Iterator<Item = (&'a str, PartitionStanding)>,

@@ -26,7 +26,7 @@ pub struct Mapping {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unmapped {
-    /// What an attribute comes from is not there, or cannot be one.
+    /// The source of an attribute is missing, or cannot be one.
     #[error("attribute `{attribute}`: {why}")]
     Attribute {
         /// The attribute.
@@ -63,7 +63,7 @@ impl Mapping {
         self
     }
 
-    /// What it happened to.
+    /// The object of the event.
     pub fn subject(self, pick: Pick) -> Self {
         Self { subject: Some(pick.clone()), ..self.asking(&pick) }
     }

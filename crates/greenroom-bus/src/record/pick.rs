@@ -1,4 +1,4 @@
-//! Where an attribute comes from.
+//! The origin of an attribute.
 
 use std::{borrow::Cow, str};
 
@@ -89,20 +89,20 @@ impl Pick {
         Self::of(RecordPart::Literal(text.into()))
     }
 
-    /// Where it is not there, this text.
+    /// The default, if it is missing.
     pub fn or(mut self, default: impl Into<Box<str>>) -> Self {
         self.default = Some(default.into());
         self
     }
 
-    /// Where it is not there, the event does not have the attribute. A record without it is
-    /// malformed otherwise.
+    /// If it is missing, the event does not have the attribute. Otherwise such a record is
+    /// malformed.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// What the record has; `None` where it may be left out.
+    /// The record's value; `None` if it may be left out.
     pub(super) fn value<'r>(
         &'r self,
         record: &'r Record<'_>,

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::literal::{Literal, Number};
 
-/// What is asked of the value of a field.
+/// The required value of a field.
 ///
 /// - A member of the data is compared by its JSON type: a number with a number, a string with a
 ///   string, `true` and `false` with these. An array or an object can only be
@@ -47,7 +47,7 @@ pub enum Condition {
     AtLeast(Literal),
 }
 
-/// What an event has at a field.
+/// An event's value of a field.
 pub(super) enum FieldValue<'e> {
     Missing,
     Attribute(Cow<'e, str>),

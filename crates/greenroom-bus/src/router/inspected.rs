@@ -22,7 +22,7 @@ impl<'e> Inspected<'e> {
         Self { event, pointers, found: OnceCell::new() }
     }
 
-    /// What the event has there.
+    /// The event's value there.
     pub(super) fn value(&self, field: Field) -> FieldValue<'e> {
         let Some(pointer) = field.pointer() else {
             return field.attribute(self.event).map_or(FieldValue::Missing, FieldValue::Attribute);

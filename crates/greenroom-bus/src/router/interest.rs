@@ -1,4 +1,4 @@
-//! What an output is for, and which outputs an event goes to.
+//! The events that an output covers, and the outputs of an event.
 
 use super::{inspected::Inspected, matcher::Matcher};
 use crate::{
@@ -22,8 +22,8 @@ impl Interest {
         Self { on, matcher: Matcher::any() }
     }
 
-    /// True where it is for events of this one's type. Does not look at an event where it takes
-    /// every type: that is a miss in the caches, or two, for each.
+    /// True if it covers this event's type. Does not look at the event if it covers every type:
+    /// that would be a cache miss, or two, for each.
     pub fn covers(&self, event: &Event) -> bool {
         self.on.iter().any(|pattern| pattern.is_any() || pattern.matches(event.ty()))
     }
@@ -55,7 +55,7 @@ pub struct Interests {
 pub struct MatcherPanicked {
     /// The place of the interest.
     pub place: usize,
-    /// What it said.
+    /// The message of the panic.
     pub panic: String,
 }
 

@@ -61,7 +61,7 @@ impl Number {
     }
 }
 
-/// Exact, where a conversion of the whole number would round it.
+/// Exact in cases in which converting the whole number would round it.
 fn whole_with(whole: i128, other: f64) -> Option<Ordering> {
     /// The first number above the range of `i128`; its negative is the first below.
     const BEYOND: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;

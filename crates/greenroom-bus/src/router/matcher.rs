@@ -102,16 +102,16 @@ impl Matcher {
     /// Whether it takes this event.
     ///
     /// # Panics
-    /// Where a [condition](Self::when) panics.
+    /// If a [condition](Self::when) panics.
     pub fn matches(&self, event: &Event) -> bool {
         self.mismatch_in(&Inspected::new(event, &self.pointers)).is_none()
     }
 
-    /// The first condition that does not hold for this event, as it is named where it was set;
-    /// `None` where it takes the event.
+    /// The first condition that does not hold for this event, by its configured name; `None` if it
+    /// takes the event.
     ///
     /// # Panics
-    /// As [`matches`](Self::matches).
+    /// Like [`matches`](Self::matches).
     pub fn mismatch(&self, event: &Event) -> Option<Mismatch<'_>> {
         self.mismatch_in(&Inspected::new(event, &self.pointers))
     }
@@ -139,7 +139,7 @@ impl Matcher {
         (!holds).then_some(Mismatch::Function)
     }
 
-    /// True where it has conditions on [fields](Self::field).
+    /// True if it has conditions on [fields](Self::field).
     pub(crate) fn asks_fields(&self) -> bool {
         !self.fields.is_empty()
     }
@@ -227,7 +227,7 @@ impl fmt::Debug for Matcher {
     }
 }
 
-/// The same conditions. Functions are the same only where one is a copy of the other.
+/// Equal if the conditions are. Functions are equal only if one is a copy of the other.
 impl PartialEq for Matcher {
     fn eq(&self, other: &Self) -> bool {
         let functions = || self.functions.iter().zip(&other.functions);

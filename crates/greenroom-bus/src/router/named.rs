@@ -38,7 +38,7 @@ use crate::{event::Event, pattern::Pattern};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Router {
-    /// What a pool inherits that says nothing else.
+    /// The defaults that pools inherit.
     base: PoolConfig,
     /// `default` first, unless an engine was given its own configuration for it.
     pools: Vec<(String, PoolConfig)>,
@@ -54,9 +54,8 @@ impl Router {
         Self { base: default, pools, handlers: Vec::new(), routes: OnceLock::new() }
     }
 
-    /// The configuration of the router, which pools inherit:
-    /// `PoolConfig { workers: 5, ..*router.pool_config() }` has five workers and is otherwise
-    /// as `default` was set up.
+    /// The configuration of the router, which pools inherit: `PoolConfig { workers: 5,
+    /// ..*router.pool_config() }` has five workers and otherwise the settings of `default`.
     pub fn pool_config(&self) -> &PoolConfig {
         &self.base
     }
@@ -96,7 +95,7 @@ impl Router {
     /// Adds a handler to the pool `default`, whatever its configuration says.
     ///
     /// # Errors
-    /// As [`add_handler_to_pool`](Self::add_handler_to_pool).
+    /// Like [`add_handler_to_pool`](Self::add_handler_to_pool).
     pub fn add_handler(&mut self, name: &str, config: HandlerConfig) -> Result<(), RouterError> {
         self.add_handler_to_pool(name, config, DEFAULT_POOL)
     }
@@ -155,7 +154,7 @@ impl Router {
         self.pools.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Where an event goes. For a type that a handler names, or that was asked for before, this
+    /// Where an event goes. For a type that a handler names, or that was looked up before, this
     /// takes the same time whatever the number of pools and handlers.
     pub fn route(&self, event: &Event) -> Route {
         self.routes.get_or_init(|| self.table()).route(event)
@@ -172,13 +171,13 @@ impl Router {
         Routes::new(self.handlers.iter().map(rule).collect())
     }
 
-    /// The pool `default` in this configuration, behind the other pools. What pools inherit stays.
+    /// Sets the pool `default`, after the other pools. The inherited settings stay.
     pub(crate) fn set_default(&mut self, config: PoolConfig) {
         self.pools.retain(|(name, _)| name != DEFAULT_POOL);
         self.pools.push((DEFAULT_POOL.to_owned(), config));
     }
 
-    /// Pools inherit this queue, `default` too where it is as pools are that say nothing.
+    /// Pools inherit this queue, and so does `default` if it has the inherited settings.
     pub(crate) fn set_buffer(&mut self, events: usize) {
         let before = self.base;
         self.base.queue = events;

@@ -42,7 +42,7 @@ pub enum Route {
     Panicked {
         /// The place of the handler.
         handler: usize,
-        /// What it said.
+        /// The message of the panic.
         panic: String,
     },
 }
@@ -57,7 +57,7 @@ pub struct Considered {
     pub on: String,
     /// Whether it is marked so.
     pub fan_out: bool,
-    /// What came of it.
+    /// Its result.
     pub choice: Choice,
 }
 
@@ -77,7 +77,7 @@ pub enum Choice {
     NotAsked,
 }
 
-/// What the table is made from: one handler, at its place.
+/// The input of the table: one handler, at its index.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) on: Vec<Pattern>,

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is done to one of the open parts; the number says to which, counted round.
+/// An action on one of the open parts; the number selects it, modulo their count.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Child(usize),
@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a settlement should do, without a thought for cost.
+/// The expected behaviour of a settlement, without regard to cost.
 #[derive(Debug, Default)]
 struct Naive {
     open: usize,

@@ -34,7 +34,7 @@ impl Ack {
 
 impl Watch {
     /// Calls `told` once with how the event was settled, on the thread that settles it and before
-    /// its source hears of it; at once where it is settled already. A panic of `told` ends there.
+    /// its source is informed; at once if it is settled already. A panic of `told` ends there.
     ///
     /// False, with `told` dropped, if the settlement will never be known: it is
     /// [detached](Ack::detached), or over and forgotten.

@@ -8,9 +8,8 @@
 //!              once settled             └─ another 4xx: rejected for good
 //! ```
 //!
-//! What follows from an answer is in the [`StatusMap`](crate::http::StatusMap) of the `http`
-//! handler. `park` has no meaning here and counts as `reject`. Events that a response carries are
-//! not read.
+//! The consequence of an answer is in the [`StatusMap`](crate::http::StatusMap) of the `http`
+//! handler. `park` has no meaning here and counts as `reject`. Events in a response are not read.
 //!
 //! **Order** and **batches** are those of [`Requests`].
 //!
@@ -38,7 +37,7 @@ use super::{
     remote::{RemoteDriver, RemoteSink, Requests, SinkRoom},
 };
 
-/// What is accepted and not settled takes at most this many bytes.
+/// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 16 * 1024 * 1024;
 
 /// And at most this many events.
@@ -67,7 +66,7 @@ impl HttpSink {
     /// the same.
     ///
     /// # Errors
-    /// As [`open`](Self::open). Nothing has changed then.
+    /// Like [`open`](Self::open). Nothing has changed then.
     pub fn reconfigure(&self, config: HttpSinkConfig) -> Result<bool, SinkError> {
         let changed = self.requests.remote().reconfigure(config);
         let changed = changed.map_err(|why| SinkError::new(self.requests.describe(), why))?;

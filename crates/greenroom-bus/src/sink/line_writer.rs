@@ -32,7 +32,7 @@ const SYNC_EVERY: Duration = Duration::from_millis(100);
 /// Queued lines take at most this many bytes: enough for workers to continue while a sync takes its
 /// ten milliseconds, measured with `bench/end-to-end`.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
-/// What is queued is at most this many lines: each takes at least its share of [`QUEUE_BYTES`].
+/// The most queued lines: each takes at least its share of [`QUEUE_BYTES`].
 const QUEUE_LINES: usize = 8 * 1024;
 /// With this many bytes queued, a batch is full: as much as fits into a core's own cache, measured.
 const BATCH_BYTES: usize = 512 * 1024;
@@ -59,10 +59,10 @@ pub(crate) trait Line: Send + 'static {
     /// About how many bytes it takes while it is queued.
     fn bytes(&self) -> usize;
 
-    /// Appends the line, without the line feed. What is large may be passed on in pieces.
+    /// Appends the line, without the line feed. A large one may be passed on in pieces.
     ///
     /// # Errors
-    /// What was passed on could not be written.
+    /// A piece that was passed on could not be written.
     fn write(&self, out: &mut Vec<u8>, pass: &mut DrainBuffer<'_>) -> io::Result<()>;
 
     /// Reads a byte of each part that [`write`](Self::write) will read: queued data has left the
@@ -71,7 +71,7 @@ pub(crate) trait Line: Send + 'static {
         0
     }
 
-    /// What to confirm once the line is safe. The rest is dropped.
+    /// The part to confirm once the line is safe. The rest is dropped.
     fn into_ack(self) -> Ack;
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct LineWriter<L: Line> {
 }
 
 struct Shared<L> {
-    /// What errors call the place.
+    /// The name of the target in errors.
     name: String,
     /// How long a batch collects, and how long no line must have come for a pause.
     pause: Duration,
@@ -110,7 +110,7 @@ struct State<L> {
     remarks: (u64, String),
 }
 
-/// What the thread does next.
+/// The thread's next step.
 enum Next {
     Write,
     Pause,
@@ -199,7 +199,7 @@ impl<L: Line> LineWriter<L> {
         self.shared.work.notify_one();
     }
 
-    /// What happened to the place.
+    /// A remark about the target.
     pub(crate) fn remark(&self) -> Option<String> {
         let state = self.shared.state.lock();
         match &state.remarks {
@@ -328,7 +328,7 @@ struct GaveUp;
 
 impl<L: Line, S: Storage> Thread<L, S> {
     fn run(mut self) {
-        // What ends the loop early has told itself.
+        // An early end has reported its reason itself.
         let _ = self.write_until_end();
     }
 

@@ -34,7 +34,7 @@ impl DerefMut for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Fails where it was never locked: a device, or a file system without locks.
+        // Fails if it was never locked: a device, or a file system without locks.
         let _ = self.0.unlock();
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn is_at(_: &File, path: &Path) -> io::Result<bool> {
     fs::exists(path)
 }
 
-/// Who has the lock, in words.
+/// The holder of the lock, in words.
 fn holder(file: &File) -> String {
     match holding_process(file) {
         Some(pid) if pid == std::process::id() => "another part of this very process".to_owned(),

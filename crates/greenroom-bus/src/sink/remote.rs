@@ -36,17 +36,17 @@ use crate::BoxFuture;
 
 /// A sink that delivers to another party by a driver.
 pub trait RemoteSink: Send + Sync + 'static {
-    /// What carries its events.
+    /// The driver that carries its events.
     type Driver: RemoteDriver;
 
-    /// What carries its events.
+    /// The driver that carries its events.
     fn driver(&self) -> &Self::Driver;
 }
 
-/// What carries the events of a [`RemoteSink`]. What it says is said by the methods of the same
-/// names of [`Sink`].
+/// Carries the events of a [`RemoteSink`]. Its methods correspond to those of the same names of
+/// [`Sink`].
 pub trait RemoteDriver: Send + Sync + 'static {
-    /// What reports and logs call the sink.
+    /// The name of the sink in reports and logs.
     fn describe(&self) -> String;
 
     /// Its room, and how it has ended.
@@ -62,7 +62,7 @@ pub trait RemoteDriver: Send + Sync + 'static {
     /// Why it does not get on for now.
     fn trouble(&self) -> Option<Trouble>;
 
-    /// Tries again at once. False where it is not paused.
+    /// Tries again at once. Returns false if it is not paused.
     fn resume(&self) -> bool;
 
     /// How many events were sent again that the other side may already have.

@@ -1,4 +1,4 @@
-//! What lines are written to: a file whose end is known to be whole, a stream.
+//! The target of lines: a file whose end is known to be intact, or a stream.
 
 use std::{
     fs::{File, OpenOptions},
@@ -34,7 +34,7 @@ pub(crate) trait Storage: Send + 'static {
         Ok(())
     }
 
-    /// So many bytes may be appended before [`rotate`](Self::rotate) is to be asked.
+    /// This many bytes may be appended before [`rotate`](Self::rotate) is to be called.
     fn room(&self) -> u64 {
         u64::MAX
     }
@@ -45,7 +45,7 @@ pub(crate) trait Storage: Send + 'static {
         None
     }
 
-    /// Goes on in a new file, if that is due. Only asked between two lines, while all is safe.
+    /// Continues in a new file, if that is due. Only called between two lines, while all is safe.
     fn rotate(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -55,7 +55,7 @@ pub(crate) trait Storage: Send + 'static {
         None
     }
 
-    /// What an operator can do about a failure.
+    /// Advice to an operator about a failure.
     fn advice(&self) -> &'static str {
         "make room or choose another path, then run again"
     }
@@ -109,9 +109,9 @@ impl AppendFile {
         Ok(Self { path, file, regular, length, synced, is_new, keeps_empty: true, remark: None })
     }
 
-    /// As [`open`](Self::open). A file that has no line when it is closed, and had none before, is
-    /// removed; until then it is locked as any other. A process that was killed has left an empty
-    /// one.
+    /// Like [`open`](Self::open). A file that has no line when it is closed, and had none before,
+    /// is removed; until then it is locked like any other. A process that was killed has left an
+    /// empty one.
     pub(crate) fn open_unless_empty(path: &Path) -> io::Result<Self> {
         let file = Self::open(path, false)?;
         Ok(Self { is_new: file.is_new || file.length == 0, keeps_empty: false, ..file })
@@ -139,8 +139,8 @@ impl AppendFile {
         self.file.metadata()?.modified()
     }
 
-    /// Goes on in this one. Only while all is safe: the other one, which keeps its lines, is let go
-    /// of.
+    /// Continues in this one. Only while all is safe: the old one, which keeps its lines, is
+    /// released.
     pub(super) fn go_on_in(&mut self, mut next: Self) {
         next.keeps_empty = self.keeps_empty;
         next.remark = self.remark.take();
@@ -197,8 +197,8 @@ impl AppendFile {
         Ok(RENAMED.to_owned())
     }
 
-    /// Another process may have cut the file, or written to it. What was appended last, at the end,
-    /// must be there.
+    /// Another process may have cut the file, or written to it. The last appended bytes must be at
+    /// its end.
     fn look_at_length(&mut self) -> io::Result<()> {
         let (length, unconfirmed) = (self.file.metadata()?.len(), self.length - self.synced);
         if length < unconfirmed {
@@ -328,7 +328,7 @@ impl Storage for AppendFile {
     }
 }
 
-/// Standard output: written at once, and synced where it is a regular file. Nothing is taken back.
+/// Standard output: written at once, and synced if it is a regular file. Nothing is taken back.
 #[derive(Debug)]
 pub(crate) struct StandardOutput {
     out: File,

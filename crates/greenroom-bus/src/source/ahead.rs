@@ -71,7 +71,7 @@ impl Ahead {
         (position < self.room_below).then_some(self.room_below)
     }
 
-    /// These are taken. What is done is taken out.
+    /// These are taken. Settled ones are removed.
     pub(crate) fn received(&mut self, taken: &mut Vec<Taken>, due: &Notify) {
         taken.retain(|item| self.watermark.receive(item.position) == Received::New);
         if self.promised.saturating_sub(self.watermark.next()) < AHEAD / 2 {
@@ -90,7 +90,8 @@ impl Ahead {
         }
     }
 
-    /// What a commit is to store now, and how far it lets others be taken.
+    /// The positions that a commit is to store now, and the bound up to which it lets others be
+    /// taken.
     pub(crate) fn snapshot(&mut self) -> Option<(Snapshot, u64)> {
         self.is_due = false;
         self.due_at = self.watermark.counts().settled + SETTLED;

@@ -29,8 +29,8 @@ pub trait Committer: Send + Sync + 'static {
     /// nothing has changed.
     ///
     /// # Errors
-    /// It cannot be stored, and trying again would not help: the engine stops the input. What may
-    /// pass is for the source to log, and to try again, in this commit or the next.
+    /// It cannot be stored, and trying again would not help: the engine stops the input. Temporary
+    /// errors are for the source to log, and to retry, in this commit or the next.
     ///
     /// # Cancel safety
     /// A dropped future may still store it.
@@ -77,19 +77,18 @@ pub struct PartitionStanding {
     pub epoch: Epoch,
     /// Above all positions that were received.
     pub next: u64,
-    /// The lowest position that is not settled; `next` where none is open.
+    /// The lowest position that is not settled; `next` if none is open.
     pub oldest_open: u64,
-    /// How many positions are behind `next` that the source could give;
-    /// `None` where it does not know.
+    /// How many positions are behind `next` that the source could give; `None` if it does not know.
     pub lag: Option<u64>,
-    /// What is done beyond `oldest_open`.
+    /// The settled positions beyond `oldest_open`.
     pub ahead: DoneAhead,
 }
 
 /// The state of a source that keeps its positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// What an earlier run has left; `None` where there was nothing.
+    /// The progress of an earlier run; `None` if there was none.
     pub resumed: Option<Resumed>,
     /// Items that were done before this run, and were skipped.
     pub skipped: u64,
@@ -97,7 +96,7 @@ pub struct Standing {
     pub repeated_at_most: u64,
 }
 
-/// What an earlier run has left.
+/// The progress of an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resumed {
     /// Partitions with stored positions.

@@ -79,7 +79,7 @@ pub use set::FileSetSource;
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
 const BATCHES: usize = 3;
 
-/// So many bytes tell how a file is compressed.
+/// This many bytes show how a file is compressed.
 const MAGIC: u64 = 4;
 
 /// Takes a chunk from the thread. False if no more is wanted.
@@ -123,11 +123,11 @@ pub struct FileSource {
     batches: mpsc::Receiver<ReadBatch>,
     ended: bool,
     read: Arc<AtomicU64>,
-    /// The file's size in bytes, where it has one.
+    /// The file's size in bytes, if it has one.
     length: Option<u64>,
-    /// How far it has been handled, where that is kept.
+    /// How far it has been handled, if that is kept.
     positions: Option<FilePositions>,
-    /// Who keeps it, unless that is a set of files.
+    /// Their keeper, unless that belongs to a set of files.
     keeper: Option<Keeper>,
     /// The engine commits them.
     is_committed: bool,
@@ -207,8 +207,8 @@ impl FileSource {
         opened.map_err(|reason| SourceError::new(name, reason))
     }
 
-    /// As [`with_checkpoint`](Self::with_checkpoint), for a caller that only looks: another run may
-    /// be using the checkpoint, and nothing may be committed.
+    /// Like [`with_checkpoint`](Self::with_checkpoint), for a read-only caller: another run may be
+    /// using the checkpoint, and nothing may be committed.
     ///
     /// # Errors
     /// As there.
@@ -435,7 +435,7 @@ impl PreparedFile {
     }
 }
 
-/// What a checkpoint says of a file that is an input by itself.
+/// The record of a file that is an input by itself.
 struct KnownFile {
     start: Start,
     /// If it was followed: its name, and the records of files that it replaced, kept for the day on
@@ -482,8 +482,8 @@ fn known(
     }
 }
 
-/// What was stored while it was followed: a record of this file, unless it is a new one, and those
-/// of files that it has taken the place of.
+/// The records from following it: a record of this file, unless it is a new one, and those of files
+/// that it replaced.
 fn known_of_followed(
     path: &Path,
     opened: &mut OpenedFile,

@@ -65,7 +65,7 @@ pub struct HttpSource {
 }
 
 impl HttpSource {
-    /// What is posted to `intake`, which is opened by the first pull. `log` reads the log that the
+    /// Events posted to `intake`, which is opened by the first pull. `log` reads the log that the
     /// intake appends to.
     pub fn new(intake: Arc<Intake>, log: Box<dyn Source>) -> Self {
         Self { intake, log }

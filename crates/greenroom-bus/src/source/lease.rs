@@ -17,7 +17,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// What moments are counted from.
+/// The origin of all times.
 static BASE: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// A moment as a number, which costs no lock to change.
@@ -35,12 +35,12 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// One that lasts until then.
+    /// A lease that lasts until then.
     pub fn new(until: Instant) -> Arc<Self> {
         Arc::new(Self { until: AtomicU64::new(nanos(until)), extended: Notify::new() })
     }
 
-    /// It lasts until then, or as long as it did before where that is longer.
+    /// It lasts until then, or as long as before if that is longer.
     pub fn extend(&self, until: Instant) {
         // Pairs with the load in `held`, after which a waiter is notified.
         if self.until.fetch_max(nanos(until), Ordering::SeqCst) <= nanos(Instant::now()) {

@@ -61,10 +61,10 @@ const BATCH: usize = 256;
 /// How an event that was delivered ended: settled, or given back.
 type DeliveryEnd = Result<Settled, Event>;
 
-/// Who waits for the settlement of an event.
+/// Waits for the settlement of an event.
 type SettlementWaiter = oneshot::Sender<DeliveryEnd>;
 
-/// An input of this name, which reports and logs call `memory:NAME`, and its source. As many events
+/// An input of this name, called `memory:NAME` in reports and logs, and its source. As many events
 /// as `capacity`, at least one, wait between the two.
 pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
     let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -211,8 +211,8 @@ impl TrySendError {
 }
 
 /// The other end of a [`MemoryInput`], for
-/// [`EngineBuilder::input`](crate::engine::EngineBuilder::input). Positions count the events,
-/// from 1. What was refused is not given again; [`MemoryInput::deliver`] reports it.
+/// [`EngineBuilder::input`](crate::engine::EngineBuilder::input). Positions count the events, from
+/// 1. Refused events are not given again; [`MemoryInput::deliver`] reports them.
 pub struct MemorySource {
     name: String,
     receiver: mpsc::Receiver<Sent>,
@@ -265,7 +265,7 @@ impl Drop for MemorySource {
     fn drop(&mut self) {
         self.receiver.close();
         self.end.lock().has_come = true;
-        // Nobody puts anything in any more.
+        // No events are added any more.
         let mut left = Vec::new();
         while let Ok(Sent { event, waiting }) = self.receiver.try_recv() {
             match waiting {
@@ -290,7 +290,7 @@ impl fmt::Debug for MemorySource {
     }
 }
 
-/// Who waits, by the position of the event.
+/// The waiting callers, by the position of the event.
 #[derive(Default)]
 struct Delivered(Mutex<HashMap<u64, SettlementWaiter>>);
 

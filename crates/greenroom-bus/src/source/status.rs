@@ -53,7 +53,7 @@ pub struct InputStatus {
     pub detail: String,
     /// For how long it has been in this state.
     pub lasted: Duration,
-    /// What an operator should know of it, whatever the state.
+    /// A remark that an operator should know, whatever the state.
     pub remark: Option<String>,
 }
 
@@ -67,7 +67,7 @@ impl InputStatus {
 /// Where a source reports its state. Each change is logged here, and nowhere else.
 #[derive(Debug)]
 pub struct StatusCell {
-    /// What logs call the source.
+    /// The name of the source in logs.
     name: String,
     now: Mutex<StatusNow>,
 }
@@ -109,7 +109,8 @@ impl StatusCell {
         }
     }
 
-    /// What an operator should know of it from now on, whatever its state. It is not logged here.
+    /// A remark that an operator should know from now on, whatever its state. It is not logged
+    /// here.
     pub fn remark(&self, remark: impl Into<String>) {
         self.now.lock().remark = Some(remark.into());
     }

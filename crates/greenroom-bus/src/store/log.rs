@@ -62,13 +62,13 @@ pub use source::LogSource;
 
 /// Accepts events and keeps them until they are handled.
 pub trait EventLog: Send + Sync + 'static {
-    /// What reports and logs call it, for example `log:orders-log`.
+    /// Its name in reports and logs, for example `log:orders-log`.
     fn describe(&self) -> String;
 
-    /// Appends these events, in this order, all or none, and waits until they are durable. Appends
-    /// that come at the same time share one sync. An event whose source and id were stored within
-    /// the log's memory of them is not stored again: once the first of them is durable, it counts
-    /// as [repeated](Appended::repeated).
+    /// Appends these events, in this order, all or none, and waits until they are durable.
+    /// Concurrent appends share one sync. An event whose source and id were stored within the log's
+    /// memory of them is not stored again: once the first of them is durable, it counts as
+    /// [repeated](Appended::repeated).
     ///
     /// # Errors
     /// None of it was stored, except after [`AppendError::Failed`], when that is unknown.
@@ -85,7 +85,7 @@ pub trait EventLog: Send + Sync + 'static {
     }
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Appended {
     /// Events that are durable now and were not before.
@@ -110,9 +110,9 @@ pub enum AppendError {
     /// These events have more bytes than the log takes at once, whenever it is.
     #[error("{bytes} bytes at once are more than the {limit} that the log takes")]
     TooLarge {
-        /// What they have.
+        /// Their size.
         bytes: u64,
-        /// What it takes.
+        /// The limit.
         limit: u64,
     },
     /// The log cannot store anything any more; the error, and the next step, for an operator. It

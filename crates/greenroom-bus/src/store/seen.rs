@@ -1,4 +1,4 @@
-//! What a deduplication remembers over a restart (D14).
+//! The entries of a deduplication that survive a restart (D14).
 //!
 //! ```text
 //! an event is settled ──▶ a queue ──▶ one writer thread ──▶ a transaction ten times a second
@@ -74,7 +74,7 @@ pub(crate) struct SeenStore {
     shown: Arc<SeenStatus>,
 }
 
-/// What the store and its writer know of each other.
+/// Shared by the store and its writer.
 #[derive(Debug, Default)]
 struct SeenStatus {
     waiting: AtomicUsize,
@@ -139,7 +139,7 @@ impl SeenStore {
         let _ = told.recv_timeout(patience);
     }
 
-    /// Why nothing is remembered over a restart, where that is so.
+    /// Why no entries survive a restart, if so.
     pub(crate) fn error(&self) -> Option<String> {
         self.shown.error.lock().clone()
     }
@@ -159,7 +159,7 @@ impl Drop for SeenStore {
         if let Some(writer) = self.writer.lock().take() {
             // It may wait for room on the disk.
             writer.thread().unpark();
-            // What it could not store, it has said.
+            // Errors of its writes were reported.
             let _ = writer.join();
         }
     }
@@ -229,7 +229,7 @@ impl SeenWriter {
         }
     }
 
-    /// What comes within a moment, or all that there is once a caller waits for it.
+    /// The entries of a moment, or all present ones once a caller waits for them.
     fn gather(
         &self,
         first: SeenOrder,

@@ -22,15 +22,15 @@ use crate::sink::lock::{Locked, open_locked};
 /// How long a statement waits for another process that reads or copies.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// What stays of the journal's file, in bytes, once all of it is in the database: about as much as
-/// SQLite lets it grow before it takes it in.
+/// The size to which the journal's file is cut, in bytes, once all of it is in the database: about
+/// as much as SQLite lets it grow before a checkpoint.
 const JOURNAL: i64 = 4 << 20;
 
 /// Pages that are returned to the disk at a time: moving them takes half of the room that a store
 /// of dead letters reserves for its journal.
 const VACUUM: i64 = 500;
 
-/// What a database is for, and how it came to be as it is.
+/// The purpose of a database, and the steps that led to its present form.
 pub(crate) struct Schema {
     /// Tells it from the databases of other programs.
     pub(crate) application_id: i32,
@@ -38,7 +38,7 @@ pub(crate) struct Schema {
     pub(crate) what: &'static str,
     /// The name of the file.
     pub(crate) file: &'static str,
-    /// What leads from each version to the next. There are as many versions as steps.
+    /// The steps from each version to the next. There are as many versions as steps.
     pub(crate) steps: &'static [&'static str],
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn read(directory: &Path, schema: &Schema) -> Result<Connection, NotO
         connection.pragma_update(None, "query_only", true)?;
         version(&connection).map(|found| (connection, found))
     };
-    // The index of the journal is written by readers as well, where they may.
+    // Readers also write the index of the journal, if they may.
     let opened = open(OpenFlags::SQLITE_OPEN_READ_WRITE);
     let opened = opened.or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY));
     let (connection, found) = opened?;
@@ -161,7 +161,7 @@ pub(crate) fn read(directory: &Path, schema: &Schema) -> Result<Connection, NotO
     Ok(connection)
 }
 
-/// What every connection has: no function or view of a foreign file runs.
+/// Settings of every connection: no function or view of a foreign file runs.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
@@ -298,8 +298,8 @@ fn migrate(connection: &mut Connection, schema: &Schema) -> Result<(), NotOpened
     Ok(())
 }
 
-/// What follows from a transaction that failed. It was rolled back whole, so nothing of it is
-/// stored in part.
+/// The consequence of a failed transaction. It was rolled back completely, so nothing is stored in
+/// part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failed {
     /// There is no room: it may be tried again once there is.

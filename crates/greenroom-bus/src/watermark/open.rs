@@ -4,7 +4,7 @@ use std::{collections::VecDeque, ops::Range};
 
 /// Positions of a block.
 const BITS: u64 = 64;
-/// So many hollow blocks are left where they are, whatever the others: moving few is not worth it.
+/// This many hollow blocks are left in place, whatever the others: moving few is not worth it.
 const SPARE: usize = 16;
 /// Memory for this many times the blocks that there are is given back, so that
 /// a burst does not keep it.
@@ -117,7 +117,7 @@ impl OpenSet {
         }
     }
 
-    /// Where the block with this index is: where it would be without gaps, or found by halving.
+    /// The index of the block with this number: its place without gaps, or found by binary search.
     fn find(&self, index: u64) -> Option<usize> {
         let first = self.blocks.front()?.index;
         let guess = usize::try_from(index.checked_sub(first)?).unwrap_or(usize::MAX);

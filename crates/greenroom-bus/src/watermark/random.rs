@@ -75,7 +75,7 @@ enum How {
     Done,
 }
 
-/// What a watermark should know, written down event by event.
+/// The expected state of a watermark, recorded event by event.
 #[derive(Debug, Clone, Default)]
 struct Naive {
     assigned: bool,
@@ -255,7 +255,7 @@ impl Partition {
         self.assign();
     }
 
-    /// The next event, where the partition is assigned; its settlement, where it is to be handled.
+    /// The next event, if the partition is assigned; its settlement, if it is to be handled.
     fn receive(&mut self, gap: u64) -> Option<Ack> {
         let position = self.log.iter().find(|position| **position >= self.delivered).copied();
         let position = position.unwrap_or_else(|| {

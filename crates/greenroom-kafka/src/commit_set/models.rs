@@ -11,10 +11,10 @@ use super::{
 
 /// A length of more bits is none.
 const MOST_BITS: usize = 62;
-/// So many bits below the top one are predicted by those above them.
+/// This many bits below the top one are predicted by those above them.
 const PREDICTED: usize = 3;
 
-/// What is known of the lengths of one kind, open or done.
+/// Statistics of the lengths of one kind, open or settled.
 struct Lengths {
     /// Whether it has more than this many bits.
     longer: [Chance; MOST_BITS + 1],
@@ -82,7 +82,7 @@ pub(super) fn write(runs: &[Run], into: &mut Vec<u8>) {
     coder.end();
 }
 
-/// `None` where it says that there are more runs than such a text can hold.
+/// `None` if it claims more runs than such a text can hold.
 pub(super) fn read(bytes: &[u8], most_runs: u64) -> Option<Vec<Run>> {
     let (count, coded) = varint::read(bytes)?;
     if count > most_runs {

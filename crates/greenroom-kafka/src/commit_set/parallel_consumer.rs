@@ -19,7 +19,7 @@ use super::{
     unreadable::Unreadable,
 };
 
-/// More bytes than any of its sets has. What claims to unpack to more is no set.
+/// More bytes than any of its sets has. A text that claims to unpack to more is not a set.
 const MOST_UNPACKED: u64 = 1 << 20;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(

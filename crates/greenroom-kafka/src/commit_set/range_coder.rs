@@ -17,7 +17,7 @@ const SLOWEST: u32 = 7;
 #[derive(Clone, Copy)]
 pub(super) struct Chance {
     zero: u32,
-    /// How many bits it has seen, up to where that no longer matters.
+    /// How many bits it has seen, up to a number beyond which it no longer matters.
     seen: u32,
 }
 

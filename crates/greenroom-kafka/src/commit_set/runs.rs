@@ -24,7 +24,8 @@ pub(super) fn of(positions: &Positions) -> Vec<Run> {
     runs.collect()
 }
 
-/// What these runs say from this offset on. `None` where that is no set of offsets.
+/// The positions that these runs describe from this offset on. `None` if they are not a valid set
+/// of offsets.
 pub(super) fn positions(offset: u64, runs: impl IntoIterator<Item = Run>) -> Option<Positions> {
     let (mut at, mut open) = (offset, Vec::new());
     for run in runs {
@@ -65,7 +66,7 @@ impl FromBits {
         }
     }
 
-    /// What is open at the end counts as not mentioned.
+    /// Open offsets at the end count as not mentioned.
     pub(super) fn end(mut self) -> Vec<Run> {
         if let (open, done @ 1..) = self.now {
             self.runs.push(Run { open, done });

@@ -28,7 +28,7 @@ const LEARNING: u64 = 800;
 /// known to take a megabyte.
 const MOST_RUNS: u64 = 1 << 20;
 
-/// What a broker takes.
+/// A broker's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// UTF-16 code units: `offset.metadata.max.bytes` of the broker, 4,096 by default.
@@ -40,7 +40,7 @@ pub struct Limit {
 /// A set as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
-    /// Empty where nothing is done beyond the lowest open offset, or where no set fits.
+    /// Empty if nothing is done beyond the lowest open offset, or where no set fits.
     pub text: String,
     /// False if the highest settled offsets are left out because the whole does not fit: after a
     /// crash, they are delivered again.
@@ -116,7 +116,7 @@ fn text(bytes: &[u8], alphabet: Alphabet) -> String {
     text
 }
 
-/// The shorter of two forms. `None` where that is too long.
+/// The shorter of two forms. `None` if that is too long.
 fn bytes(offset: u64, runs: &[Run], capacity: usize) -> Option<Vec<u8>> {
     Some(shorter(offset, runs)).filter(|bytes| bytes.len() <= capacity)
 }

@@ -77,7 +77,7 @@ impl KafkaDeadLetters {
     /// properties name are read.
     ///
     /// # Errors
-    /// What cannot be used. Values of properties are not shown.
+    /// An option cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaDeadLettersOptions) -> Result<(), Unusable> {
         options.check()?;
         check_name("topic", &options.topic)?;

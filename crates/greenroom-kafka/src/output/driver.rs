@@ -49,7 +49,7 @@ const DEFAULTS: [(&str, &str); 3] = [
     ("partitioner", "murmur2_random"),
     // Batches of more than one record, at little cost to each.
     ("linger.ms", "5"),
-    // How long a topic that is not there is looked for before that is said.
+    // How long a missing topic is looked for before that is reported.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
 
@@ -131,7 +131,7 @@ impl ProducerContext for OutputContext {
     }
 }
 
-/// What librdkafka itself does not send: no broker has seen it.
+/// A record that librdkafka itself does not send: no broker has seen it.
 fn reject_unsent(sent: Sent, code: RDKafkaErrorCode, options: &KafkaSinkOptions) {
     let bytes = sent.record.value().map_or(0, |value| value.len());
     let topic = &options.topic;
@@ -157,7 +157,7 @@ pub struct Driver {
 
 impl Driver {
     /// # Errors
-    /// What cannot be used, for an operator.
+    /// An option cannot be used; in words for an operator.
     pub(super) fn begin(shared: &Arc<Shared>) -> Result<Self, Unusable> {
         shared.options.check()?;
         let (producer, drives) = (producer(shared)?, shared.clone());
@@ -184,7 +184,7 @@ impl RemoteDriver for Driver {
         &self.shared.room
     }
 
-    /// The thread sends it: at once, where it has nothing else under way.
+    /// The thread sends it: at once, if it has nothing else under way.
     fn push(&self, Outgoing { event, ack, .. }: Outgoing, room: OwnedSemaphorePermit) {
         let record = Record::new(event, self.shared.options.mode);
         let mut state = self.shared.state.lock();
@@ -217,12 +217,12 @@ impl RemoteDriver for Driver {
 }
 
 /// # Errors
-/// What cannot be used, for an operator.
+/// An option cannot be used; in words for an operator.
 pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<OutputContext>, Unusable> {
     let options = &shared.options;
     let ours = [
         ("enable.idempotence", "true".to_owned()),
-        // What brokers do not answer is sent again for as long as it takes.
+        // Records that brokers do not answer are sent again for as long as it takes.
         ("message.timeout.ms", "0".to_owned()),
     ];
     client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
@@ -231,7 +231,7 @@ pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<OutputContex
 }
 
 impl Drop for Driver {
-    /// What is not settled is refused.
+    /// Unsettled events are refused.
     fn drop(&mut self) {
         self.shared.give_up(None);
         self.wake();
@@ -249,7 +249,8 @@ fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     loop {
         pump(producer, shared);
         let under_way = shared.state.lock().under_way;
-        // What one answer says, if there is one. Asked to wait, it would spin for a millisecond.
+        // The deliveries of one answer, if there is one. With a timeout, it would spin for a
+        // millisecond.
         producer.poll(Duration::ZERO);
         if let Some((code, reason)) = producer.client().fatal_error() {
             return shared.give_up(Some(format!(

@@ -15,7 +15,7 @@ use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use super::{options::KafkaSinkOptions, record::Record};
 use crate::client::Failures;
 
-/// What is accepted and not settled takes at most this many bytes.
+/// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
 /// And at most this many events.
 const ROOM_EVENTS: usize = 4_096;
@@ -63,7 +63,7 @@ pub(super) struct State {
     pub(super) is_over: bool,
 }
 
-/// What keeps records from being sent.
+/// The obstacle for records.
 #[derive(Default)]
 struct Hold {
     /// Since the last failure, until a record is stored. Nothing is sent before its next probe.
@@ -74,7 +74,7 @@ struct Hold {
     waited_below: u64,
 }
 
-/// What an error means for a record.
+/// The meaning of an error for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// It will never be stored.
@@ -236,7 +236,8 @@ impl State {
             return None;
         }
         let is_single = self.waiting.front()?.number < self.singly_below;
-        // What librdkafka has cannot be taken back: while it stores nothing, it is given no more.
+        // Records that librdkafka has cannot be taken back: while it stores nothing, it is given no
+        // more.
         let waits_for_those = is_single || next.is_some();
         let most = if waits_for_those { 1 } else { UNDER_WAY };
         if self.under_way >= most {
@@ -248,7 +249,7 @@ impl State {
         Some(sent)
     }
 
-    /// A record was stored. True where that is news.
+    /// A record was stored. True if that is a change.
     pub(super) fn works(&mut self) -> bool {
         let is_news = self.hold.outage.take().is_some();
         if is_news {
@@ -257,7 +258,7 @@ impl State {
         is_news
     }
 
-    /// True where that is news.
+    /// True if that is a change.
     fn fails(&mut self, error: &str, is_paused: bool) -> bool {
         let is_new = self.hold.outage.is_none() || (is_paused && !self.hold.is_paused);
         Outage::fails(&mut self.hold.outage, error, &WAITS, 1.0, Instant::now());

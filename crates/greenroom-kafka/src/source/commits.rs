@@ -25,7 +25,8 @@ pub(super) struct Commits {
 
 impl Committer for Commits {
     /// Asks the polling thread, which commits one snapshot after the other, and waits until the
-    /// broker has answered. What the broker does not take for now stays for the next commit.
+    /// broker has answered. Offsets that the broker does not accept for now stay for the next
+    /// commit.
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
         let (ask, answered) = oneshot::channel();
         {

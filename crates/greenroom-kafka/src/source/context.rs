@@ -1,5 +1,5 @@
-//! What librdkafka calls back. Nothing is done here: it is written down for the polling thread,
-//! which has called it.
+//! librdkafka's callbacks. No work is done here: calls are recorded for the polling thread, which
+//! triggers them.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ use rdkafka::{
 use super::figures::Figures;
 use crate::{client::Failures, place::Place};
 
-/// What librdkafka has said.
+/// A callback of librdkafka.
 pub(super) enum Said {
     /// These are assigned, and wait to be read.
     Assigned(Vec<Place>),
@@ -26,7 +26,7 @@ pub(super) enum Said {
     Revoked { places: Vec<Place>, is_lost: bool },
     /// An error of the consumer as a whole.
     Error(RDKafkaErrorCode, String),
-    /// What is so at a moment, once a second.
+    /// The state at one moment, once a second.
     Figures(Figures),
 }
 

@@ -1,4 +1,4 @@
-//! What the statistics of a second say (`statistics.interval.ms`).
+//! The statistics of a second (`statistics.interval.ms`).
 
 use std::{collections::HashMap, time::Duration};
 
@@ -59,7 +59,7 @@ fn end(partition: &Partition) -> Option<u64> {
     u64::try_from(end).ok()
 }
 
-/// What it says is of now only if the thread of its broker runs, which writes it down.
+/// They are current only if the thread of the broker runs, which records them.
 fn is_fetched(statistics: &Statistics, partition: &Partition, end: u64) -> bool {
     let is_up = |broker: &Broker| broker.nodeid == partition.broker && broker.state == UP;
     u64::try_from(partition.next_offset) == Ok(end)

@@ -52,7 +52,7 @@ pub(super) struct Guard {
 
 impl Guard {
     /// # Errors
-    /// What of its options cannot be used, for an operator.
+    /// An option cannot be used; in words for an operator.
     pub(super) fn begin(name: &str, options: &KafkaSourceOptions) -> Result<Option<Self>, String> {
         let Some(guard) = &options.guard else { return Ok(None) };
         Ok(Some(Self {
@@ -78,8 +78,8 @@ impl Guard {
         is_due
     }
 
-    /// Which of a partition's offsets are to be moved now, paid from the budget. Empty where none
-    /// is. One that is full is read no further already.
+    /// The offsets of a partition that are to be moved now, paid from the budget. Empty if there
+    /// are none. A full one is already read no further.
     pub(super) fn choose(
         &mut self,
         positions: &Positions,

@@ -36,7 +36,7 @@ impl Limits {
         self.now.map_or(0.0, |limit| used(positions, limit))
     }
 
-    /// So many offsets beyond the lowest open one always fit.
+    /// This many offsets beyond the lowest open one always fit.
     pub(super) fn sure(&self) -> u64 {
         self.now.map_or(u64::MAX, |limit| match limit.alphabet {
             Alphabet::Wide => limit.units as u64 * 14,
@@ -44,8 +44,8 @@ impl Limits {
         })
     }
 
-    /// The broker has refused a text as too large: it counts bytes, or its limit is lower. What is
-    /// tried next, for an operator.
+    /// The broker has refused a text as too large: it counts bytes, or its limit is lower. Returns
+    /// the next limit to be tried, for an operator.
     pub(super) fn shrink(&mut self) -> String {
         self.now = match self.now {
             Some(Limit { units, alphabet: Alphabet::Wide }) => {

@@ -56,7 +56,7 @@ struct Looking {
     /// Each of these holds on to the consumer, and goes before it.
     open: Vec<Reading>,
     format: RecordFormat,
-    /// What was read, and not given yet.
+    /// Records that were read, and not given yet.
     ready: Option<(Partition, Vec<Taken>)>,
     consumer: Arc<BaseConsumer<SourceContext>>,
 }
@@ -69,8 +69,8 @@ struct Reading {
 }
 
 impl KafkaLooking {
-    /// A reader by the options of a [`KafkaSource`](super::KafkaSource). Brokers are asked with the
-    /// first pull, which fails where they do not answer, or a topic is not there.
+    /// A reader by the options of a [`KafkaSource`](super::KafkaSource). Brokers are asked at the
+    /// first pull, which fails if they do not answer, or a topic does not exist.
     ///
     /// # Errors
     /// An option or a property cannot be used. Values of properties are not shown.
@@ -94,7 +94,7 @@ impl Source for KafkaLooking {
     ) -> BoxFuture<'a, Result<Pull, SourceError>> {
         Box::pin(async move {
             let reader = self.reader.clone();
-            // What was read stays with the reader until it is given: a pull may be dropped.
+            // Records stay with the reader until they are given: a pull may be dropped.
             let read = tokio::task::spawn_blocking(move || reader.lock().read()).await;
             let failed = |why: String| SourceError::new(self.name.clone(), why);
             read.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
@@ -208,7 +208,7 @@ impl Looking {
 }
 
 impl Reading {
-    /// What has come, and whether that was all.
+    /// The records that have come, and whether these were all.
     fn batch(&mut self, format: &RecordFormat) -> Result<(Vec<Taken>, bool), KafkaError> {
         let mut taken = Vec::new();
         while taken.len() < BATCH {
@@ -275,7 +275,7 @@ pub(super) fn explained(
 ) -> String {
     let mut reasons = Vec::new();
     for _ in 0..HEARINGS {
-        // What it has heard comes to its context while it is polled, one by one.
+        // Its events reach its context while it is polled, one by one.
         let _ = consumer.poll(IDLE);
         while let Some(said) = consumer.context().next() {
             if let Said::Error(code, reason) = said {

@@ -36,7 +36,7 @@ impl Numbers {
     }
 }
 
-/// What letters and errors call the partitions that were ever assigned (D06).
+/// The names of all partitions that were ever assigned, for letters and errors (D06).
 pub(super) struct Names {
     /// The source as a whole.
     pub(super) source: Arc<str>,

@@ -31,19 +31,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where to begin in one partition.
 pub(super) struct Beginning {
     pub(super) place: Place,
-    /// What is done.
+    /// The settled positions.
     pub(super) positions: Positions,
     /// The first offset to fetch.
     pub(super) from: u64,
-    /// What is committed is just that.
+    /// They are exactly the committed ones.
     pub(super) is_committed: bool,
     /// The program that was there before has committed it, in its own words.
     pub(super) is_of_former: bool,
-    /// What an operator should know.
+    /// A remark for an operator.
     pub(super) remark: Option<String>,
 }
 
-/// Where to begin, and where that is not known yet.
+/// Where to begin, and the partitions for which that is not known yet.
 #[derive(Default)]
 pub(super) struct Answered {
     pub(super) beginnings: Vec<Beginning>,
@@ -76,7 +76,7 @@ impl HowToBegin {
     }
 }
 
-/// How many partitions topics had when the source began. What is not among them has come since.
+/// How many partitions topics had when the source began. Others have been added since.
 #[derive(Default)]
 pub(super) struct Known(Mutex<Option<HashMap<String, usize>>>);
 

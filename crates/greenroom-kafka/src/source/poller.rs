@@ -74,20 +74,20 @@ struct AssignedPartition {
     read: ReadTo,
     /// Its log has begun again, and the records read before are drained.
     anew: Option<Anew>,
-    /// Where it was sent then, until something comes.
+    /// The offset of a seek, until a record comes.
     sought: Option<u64>,
     /// All that is there was taken: up to which offset, and how often that was seen.
     at_end: Option<(u64, u32)>,
     /// The last commit that was confirmed.
     committed: Option<StoredOffset>,
-    /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
-    /// at.
+    /// The settled offsets no longer fit in a commit: no records are taken since; and when that was
+    /// checked.
     full: Option<Instant>,
     /// When that was told.
     told_full: Option<Instant>,
 }
 
-/// Partitions that are to be read, and where that begins is asked for.
+/// Partitions that are to be read, and whose start is being looked up.
 struct Assigning {
     places: Vec<Place>,
     answer: mpsc::Receiver<Answer>,
@@ -98,7 +98,7 @@ struct Assigning {
     has_assigned: bool,
 }
 
-/// What librdkafka waits for.
+/// The rebalance that librdkafka waits for.
 enum Rebalance {
     Assigning(Assigning),
     Revoking {
@@ -144,13 +144,13 @@ pub(super) struct Poller {
     consumer: Arc<BaseConsumer<SourceContext>>,
     lifeline: Weak<Lifeline>,
     numbers: Numbers,
-    /// What there was when it began.
+    /// The state at the start.
     known: Arc<Known>,
     reading: BTreeMap<Partition, AssignedPartition>,
     rebalances: Rebalances,
     commits: PollerCommits,
     limits: Limits,
-    /// Where there is one.
+    /// If there is one.
     guard: Option<Guard>,
     contact: Contact,
 }
@@ -224,12 +224,12 @@ impl Poller {
             state.is_closed = true;
             mem::take(&mut state.asks)
         };
-        // Whoever waits for a commit is answered by this.
+        // This answers callers that wait for a commit.
         drop((asks, commits.committing));
         shared.changed.notify_waiters();
     }
 
-    /// True where there may be more to do at once.
+    /// True if there may be more to do at once.
     fn turn(&mut self) -> bool {
         // Callbacks run in here. Records come here only before their partition has a queue.
         let consumer = self.consumer.clone();
@@ -265,7 +265,7 @@ impl Poller {
                 );
                 self.fail(why);
             }
-            // Told by the callback for errors already, where they are of the whole.
+            // Reported by the callback for errors already, if they concern the whole client.
             error => {
                 if let Some(code) = error.rdkafka_error_code() {
                     self.tell(code, &error.to_string());

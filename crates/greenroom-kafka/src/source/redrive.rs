@@ -57,14 +57,14 @@ const LOOK_EVERY: u64 = 1_000;
 /// and its original headers, and one that names its original place. `tells` receives the progress
 /// once a second. It covers the letters that exist when it begins, and none that come later.
 ///
-/// What is sent counts as newer than all that its topic has, and so for the order of its key. One
-/// process at a time may do this for one group.
+/// A record that is sent is the newest in its topic, and so in the order of its key. One process at
+/// a time may do this for one group.
 ///
-/// It blocks: on a runtime, call it where that may be.
+/// It blocks: on a runtime, call it where blocking is allowed.
 ///
 /// # Errors
-/// An option or a property cannot be used, the topic is not there, or the brokers do not answer.
-/// What was done before stays done.
+/// An option or a property cannot be used, the topic does not exist, or the brokers do not answer.
+/// Finished letters stay finished.
 pub fn redrive(
     options: &RedriveOptions,
     mut tells: impl FnMut(&Redriven),
@@ -267,7 +267,7 @@ struct Taking<'r, 'a> {
 }
 
 impl Taking<'_, '_> {
-    /// True where it is on its way, or would be.
+    /// True if it is on its way, or would be.
     fn take(
         &mut self,
         part: &mut LetterPartition,
@@ -313,7 +313,7 @@ impl Taking<'_, '_> {
     }
 }
 
-/// What it is called.
+/// Its name.
 fn letter(place: &Place, offset: u64) -> String {
     format!("{place} at offset {offset}")
 }

@@ -1,4 +1,4 @@
-//! What the source, its receipts, its commits and the polling thread share.
+//! Shared by the source, its receipts, its commits and the polling thread.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -31,9 +31,9 @@ pub(super) struct Shared {
     pub(super) name: String,
     /// The state of its connection to the brokers.
     pub(super) status: Arc<StatusCell>,
-    /// How long its partitions are its own, where that is known.
+    /// How long its partitions are its own, if that is known.
     pub(super) lease: Option<Arc<Lease>>,
-    /// What letters and errors call its partitions.
+    /// The names of its partitions in letters and errors.
     pub(super) names: Arc<Names>,
     pub(super) state: Mutex<State>,
     /// Told when a pull has something to give or to say.
@@ -97,19 +97,19 @@ pub(super) struct State {
     pub(super) leaving: BTreeMap<Partition, bool>,
     /// Of these, nothing is given.
     pub(super) paused: Vec<Partition>,
-    /// Of which the last batch was.
+    /// The partition of the last batch.
     pub(super) last: Option<Partition>,
     /// Every partition that was ever assigned.
     pub(super) trackers: BTreeMap<Partition, Arc<Tracker>>,
     /// Why the source cannot continue.
     pub(super) failed: Option<String>,
-    /// Who waits for a commit.
+    /// Callers that wait for a commit.
     pub(super) asks: Vec<oneshot::Sender<()>>,
     /// Other topics are to be read.
     pub(super) topics: Option<Vec<String>>,
     /// When the source was dropped: no pull follows.
     pub(super) dropped: Option<Instant>,
-    /// Nobody commits any more.
+    /// No commits are made any more.
     pub(super) has_ended: bool,
     /// The consumer is closed.
     pub(super) is_closed: bool,

@@ -43,7 +43,7 @@ impl Storing {
         let (consumer, wakes) = (consumer.clone(), thread::current());
         let stores = move || {
             for places in asked {
-                // Nobody listens any more at the end.
+                // The receiver is gone at the end.
                 let _ = answer.send(store_all(&consumer, &places));
                 wakes.unpark();
             }
@@ -90,8 +90,8 @@ fn store_all(consumer: &BaseConsumer<SourceContext>, places: &[(Place, StoredOff
     answers
 }
 
-/// In two round trips, however many there are. What the group has after that, where it could be
-/// asked.
+/// In two round trips, however many there are. Returns the group's offsets after that, if they
+/// could be read.
 fn store_at_once(
     consumer: &BaseConsumer<SourceContext>,
     places: &[(Place, StoredOffset)],

@@ -1,4 +1,4 @@
-//! What an answer means that is no acknowledgement.
+//! The meaning of an answer that is not an acknowledgement.
 
 use std::error::Error as _;
 
@@ -7,14 +7,14 @@ use async_nats::jetstream::{
     context::{PublishError, PublishErrorKind},
 };
 
-/// What an error of a publish means for its event.
+/// The meaning of a publish error for its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// It will never be stored.
     Rejected,
     /// An operator has to correct an error.
     Pauses,
-    /// Nobody listens on the subject.
+    /// The subject has no listener.
     NoStream,
     /// It may pass, and nothing was stored.
     Again,

@@ -75,7 +75,7 @@ impl fmt::Display for NatsSubject {
 }
 
 impl NatsSubject {
-    /// That of an event.
+    /// The subject of an event.
     ///
     /// # Errors
     /// The event has no such field, or its value cannot be in a subject.

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::shared::{PANICKED, Shared};
 
-/// The answer of a server that is there. One that is away hears of it once it is back.
+/// The timeout for the answer of a connected server. A disconnected one gets it once it is back.
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// An order to a driver.
@@ -72,7 +72,7 @@ impl Committer for Commits {
 
     fn end(&self) {
         for Driven { driver, .. } in &self.driven {
-            // One that has ended needs not be told.
+            // A driver that has ended needs no order.
             let _ = driver.send(Command::End);
         }
     }

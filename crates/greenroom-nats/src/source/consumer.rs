@@ -38,7 +38,7 @@ impl NoConsumer {
     }
 }
 
-/// What one partition is read by.
+/// The settings by which one partition is read.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) stream: String,
@@ -85,9 +85,9 @@ impl Wanted {
         &self.config
     }
 
-    /// Finds or makes it. One that is made again begins at this position of the stream that was
-    /// made then, and in a stream that was made since with the first message: all are new there.
-    /// One that another process reads is left `as_it_is`.
+    /// Finds or creates it. A recreated one begins at this position of the stream that existed
+    /// then; in a stream that was created since it begins with the first message, because all are
+    /// new there. A consumer that another process reads is left `as_it_is`.
     pub(super) async fn find(
         &self,
         jetstream: &Context,
@@ -226,7 +226,7 @@ impl Wanted {
     }
 }
 
-/// What the server answered: 503 and the like pass, 400 and the like do not.
+/// The server's answer: 503 and the like pass, 400 and the like do not.
 fn answered(answer: &Error) -> NoConsumer {
     let text = answer.to_string();
     match answer.code() {

@@ -1,4 +1,4 @@
-//! What the reply subject of a message says of its delivery.
+//! The delivery data in the reply subject of a message.
 
 use std::time::{Duration, SystemTime};
 
@@ -38,7 +38,8 @@ impl Delivery {
     }
 }
 
-/// What a message is acknowledged by whose delivery was not seen: the server goes by its position.
+/// The subject for acknowledging a message whose delivery was not seen: the server goes by its
+/// position.
 pub(super) fn unseen(stream: &str, consumer: &str, position: u64) -> String {
     format!("$JS.ACK.{stream}.{consumer}.1.{position}.1.0.0")
 }

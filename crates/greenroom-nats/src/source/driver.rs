@@ -55,7 +55,8 @@ const SILENCE: Duration = Duration::from_secs(11);
 /// The timeout for an answer of the server.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// After a request was refused, or the consumer could not be had, it is tried again so much later.
+/// After a request was refused, or the consumer was not available, it is tried again after this
+/// time.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Driver {
@@ -70,7 +71,7 @@ pub(super) struct Driver {
     asking: Asking,
     holding: HoldingBack,
     tick: Instant,
-    /// What the last acknowledgement was published to.
+    /// The subject of the last acknowledgement.
     last_settled: Option<Box<str>>,
 }
 
@@ -97,7 +98,7 @@ struct Inbox {
     is_drained: bool,
 }
 
-/// What was asked for, and when to ask again.
+/// The current request, and when to repeat it.
 struct Asking {
     requests: Requests,
     /// When the server last gave a sign of life.
@@ -109,7 +110,7 @@ struct Asking {
     suspicion: Suspicion,
 }
 
-/// What is held back until older messages have come.
+/// Messages that are held back until older ones have come.
 struct HoldingBack {
     hold: Option<Hold>,
     /// Up to here nothing is missing: known from the start until the first message, and while
@@ -220,7 +221,7 @@ impl Driver {
                 command = self.commands.recv() => match command {
                     Some(Command::Commit(done)) => {
                         self.commit().await;
-                        // Whoever does not wait any more needs not know.
+                        // A caller that is gone need not know.
                         let _ = done.send(());
                     }
                     Some(Command::End) | None => return self.end().await,
@@ -265,7 +266,7 @@ impl Driver {
         }
     }
 
-    /// What is not heard is delivered again, and told again then.
+    /// If it gets lost, the message is delivered again, and answered again then.
     async fn tell(&self, reply: &str, answer: Answer) {
         let text = Bytes::from_static(answer.text().as_bytes());
         if let Err(error) = self.connection.client.publish(reply.to_owned(), text).await {
@@ -305,7 +306,7 @@ impl Driver {
     async fn failed(&mut self, why: String) {
         self.shared.fail(why);
         while let Some(Command::Commit(done)) = self.commands.recv().await {
-            // Whoever does not wait any more needs not know.
+            // A caller that is gone need not know.
             let _ = done.send(());
         }
     }
@@ -341,7 +342,7 @@ impl Driver {
     }
 }
 
-/// What is in hand is touched once it is a quarter of the time old, and so before half of it.
+/// Messages in hand are touched once they are a quarter of the time old, and so before half of it.
 fn tick_of(options: &NatsSourceOptions) -> Duration {
     options.ack_wait / 8
 }

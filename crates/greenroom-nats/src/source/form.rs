@@ -13,13 +13,13 @@ use greenroom_bus::{
 use super::delivery::Delivery;
 use crate::key::NatsKey;
 
-/// The header by which a redrive says where a message was first: `STREAM-NUMBER`. Ids that are made
-/// of the position are made of that.
+/// The header in which a redrive names a message's first place: `STREAM-NUMBER`. Ids derived from
+/// the position use it.
 pub(crate) const ORIGIN: &str = "greenroom-origin";
 
 /// How messages of one consumer are read.
 pub(super) struct Form {
-    /// What the stream is known by: the beginning of derived ids.
+    /// The identity of the stream: the beginning of derived ids.
     pub(super) stream: String,
     pub(super) records: Option<Arc<Mapping>>,
     pub(super) key: Option<NatsKey>,
@@ -64,7 +64,7 @@ impl Form {
             }
             Some(mapping) => {
                 let own = Position(&self.stream, delivery.position);
-                // A redrive says where it was first, so that its id stays the same.
+                // A redrive names its first place, so that its id stays the same.
                 let origin = origin(headers);
                 let position = origin.as_ref().map_or(&own as &dyn fmt::Display, |text| text);
                 let content_type = headers.iter().rev().find_map(|(name, value)| {
@@ -85,7 +85,7 @@ impl Form {
     }
 }
 
-/// Where a redrive has found the message.
+/// The place at which a redrive has found the message.
 fn origin<'h>(headers: &[(&str, &'h [u8])]) -> Option<&'h str> {
     let (_, value) = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ORIGIN))?;
     std::str::from_utf8(value).ok().filter(|text| !text.is_empty())

@@ -47,7 +47,7 @@ impl Missing {
     }
 }
 
-/// What is held back.
+/// The messages that are held back.
 #[derive(Debug)]
 pub(super) struct Hold {
     messages: BTreeMap<u64, Taken>,
@@ -99,7 +99,7 @@ impl Hold {
         self.ask_at = self.ask_at.max(now + ASK_EVERY);
     }
 
-    /// Nothing was read for long. What should have come may be in the socket, or was not asked for.
+    /// Nothing was read for long. Missing messages may be in the socket, or were not requested.
     pub(super) fn begin_anew(&mut self, ack_wait: Duration, now: Instant) {
         (self.until, self.ask_at) = (now + patience(ack_wait), now);
     }
@@ -131,13 +131,13 @@ impl Hold {
         self.messages.len()
     }
 
-    /// What was held back, in the order of the stream.
+    /// The messages that were held back, in the order of the stream.
     pub(super) fn release(self) -> impl Iterator<Item = Taken> {
         self.messages.into_values()
     }
 }
 
-/// What had just been delivered comes back after `ack_wait`.
+/// A message that had just been delivered comes back after `ack_wait`.
 pub(super) fn patience(ack_wait: Duration) -> Duration {
     ack_wait + ack_wait / 4 + GRACE
 }

@@ -45,7 +45,7 @@ const BUCKET: &str = "greenroom-leases";
 /// After this many failures in a row without ever reading a lease, the source works without one.
 const ATTEMPTS: u32 = 3;
 
-/// What a holder is called whose entry names none.
+/// The name of a holder whose entry names none.
 const UNNAMED: &str = "another process";
 
 /// A process that waits looks so often at least.
@@ -82,7 +82,7 @@ pub(super) struct Lease {
     key: String,
     /// How long it lives after a write.
     life: Duration,
-    /// What is written: the life in milliseconds, the process, and the subject that it listens on.
+    /// The entry: the life in milliseconds, the process, and the subject that it listens on.
     value: String,
     /// Listens there.
     presence: JoinHandle<()>,
@@ -143,7 +143,7 @@ impl Lease {
         self.judge(tenure)
     }
 
-    /// What fails again and again is done without, unless something was seen of it.
+    /// After repeated failures the source works without a lease, unless one was ever read.
     fn judge(&mut self, tenure: Tenure) -> Tenure {
         let Tenure::Unknown(why) = tenure else {
             self.failures = 0;
@@ -165,7 +165,7 @@ impl Lease {
             tokio::select! {
                 biased;
                 answer = &mut asking => return answer.map_err(Tenure::Unknown),
-                // What is denied has no other answer.
+                // A denied request gets no other answer.
                 () = watched.changed() => if let Some(subject) = watched.denied(BUCKET) {
                     return Err(Tenure::Impossible(format!("publishing to {subject} is denied")));
                 },
@@ -278,7 +278,7 @@ impl Lease {
     /// Lets the next process take it at once.
     pub(super) async fn release(&mut self) {
         if let (Some(store), Some(revision)) = (&self.store, self.revision.take()) {
-            // What cannot be released ends with its life.
+            // A lease that cannot be released ends with its life.
             let _ = store.delete_expect_revision(&self.key, Some(revision)).await;
         }
     }
@@ -349,7 +349,7 @@ async fn be_present(client: Client, subject: String) {
     let Ok(mut asked) = client.subscribe(subject).await else { return };
     while let Some(message) = asked.next().await {
         if let Some(reply) = message.reply {
-            // One that is not answered waits, and asks again.
+            // If this gets lost, the other process waits, and asks again.
             let _ = client.publish(reply, "here".into()).await;
         }
     }

@@ -1,9 +1,9 @@
 //! The contents of a stream, for read-only commands (C15).
 //!
 //! It reads by a consumer of its own, which acknowledges nothing and is removed by the server soon
-//! after: the consumer that is named in the options is asked how far it has got, and stays as it
-//! is, or is not made. What that consumer has heard acknowledged beyond its lowest open message is
-//! known to the server alone, so it is read here too.
+//! after: the consumer that is named in the options is only asked for its position, and is neither
+//! changed nor created. Acknowledgements beyond its lowest open message are known to the server
+//! alone, so those messages are read here too.
 
 use std::{fmt, sync::Arc, time::Duration};
 

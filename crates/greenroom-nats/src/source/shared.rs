@@ -1,4 +1,4 @@
-//! What the driver of a partition and its source share.
+//! Shared by the driver of a partition and its source.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{stats::NatsSourceStats, statuses::Statuses, tracker::Tracker};
 
-/// What is said of a driver that has panicked.
+/// The message about a driver that has panicked.
 pub(super) const PANICKED: &str =
     "the task that reads it has ended unexpectedly; see the log, and please report this";
 
@@ -51,7 +51,7 @@ pub(super) struct State {
     pub(super) tracker: Tracker,
     /// To be given next.
     pub(super) ready: VecDeque<Taken>,
-    /// What the server is to hear.
+    /// Answers to be sent to the server.
     pub(super) answers: Vec<(Box<str>, Answer)>,
     /// Makes the numbers of assignments, and holds nothing else.
     epochs: Watermark,
@@ -125,7 +125,7 @@ impl Shared {
         Arc::new(Self { partition, state, to_driver, to_source, is_closing, statuses })
     }
 
-    /// The source fails where this is dropped by a panic.
+    /// The source fails if this is dropped by a panic.
     pub(super) fn fails_on_panic(self: &Arc<Self>) -> FailsOnPanic {
         FailsOnPanic(self.clone())
     }
@@ -238,7 +238,7 @@ impl Shared {
         })
     }
 
-    /// Who hears how events of the assignment of now are settled.
+    /// Receives how events of the present assignment are settled.
     pub(super) fn heard(self: &Arc<Self>) -> Arc<Heard> {
         let epoch = self.look(|state| state.epoch);
         Arc::new(Heard { shared: self.clone(), epoch })

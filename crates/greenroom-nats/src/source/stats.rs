@@ -1,6 +1,6 @@
-//! What a source has met.
+//! The counters of a source.
 
-/// What a [`NatsSource`](super::NatsSource) has met so far, over all its partitions.
+/// The counters of a [`NatsSource`](super::NatsSource) so far, over all its partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct NatsSourceStats {

@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 
 use crate::connection::Connection;
 
-/// What the drivers of a source share.
+/// Shared by the drivers of a source.
 pub(super) struct Statuses {
     pub(super) cell: Arc<StatusCell>,
-    /// What it reads, where nothing is wrong.
+    /// The streams that it reads, as shown without trouble.
     reads: String,
     /// Of each partition.
     who_reads: Mutex<BTreeMap<Partition, WhoReads>>,

@@ -1,7 +1,7 @@
 //! A message as its stream has it.
 //!
-//! The client reads no other than those whose headers and subject are right, and a server stores
-//! whatever it is given. What it says of a message when it is asked for it has both encoded.
+//! The client accepts only messages with valid headers and subject, but a server stores any. In the
+//! server's answer to a read request, both are encoded.
 
 use async_nats::{
     datetime::DateTime,

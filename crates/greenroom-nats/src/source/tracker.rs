@@ -27,7 +27,7 @@ pub(super) struct Tracker {
 
 #[derive(Debug)]
 struct Open {
-    /// What an acknowledgement is published to.
+    /// The reply subject of an acknowledgement.
     reply: Box<str>,
     /// When the server last heard of it.
     touched: Instant,
@@ -35,7 +35,7 @@ struct Open {
     refused: bool,
 }
 
-/// What to do with a message that was received.
+/// The treatment of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Received {
     /// It is to be handled, for the first time or again after it was refused.
@@ -131,7 +131,8 @@ impl Tracker {
         self.open.len() as u64 + (self.settled - self.confirmed)
     }
 
-    /// What is done: the server remembers each message by itself, so no set of them is stored.
+    /// The settled positions: the server remembers each message individually, so no set of them is
+    /// stored.
     pub(super) fn done_ahead(&self) -> DoneAhead {
         let between = self.next - self.oldest_open();
         DoneAhead {
@@ -153,7 +154,7 @@ impl Tracker {
         self.open.len()
     }
 
-    /// The lowest that is not settled; [`next`](Self::next) where none is open.
+    /// The lowest that is not settled; [`next`](Self::next) if none is open.
     pub(super) fn oldest_open(&self) -> u64 {
         self.open.first_key_value().map_or(self.next, |(position, _)| *position)
     }

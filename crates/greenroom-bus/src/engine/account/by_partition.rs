@@ -1,5 +1,5 @@
-//! Of which partitions the events of a key are, to answer why it waits (C13, D15). Only events of
-//! inputs with several partitions are counted; the others do not come here.
+//! The partitions of a key's events, to answer why it waits (C13, D15). Only events of inputs with
+//! several partitions are counted; others do not come here.
 
 use std::{
     collections::{HashMap, hash_map::Entry},

@@ -93,7 +93,7 @@ fn place() -> usize {
 }
 
 impl Settlements {
-    /// One more, so many microseconds after it was taken.
+    /// One more, this many microseconds after it was taken.
     pub(crate) fn count(&self, how: Settled, micros: u64) {
         let mut counted = self.places[place()].0.lock();
         counted.outcomes.count(how);

@@ -21,7 +21,7 @@ impl Control {
         })
     }
 
-    /// Each pool, in the order of their settings; `default` is first where it is not set.
+    /// All pools, in the order of their settings; `default` comes first if it is not set.
     pub fn pools(&self) -> Vec<PoolControl> {
         let places = 0..self.shared.process.pools.len();
         places.map(|place| PoolControl { control: self.clone(), place }).collect()

@@ -29,7 +29,7 @@ pub struct Decided {
     pub dead_letters: usize,
 }
 
-/// The key is parked, and by another event than the one that was decided about.
+/// The key is parked, but by another event than the intended one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it is the event {:?} that parks this key by now", excerpt(event))]
 #[non_exhaustive]
@@ -39,8 +39,8 @@ pub struct OtherEvent {
 }
 
 impl Control {
-    /// Decides about a parked key: with this handler, or with each that it is parked with.
-    /// Empty where it is not parked.
+    /// Decides about a parked key: with this handler, or with each that it is parked with. Empty if
+    /// it is not parked.
     pub fn decide(&self, key: &str, handler: Option<&str>, decision: Decision) -> Vec<Decided> {
         self.decide_where(key, handler, decision, |_| true).unwrap_or_default()
     }

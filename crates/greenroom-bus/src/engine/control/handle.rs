@@ -49,7 +49,7 @@ impl Control {
         *self.phase.borrow()
     }
 
-    /// What the run has done so far. Never more settled than taken.
+    /// The progress of the run so far. Never more settled than taken.
     pub fn progress(&self) -> Progress {
         let (ledger, letters) = (&self.shared.ledger, &self.shared.egress.dead_letters.letters);
         let counts = ledger.counts();

@@ -61,7 +61,7 @@ impl HandlerControl {
         self.entry().pause.is_on()
     }
 
-    /// How long it has been in outage (D09), and the last error. `None` where it is not.
+    /// How long it has been in outage (D09), and the last error. `None` if it is not.
     pub fn outage(&self) -> Option<(Duration, String)> {
         let (since, error) = self.entry().circuit.down_since()?;
         Some((since.elapsed(), error))
@@ -96,8 +96,8 @@ impl HandlerControl {
         Err(ChangeError::Unusable { what, why: "at least one attempt is made".to_owned() })
     }
 
-    /// What is to change for this configuration, in a pool with that one. The factory is not looked
-    /// at: two cannot be compared.
+    /// The changes to this configuration, in a pool with that one. The factory is ignored: two
+    /// cannot be compared.
     pub(crate) fn changes(
         &self,
         to: &HandlerConfig,
@@ -126,7 +126,7 @@ impl HandlerControl {
 }
 
 impl RetryChange {
-    /// What has changed.
+    /// The change that was made.
     pub(crate) fn carry_out(self) -> String {
         self.handler.entry().set_retry(self.retry);
         format!("handlers.{}.retry", self.handler.name())

@@ -33,10 +33,10 @@ impl Control {
     }
 
     /// Takes nothing more from this input: its source is dropped at its next await, within 100 ms
-    /// unless it blocks its thread. What was taken from it is handled. What is returned is done
-    /// when all of that is settled, and its positions are stored, where it keeps any. Then the name
-    /// is free; until then a key of it may be parked, or its pool be paused. It is done with the
-    /// run as well, whatever is not settled then. A source of several partitions is asked on until
+    /// unless it blocks its thread. Events already taken are handled. The returned removal is done
+    /// when all of them are settled, and its positions are stored, if it keeps any. Then the name
+    /// is free; until then a key of it may be parked, or its pool paused. It is also done when the
+    /// run ends, even if events are not settled. A source of several partitions is polled until
     /// then, and gives nothing.
     ///
     /// With the last input, the engine ends.

@@ -35,7 +35,7 @@ use crate::{
     source::Partition,
 };
 
-/// What a pool does.
+/// The state of a pool.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PoolView {
@@ -56,15 +56,14 @@ pub struct PoolView {
     pub further_attempts: u64,
     /// Events for its handlers that were stored as dead letters.
     pub dead_lettered: u64,
-    /// What its advisor has said last; `None` where it has none, and before its first period has
-    /// ended.
+    /// Its advisor's last advice; `None` if it has none, and before its first period has ended.
     pub advice: Option<Advice>,
     /// One of its handlers is in outage: its workers return most events unstarted, so the pool's
     /// measurements say nothing about attempts.
     pub in_outage: bool,
 }
 
-/// What a handler is for, and how it fares.
+/// The events of a handler, and its state.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HandlerView {
@@ -74,20 +73,20 @@ pub struct HandlerView {
     pub pool: String,
     /// The event types that it handles.
     pub on: Vec<Pattern>,
-    /// What its events are ordered by.
+    /// The field by which its events are ordered.
     pub order_by: Option<OrderBy>,
     /// How failures are retried, as it is now.
     pub retry: Retry,
     /// True while attempts are paused.
     pub paused: bool,
-    /// Its outage, where it is in one.
+    /// Its outage, if it is in one.
     pub outage: Option<OutageView>,
     /// How often one of its worker processes died, or was killed because of its answer.
     pub crashes: u64,
     /// Its worker processes die again and again.
     pub crash_loop: Option<CrashLoop>,
     /// Events that came to it without a value at [`order_by`](Self::order_by), and so without
-    /// order. Those that are dead letters for that do not count.
+    /// order. Those that became dead letters because of that do not count.
     pub without_key: u64,
 }
 
@@ -127,11 +126,11 @@ pub struct KeyView {
     pub why: Option<KeyStatus>,
     /// Attempts that its handler makes at an event in all.
     pub attempts: u32,
-    /// The event that has parked it, where one has.
+    /// The event that has parked it, if it is parked.
     pub parked_for: Option<ParkedEvent>,
 }
 
-/// What a key has of one partition.
+/// A key's events in one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyPartition {
@@ -157,7 +156,7 @@ pub struct ParkedView {
     pub since: Duration,
     /// How its event has failed.
     pub reason: DeadLetterReason,
-    /// What it failed of.
+    /// Its error.
     pub error: Option<String>,
     /// How many events wait behind that one.
     pub waiting: usize,
@@ -182,22 +181,22 @@ pub struct HotView {
 }
 
 impl Control {
-    /// What the pools do, in the order of their settings.
+    /// The states of the pools, in the order of their settings.
     pub fn pool_views(&self) -> Vec<PoolView> {
         (0..self.shared.process.pools.len()).map(|place| self.pool_view(place)).collect()
     }
 
-    /// What each input has under way.
+    /// The state of each input.
     pub fn input_views(&self) -> Vec<InputView> {
         self.shared.inputs.views()
     }
 
-    /// What the handlers are for, and which are in outage.
+    /// The states of the handlers.
     pub fn handler_views(&self) -> Vec<HandlerView> {
         self.shared.process.handlers.iter().map(|handler| self.handler_view(handler)).collect()
     }
 
-    /// What cannot store any more, and why: outputs, dead letters.
+    /// Outputs and dead letters that cannot store any more, and why.
     pub fn failures(&self) -> Vec<String> {
         let outputs = self.shared.egress.outputs.at_work();
         let outputs = outputs.iter().map(|output| output.sink.failure());
@@ -211,8 +210,8 @@ impl Control {
         self.shared.egress.dead_letters.store.trouble()
     }
 
-    /// The last dead letter of which the log has told: about the last one, or the first of many
-    /// that came together.
+    /// The last dead letter in the log: about the last one, or the first of many that came
+    /// together.
     pub fn told_letter(&self) -> Option<ToldLetter> {
         self.shared.egress.dead_letters.told()
     }

@@ -14,13 +14,13 @@ use crate::{
     sink::{Sink, Trouble},
 };
 
-/// What an output does.
+/// The state of an output.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OutputView {
     /// Its name.
     pub name: String,
-    /// Where it stores, for example `file:done.ndjson`.
+    /// Its target, for example `file:done.ndjson`.
     pub target: String,
     /// The event types that it takes.
     pub on: Vec<Pattern>,
@@ -28,11 +28,11 @@ pub struct OutputView {
     pub events: u64,
     /// Of these, the ones that it rejected for good.
     pub rejected: u64,
-    /// Why it does not get on for now, where it does not.
+    /// Why it makes no progress at present, if so.
     pub trouble: Option<Trouble>,
-    /// Why it cannot store any more, where it cannot.
+    /// Why it cannot store any more, if so.
     pub failure: Option<String>,
-    /// True where it was [removed](Control::remove_output), and is not done.
+    /// True if it was [removed](Control::remove_output), and is not done.
     pub removed: bool,
     /// How many workers of which pools wait for room in it.
     pub waiting: Vec<(String, u64)>,
@@ -72,7 +72,7 @@ impl Control {
         self.add(None, Output::new(name.to_owned(), Interest { on, matcher }, sink))
     }
 
-    /// As [`add_output`](Self::add_output), so that it is asked before another one.
+    /// Like [`add_output`](Self::add_output), in a place before another output.
     ///
     /// # Errors
     /// As there; or there is no other of that name.
@@ -101,8 +101,8 @@ impl Control {
     /// from now on, and events that wait for room in it, go to the next output that takes them, or
     /// are dropped if there is none. To replace an output, add the new one first.
     ///
-    /// One that does not get on is done once it does: [`resume_output`](Self::resume_output) is for
-    /// removed ones as well.
+    /// A removal whose output is stuck ends once the output makes progress:
+    /// [`resume_output`](Self::resume_output) also works on removed ones.
     ///
     /// # Errors
     /// There is no such output, or the engine is ending.
@@ -132,8 +132,8 @@ impl Control {
         self.shared.egress.dead_letters.store.reopen();
     }
 
-    /// What the outputs do that there are, in the order in which they are asked; behind them those
-    /// that were removed, and are not done.
+    /// The states of the present outputs, in the order in which they are tried; then those that
+    /// were removed, and are not done.
     pub fn output_views(&self) -> Vec<OutputView> {
         self.shared.egress.outputs.at_work().iter().map(|output| OutputView::of(output)).collect()
     }

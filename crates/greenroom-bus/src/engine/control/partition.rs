@@ -21,7 +21,7 @@ impl Control {
         Ok(())
     }
 
-    /// Goes on with a partition that was [paused](Self::pause_partition).
+    /// Resumes a partition that was [paused](Self::pause_partition).
     ///
     /// # Errors
     /// There is no such input, or the engine is ending.

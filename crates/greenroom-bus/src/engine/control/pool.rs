@@ -30,7 +30,7 @@ pub struct PoolControl {
     pub(crate) place: usize,
 }
 
-/// The key of which most events of a pool wait.
+/// The key that most waiting events of a pool have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LongestLine {
@@ -90,7 +90,7 @@ impl PoolControl {
         self.settings().name.as_str()
     }
 
-    /// What it is doing, in figures.
+    /// Its activity, in figures.
     pub fn stats(&self) -> PoolStats {
         self.managed().admin.stats()
     }
@@ -132,8 +132,8 @@ impl PoolControl {
     /// events in hand.
     ///
     /// # Errors
-    /// The pool is not running (it drains once every input has ended, or the run was stopped),
-    /// or may not have so many.
+    /// The pool is not running (it drains once every input has ended, or the run was stopped), or
+    /// this number is out of range.
     pub fn resize(&self, workers: usize) -> Result<Change, ChangeError> {
         let change = self.done(self.managed().admin.resize(workers))?;
         self.settings().config.lock().workers = workers;
@@ -155,7 +155,7 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Starts no more than so many events in such a time, or as many as it can (`None`).
+    /// Limits the events started in a period of time; `None` removes the limit.
     ///
     /// # Errors
     /// The rate is out of range.
@@ -189,13 +189,12 @@ impl PoolControl {
         Ok(())
     }
 
-    /// What its advisor has said last; `None` where it has none, and before its first period has
-    /// ended.
+    /// Its advisor's last advice; `None` if it has none, and before its first period has ended.
     pub fn advice(&self) -> Option<Advice> {
         self.managed().admin.advice()
     }
 
-    /// The key of which most events wait. Looks at all that do.
+    /// The key that most waiting events have. Looks at all of them.
     pub fn longest_line(&self) -> Option<LongestLine> {
         let longest = self.managed().keys.as_ref()?.longest_line()?;
         let line = longest.key?;
@@ -233,7 +232,7 @@ impl PoolControl {
         ChangeError::already_started(format!("pools.{}.{what}", self.name()))
     }
 
-    /// What is to change for this configuration.
+    /// The changes to this configuration.
     pub(crate) fn changes(&self, to: &PoolConfig) -> Result<Vec<PoolChange>, ChangeError> {
         let is = self.config();
         let live = PoolConfig {
@@ -282,7 +281,7 @@ impl PoolControl {
 }
 
 impl PoolChange {
-    /// What has changed.
+    /// The change that was made.
     pub(crate) fn carry_out(self) -> Result<String, ChangeError> {
         let Self { pool, setting } = self;
         match setting {

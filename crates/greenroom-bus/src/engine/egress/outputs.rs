@@ -1,5 +1,5 @@
-//! The outputs of an engine: those that it was built with, and those that come
-//! and go while it runs (G01).
+//! The outputs of an engine: those that it was built with, and those that come and go while it runs
+//! (G01).
 //!
 //! ```text
 //! worker:   look at the list ──▶ match ──▶ enter ──▶ hand the event over ──▶ leave
@@ -59,7 +59,7 @@ pub(crate) struct Output {
     pub(crate) name: String,
     pub(crate) interest: Interest,
     pub(crate) sink: Arc<dyn Sink>,
-    /// What it rejects for good, where it may.
+    /// Its permanent rejections, if it may reject.
     pub(crate) rejecting: Option<Arc<Rejecting>>,
     /// Workers that have begun to hand an event to it, whatever came of it; read after `left`.
     entered: AtomicU64,
@@ -76,7 +76,7 @@ pub(crate) struct Output {
     waiting: Mutex<BTreeMap<Name, u64>>,
 }
 
-/// What an output rejects for good.
+/// The permanent rejections of an output.
 #[derive(Debug)]
 pub(crate) struct Rejecting {
     /// The name of the output.
@@ -101,7 +101,7 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Waits until the sink has room; in vain, where it does not get on, until `given_up`.
+    /// Waits until the sink has room; if it makes no progress, at most until `given_up`.
     ///
     /// # Errors
     /// The event does not go to this output, and does not count as given to it.
@@ -170,9 +170,8 @@ impl Inside<'_> {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         if !self.is_handed {
-            // Pairs with the load in `report`, which looks at `entered` after it: an event
-            // counts as turned away only where it counts as entered. Otherwise the difference
-            // could be less than nothing.
+            // Pairs with the load in `report`, which reads `entered` after it: an event counts as
+            // turned away only if it counts as entered. Otherwise the difference could be negative.
             self.output.turned_away.fetch_add(1, SeqCst);
         }
         // Pairs with the load in `is_empty`, as the load of `closed` pairs with the store in
@@ -242,7 +241,7 @@ impl Output {
         (!self.closed.load(SeqCst)).then_some(inside)
     }
 
-    /// What it has rejected for good.
+    /// How many it has rejected for good.
     pub(crate) fn rejected(&self) -> u64 {
         self.rejecting.as_ref().map_or(0, |rejecting| rejecting.events.load(Relaxed))
     }
@@ -348,7 +347,7 @@ impl Departure {
 
     pub(crate) async fn end(self) -> Result<(), SinkError> {
         let ended = self.output.end().await;
-        // Who asked may not wait for it.
+        // The caller may not wait for it.
         let _ = self.ended.send(());
         ended
     }
@@ -358,7 +357,7 @@ pub(crate) type List = Arc<[Arc<Output>]>;
 
 /// All outputs.
 pub(crate) struct EngineOutputs {
-    /// Those that events go to, in the order in which they are asked.
+    /// The active ones, in the order in which they are tried.
     list: RwLock<List>,
     /// Changes with the list, after it.
     version: AtomicU64,
@@ -370,7 +369,7 @@ pub(crate) struct EngineOutputs {
 
 struct OutputRoster {
     open: bool,
-    /// Also those that were removed, in the order in which they were added.
+    /// Including removed ones, in the order in which they were added.
     all: Vec<Arc<Output>>,
     departures: Vec<Departure>,
 }
@@ -385,7 +384,7 @@ impl EngineOutputs {
         }
     }
 
-    /// Those that events go to now.
+    /// The active ones.
     pub(crate) fn list(&self) -> List {
         self.list.read().clone()
     }
@@ -435,8 +434,8 @@ impl EngineOutputs {
         find(&at_work, name).map(|place| at_work[place].clone())
     }
 
-    /// Takes an output off the list, closes it, and leaves its sink to the run. What is returned
-    /// ends when that has ended.
+    /// Takes an output off the list, closes it, and leaves its sink to the run. The returned
+    /// receiver resolves when that has ended.
     ///
     /// # Errors
     /// There is none of this name, or the run is ending.
@@ -463,7 +462,7 @@ impl EngineOutputs {
         Ok((output, told))
     }
 
-    /// Those that were removed since this was asked last.
+    /// Those that were removed since the last call.
     pub(crate) fn departures(&self) -> Vec<Departure> {
         std::mem::take(&mut self.door.lock().departures)
     }
@@ -481,8 +480,8 @@ impl EngineOutputs {
         self.door.lock().open = false;
     }
 
-    /// Those that may still store something, in the order in which they are asked; behind them
-    /// those that were removed, and are not done.
+    /// Those that may still store something, in the order in which they are tried; then those that
+    /// were removed, and are not done.
     pub(crate) fn at_work(&self) -> Vec<Arc<Output>> {
         let door = self.door.lock();
         let leaving = door.all.iter().filter(|output| {
@@ -492,7 +491,7 @@ impl EngineOutputs {
         self.list().iter().chain(leaving).cloned().collect()
     }
 
-    /// What happened to them that an operator should know.
+    /// Remarks about them that an operator should know.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let door = self.door.lock();
         let remark = |output: &Arc<Output>| {
@@ -519,7 +518,7 @@ fn find(list: &[Arc<Output>], name: &str) -> Result<usize, ChangeError> {
     })
 }
 
-/// What a worker knows of the outputs.
+/// A worker's copy of the outputs.
 pub(crate) struct View {
     version: u64,
     list: List,
@@ -546,8 +545,8 @@ impl View {
         }
     }
 
-    /// The only output that an event can go to, where no matcher has to be
-    /// asked: most engines have one.
+    /// The only output that an event can go to, if no matcher has to be evaluated: most engines
+    /// have one.
     pub(crate) fn plain(&self, event: &Event) -> Option<&Output> {
         self.interests.plain(event).map(|place| &*self.list[place])
     }

@@ -1,4 +1,4 @@
-//! What one partition of an input may have under way (D03, D15).
+//! The limits of one partition of an input on events under way (D03, D15).
 //!
 //! ```text
 //! source ──pull──▶ rest of the batch ──while it fits──▶ pools, and beside them ──▶ handlers ──▶ settled
@@ -32,8 +32,8 @@ use crate::{router::Matcher, source::Taken};
 /// Which events an input takes, and its limits on events in flight.
 #[derive(Clone)]
 pub struct InputConfig {
-    /// The events that it gives; all of them unless said otherwise. The others are acknowledged,
-    /// and count as ignored; one on which this panics is a dead letter.
+    /// The events that it takes; all of them by default. The others are acknowledged, and count as
+    /// ignored; an event that makes this panic is a dead letter.
     pub matcher: Matcher,
     /// Events that may wait for full pools before the input pauses; 10,000 by default, and at least
     /// 1. A larger value lets other pools continue for longer behind a full one, and costs the
@@ -44,12 +44,12 @@ pub struct InputConfig {
     /// that is not an event with its length. A larger event passes while nothing else of its input
     /// is in flight.
     pub in_flight_bytes: u64,
-    /// How often its positions are stored, where it keeps any; as its source says
-    /// ([`Committer::every`](crate::source::Committer::every)) unless said otherwise.
+    /// How often its positions are stored, if it keeps any; by default, as often as its source asks
+    /// ([`Committer::every`](crate::source::Committer::every)).
     pub commit_every: Option<Duration>,
-    /// So many levels of arrays and objects may be in the data of an event; 128 unless said
-    /// otherwise. One with more is a dead letter: parsers that call themselves for each level fail
-    /// at some depth, among them those of many worker programs.
+    /// The most levels of arrays and objects in the data of an event; 128 by default. An event with
+    /// more is a dead letter: recursive parsers fail at some depth, among them those of many worker
+    /// programs.
     pub max_depth: u32,
 }
 
@@ -78,7 +78,7 @@ impl From<Matcher> for InputConfig {
     }
 }
 
-/// What is no event passes alone from here on.
+/// Data that is not an event passes alone from this size on.
 const ALONE: usize = 1 << 20;
 
 /// Below any number of bytes: no task waits.
@@ -107,7 +107,7 @@ pub(crate) struct Budget {
     passed_bytes: AtomicU64,
 }
 
-/// What parked keys hold of an input's budgets, when last looked at.
+/// The share of an input's budgets that parked keys hold, at the last look.
 #[derive(Debug, Default)]
 pub(crate) struct ParkedPart {
     events: AtomicU64,
@@ -118,9 +118,9 @@ pub(crate) struct ParkedPart {
 }
 
 impl ParkedPart {
-    /// So many events of an input wait behind parked keys, of which so many passed with so many
-    /// bytes in all. With half of the bytes there, they take no more, until it is a quarter:
-    /// otherwise events that are not handled would keep out those that are.
+    /// This many events of an input wait behind parked keys; of these, this many passed, with this
+    /// many bytes in all. With half of the bytes there, they take no more, until it is a quarter:
+    /// otherwise events that cannot be handled would keep out those that can.
     pub(crate) fn hold(&self, events: u64, (passed, passed_bytes): (u64, u64), limit: u64) {
         let average = passed_bytes as f64 / passed.max(1) as f64;
         let bytes = (events as f64 * average) as u64;
@@ -186,8 +186,7 @@ impl Budget {
         Turn { budget: self, free: self.free(), taken: 0, events: (0, 0) }
     }
 
-    /// What an item counts for: at least a byte, so that nothing is free,
-    /// and at most four gigabytes.
+    /// The weight of an item: at least a byte, so that nothing is free, and at most four gigabytes.
     pub(crate) fn weight(&self, taken: &Taken) -> u32 {
         let bytes = match &taken.event {
             Ok(event) => event.approximate_bytes(),
@@ -197,7 +196,7 @@ impl Budget {
         u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
     }
 
-    /// What an event that passes now may have. All there is, where nothing is in flight.
+    /// The room for an event that passes now. All of it, if nothing is in flight.
     fn free(&self) -> i64 {
         match self.in_flight.load(Ordering::Acquire) {
             in_flight if in_flight <= 0 => i64::MAX,
@@ -217,7 +216,7 @@ impl Budget {
         }
     }
 
-    /// Waits until so many bytes fit, or nothing else is in flight. Only the intake waits.
+    /// Waits until this many bytes fit, or nothing else is in flight. Only the intake waits.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing.
@@ -226,8 +225,8 @@ impl Budget {
         if self.in_flight.load(Ordering::Acquire) <= at_most {
             // Of a wait that was dropped.
             if self.wanted.load(Ordering::Relaxed) != NOBODY {
-                // Pairs with the load in `give_back`: one that comes late leaves a wake behind,
-                // after which the next wait looks again.
+                // Pairs with the load in `give_back`: a late one leaves a wake behind, after which
+                // the next wait looks again.
                 self.wanted.store(NOBODY, Ordering::SeqCst);
             }
             return;
@@ -240,8 +239,8 @@ impl Budget {
         while self.in_flight.load(Ordering::SeqCst) > at_most {
             self.freed.notified().await;
         }
-        // Pairs with the load in `give_back`: one that comes late leaves a wake behind, after which
-        // the next wait looks again.
+        // Pairs with the load in `give_back`: a late one leaves a wake behind, after which the next
+        // wait looks again.
         self.wanted.store(NOBODY, Ordering::SeqCst);
     }
 
@@ -258,7 +257,7 @@ impl Budget {
         self.rest.load(Ordering::Acquire)
     }
 
-    /// True where it is not read on before something is settled.
+    /// True if it is not read further until something is settled.
     pub(crate) fn stands(&self) -> bool {
         // Pairs with the stores in `room`: the shown state is that of the intake's wait, or of a
         // moment before. No task waits for it.
@@ -268,7 +267,7 @@ impl Budget {
         wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead() as u64
     }
 
-    /// True where so many bytes more do not fit, and something is in flight.
+    /// True if this many more bytes do not fit, and something is in flight.
     pub(crate) fn is_full(&self) -> bool {
         self.free() <= 0
     }
@@ -301,7 +300,7 @@ pub(crate) struct BudgetView {
     pub(crate) stands: bool,
 }
 
-/// What one turn of the intake takes of the budget. Dropped, it is counted.
+/// The share of the budget that one turn of the intake takes. Counted when dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     budget: &'a Budget,
@@ -337,7 +336,7 @@ impl Turn<'_> {
                 return false;
             }
         }
-        // What passes alone leaves room for nothing.
+        // An item that passes alone leaves no room for others.
         self.free = self.free.min(self.budget.limit()) - bytes;
         self.taken += bytes;
         true

@@ -19,7 +19,7 @@ pub(crate) struct HeldBack {
 }
 
 impl HeldBack {
-    /// So many of an assignment have come, and may wait.
+    /// This many events of an assignment have come, and may wait.
     pub(crate) fn came(&mut self, assigned: u32, events: usize) {
         *self.bounds.entry(assigned).or_default() += events;
         self.sum += events;
@@ -35,8 +35,8 @@ impl HeldBack {
         self.bounds.get(&assigned).copied().unwrap_or_default().min(all)
     }
 
-    /// True where as many wait as are its share, or nearly. `all` wait of all partitions;
-    /// `count` counts those of each.
+    /// True if as many wait as are its share, or nearly. `all` wait of all partitions; `count`
+    /// counts those of each.
     pub(crate) fn is_behind(
         &mut self,
         assigned: u32,

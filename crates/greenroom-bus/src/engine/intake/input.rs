@@ -33,7 +33,7 @@ const UNKNOWN: u64 = u64::MAX >> 16;
 /// One input, for as long as the engine lives.
 pub(crate) struct Input {
     pub(crate) name: Arc<str>,
-    /// What it reads.
+    /// Its source.
     pub(crate) label: Arc<str>,
     source: SourceTells,
     /// Whether it was given a source: it is neither the way back nor the callers of a router.
@@ -50,10 +50,10 @@ pub(crate) struct Input {
     pub(crate) fate: Mutex<InputFate>,
 }
 
-/// What a source was asked for once.
+/// Answers of a source to questions that are asked once.
 #[derive(Default)]
 struct SourceTells {
-    /// Where a position of it is, if it reads several things.
+    /// Translates its positions into places, if it reads several things.
     places: Option<Arc<dyn Places>>,
     /// Its connection status, if it is a client of a server.
     status: Option<Arc<StatusCell>>,
@@ -69,7 +69,7 @@ impl SourceTells {
 
 /// How far an input has been read, at the last look.
 struct ReadingProgress {
-    /// The part of it, in millionths; above that where it is not known.
+    /// The part of it, in millionths; above that if it is not known.
     read: AtomicU64,
     /// Bytes that were not read yet; unknown as above.
     behind: AtomicU64,
@@ -77,14 +77,14 @@ struct ReadingProgress {
     at_risk: AtomicUsize,
 }
 
-/// What an input still has to do before it is gone.
+/// The remaining work of an input before it is gone.
 #[derive(Default)]
 struct Outstanding {
-    /// Its intake, and batches of which an event is not settled.
+    /// Its intake, and batches with unsettled events.
     under_way: AtomicUsize,
     /// It keeps its positions, and the last ones are not stored yet.
     keeping: AtomicBool,
-    /// Who stores them.
+    /// Stores them.
     committer: OnceLock<Arc<dyn Committer>>,
     /// Its run is over: events that are not settled yet are not waited for, and may never be
     /// settled.
@@ -96,12 +96,12 @@ struct Outstanding {
 #[derive(Debug, Default)]
 pub(crate) struct InputFate {
     pub(crate) removed: bool,
-    /// What its source ended with.
+    /// The error of its source.
     pub(crate) error: Option<String>,
 }
 
-/// Counts an input as one that may still give events, until it is dropped: also
-/// by a panic of its source.
+/// Counts an input as one that may still give events, until it is dropped, even by a panic of its
+/// source.
 pub(crate) struct StillReading {
     pub(crate) input: Arc<Input>,
     pub(crate) all: Arc<AtomicUsize>,
@@ -170,7 +170,7 @@ impl Input {
         })
     }
 
-    /// What it read at this position in this assignment, and the position in that.
+    /// The source of this position in this assignment, and the position in it.
     pub(crate) fn place(&self, assigned: u32, position: u64) -> Place {
         let partition = match self.partitions.come_and_go {
             true => self.partitions.partition_of(assigned),
@@ -187,7 +187,7 @@ impl Input {
         self.source.lease.as_ref()
     }
 
-    /// What its source says of how far it has come.
+    /// The progress that its source reports.
     pub(crate) fn show_progress(&self, source: &dyn Source) {
         if let Some(part) = source.progress() {
             self.progress.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
@@ -198,7 +198,7 @@ impl Input {
         }
     }
 
-    /// The part of it that has been read, in millionths; above that where it is not known.
+    /// The part of it that has been read, in millionths; above that if it is not known.
     pub(crate) fn part_read(&self) -> u64 {
         self.progress.read.load(Ordering::Relaxed)
     }
@@ -235,7 +235,7 @@ impl Input {
         self.until(Self::is_done).await;
     }
 
-    /// As [`done`](Self::done), and until its last positions are stored, where it keeps any; or
+    /// Like [`done`](Self::done), and until its last positions are stored, if it keeps any; or
     /// until its run is over.
     ///
     /// # Cancel safety
@@ -319,7 +319,7 @@ impl Input {
         self.outstanding.keeping.load(Ordering::Acquire)
     }
 
-    /// What the configuration calls it.
+    /// Its name in the configuration.
     pub(crate) fn name(&self) -> Arc<str> {
         self.name.clone()
     }
@@ -354,11 +354,11 @@ pub(crate) struct Partitions {
     /// They come and go. Otherwise there is one, for as long as the input is there.
     pub(crate) come_and_go: bool,
     assigned: RwLock<Vec<Arc<Assigned>>>,
-    /// Those that were taken away, for as long as something of them is under way.
+    /// Revoked ones, as long as some of their events are under way.
     revoked: Mutex<Vec<Weak<Assigned>>>,
     pub(crate) parked: ParkedPart,
-    /// Nothing of any of them is started any more, nor of those that are assigned later. Locked
-    /// after `assigned`, where both are.
+    /// No event of any of them is started any more, nor of those that are assigned later. If both
+    /// are locked, `assigned` comes first.
     given_up: Mutex<Option<GivenUp>>,
     revocations: Arc<Revocations>,
     /// Events of all partitions that wait for full pools, at the last look.
@@ -366,14 +366,14 @@ pub(crate) struct Partitions {
     held_by: Mutex<Option<Name>>,
     /// When one was assigned last.
     assigned_at: Mutex<Instant>,
-    /// Those that an operator has paused, also while they are not assigned.
+    /// Those that an operator has paused, including unassigned ones.
     paused: Mutex<Vec<Partition>>,
     /// Told when that has changed.
     pub(crate) changed: Notify,
 }
 
 impl Partitions {
-    /// So many levels may be in the data of an event.
+    /// The most levels in the data of an event.
     pub(crate) fn max_depth(&self) -> u32 {
         self.config.max_depth
     }
@@ -403,7 +403,7 @@ impl Partitions {
         partitions
     }
 
-    /// The assignment of this partition, which begins where it has none.
+    /// The assignment of this partition; begins one if there is none.
     pub(crate) fn assign(&self, partition: Partition) -> Arc<Assigned> {
         let mut assigned = self.assigned.write();
         if let Some(known) = assigned.iter().find(|known| known.partition == partition) {
@@ -420,7 +420,7 @@ impl Partitions {
         new
     }
 
-    /// Ends the assignment of this partition, where it has one.
+    /// Ends the assignment of this partition, if it has one.
     pub(crate) fn revoke(&self, partition: Partition) -> Option<Arc<Assigned>> {
         let mut assigned = self.assigned.write();
         let at = assigned.iter().position(|known| known.partition == partition)?;
@@ -449,7 +449,7 @@ impl Partitions {
         self.assigned.read().clone()
     }
 
-    /// True where this is, or was, an assignment of one of them, and something of it is under way.
+    /// True if this is, or was, an assignment of one of them, and some of its events are under way.
     pub(crate) fn has(&self, number: u32) -> bool {
         // Held until the end, because a revoked partition moves from one list to the other in
         // between.
@@ -458,7 +458,7 @@ impl Partitions {
             || self.revoked.lock().iter().filter_map(Weak::upgrade).any(|of| of.number == number)
     }
 
-    /// The partition of this assignment, where there are several.
+    /// The partition of this assignment, if there are several.
     pub(crate) fn partition_of(&self, number: u32) -> Option<Partition> {
         if !self.come_and_go {
             return None;
@@ -492,7 +492,7 @@ impl Partitions {
         self.paused.lock().clone()
     }
 
-    /// True where none is read on before something is settled.
+    /// True if none is read further until something is settled.
     pub(crate) fn stand(&self) -> bool {
         let assigned = self.assigned.read();
         !assigned.is_empty() && assigned.iter().all(|one| one.budget.stands())
@@ -511,7 +511,7 @@ impl Partitions {
         *self.held_by.lock() = by;
     }
 
-    /// So many of its events wait behind parked keys.
+    /// This many of its events wait behind parked keys.
     pub(crate) fn hold_parked(&self, events: u64) {
         let all = self.assigned.read();
         let passed = all.iter().map(|one| one.budget.passed());
@@ -561,7 +561,7 @@ impl InputStop {
         self.told.notify_one();
     }
 
-    /// As [`stop`](Self::stop), where nothing is wrong.
+    /// Like [`stop`](Self::stop), without an error.
     pub(crate) fn remove(&self) {
         self.why.lock().get_or_insert(WhyStop::Removed);
         self.told.notify_one();

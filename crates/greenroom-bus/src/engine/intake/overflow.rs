@@ -32,7 +32,7 @@ use crate::{
 pub(crate) struct BesidePools {
     shared: Arc<Shared>,
     pools: Vec<JobAddress>,
-    /// Beside each pool.
+    /// The events that wait for each pool.
     beside: Vec<Beside>,
     /// The indices of the pools that events wait for. May include some that nothing waits for any
     /// more.
@@ -45,7 +45,7 @@ pub(crate) struct BesidePools {
 struct Beside {
     /// In order.
     waiting: PoolOverflow,
-    /// Its pool is among those that are behind.
+    /// Its pool is listed as behind.
     is_listed: bool,
 }
 
@@ -128,7 +128,7 @@ impl BesidePools {
             if let Some(room) = rooms.iter_mut().find_map(ready) {
                 return Poll::Ready(Some(room));
             }
-            // All of them, also behind one that has moved: each keeps this task to be woken.
+            // All of them, even after one has moved: each registers this task to be woken.
             let mut moved = false;
             for place in behind.iter() {
                 moved |= beside[*place].waiting.advance(shared, &pools[*place], task);
@@ -153,7 +153,7 @@ struct PoolOverflow {
     behind: HashMap<OrderLine, Behind>,
 }
 
-/// What waits for room behind one key.
+/// The events that wait for room behind one key.
 struct Behind {
     /// The assignment of the first.
     assigned: u32,
@@ -163,7 +163,7 @@ struct Behind {
     rest: VecDeque<PoolJob>,
 }
 
-/// What follows for an event that a pool does not take.
+/// The consequence for an event that a pool does not take.
 enum Then {
     /// It waits for room in the pool.
     Waits,
@@ -211,7 +211,7 @@ impl PoolOverflow {
         });
     }
 
-    /// True where events wait for room in the pool.
+    /// True if events wait for room in the pool.
     fn wants_room(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -250,9 +250,9 @@ impl PoolOverflow {
         moved
     }
 
-    /// Hands the first of those that wait over, in the room that was reserved for it. The
-    /// room must be used: given back, it would go to another input that waits for it, and
-    /// from there back, for ever.
+    /// Hands over the first waiting event, in the room that was reserved for it. The room must be
+    /// used: if returned, it would go to another input that waits for it, and from there back, for
+    /// ever.
     fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: PoolRoom) {
         let Some(job) = self.queue.front().pop_front() else { return };
         let sent = match room {
@@ -304,7 +304,7 @@ impl Behind {
         true
     }
 
-    /// The first is done with: the next takes its place. False where there is none.
+    /// The first is done: the next takes its place. False if there is none.
     fn goes_on(&mut self, shared: &Shared, pool: &JobAddress) -> bool {
         let Some(next) = self.next(shared, pool) else { return false };
         (self.assigned, self.first) = (next.origin.assigned, sent(pool, next));

@@ -45,7 +45,7 @@ pub(crate) enum GivenUp {
     Refused = 1,
     /// A stop waits only for events in hand, and the input delivers the others again.
     GivenBack = 2,
-    /// It was taken away: the rest is for its next owner.
+    /// It was revoked: the rest is for its next owner.
     Revoked = 3,
 }
 
@@ -58,9 +58,9 @@ pub(crate) struct Assigned {
     /// Among all assignments of the engine.
     pub(crate) number: u32,
     pub(crate) partition: Partition,
-    /// What it may have under way.
+    /// Its limits on events under way.
     pub(crate) budget: Budget,
-    /// Batches of which an event is not settled.
+    /// Batches with unsettled events.
     batches: AtomicUsize,
     /// Told when the last of them is.
     settled: Notify,
@@ -129,7 +129,7 @@ impl Assigned {
         }
     }
 
-    /// An event of it ended like this. One that was done after its partition was taken away may be
+    /// An event of it ended like this. One that was done after its partition was revoked may be
     /// handled again by its new owner.
     pub(crate) fn count_stale(&self, how: Settled) {
         if how.is_acknowledged() && self.is_given_up_as(GivenUp::Revoked) {
@@ -169,7 +169,7 @@ impl Assigned {
         at.saturating_duration_since(self.began)
     }
 
-    /// An event of it was settled when it had been assigned for so long.
+    /// An event of it was settled this long after the assignment.
     pub(crate) fn settled(&self, age: Duration) {
         let nanos = age.as_secs().saturating_mul(1_000_000_000) + u64::from(age.subsec_nanos());
         self.last_settled.store(nanos.max(1), Ordering::Relaxed);
@@ -196,7 +196,7 @@ impl Assigned {
         }
     }
 
-    /// What was shown of it has changed.
+    /// The shown state has changed.
     pub(crate) fn look_again(&self) {
         if self.is_done() {
             self.settled.notify_waiters();
@@ -247,7 +247,7 @@ impl OpenBatch {
 
 impl Drop for OpenBatch {
     fn drop(&mut self) {
-        // Pairs with the load in `is_done`, as is said there.
+        // Pairs with the load in `is_done`, as explained there.
         if self.0.batches.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.look_again();
         }
@@ -284,7 +284,7 @@ impl Default for Revocations {
 }
 
 impl Revocations {
-    /// True where events of this assignment are not to be started any more.
+    /// True if events of this assignment are not to be started any more.
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.any() && self.numbers.lock().contains_key(&number)
@@ -295,7 +295,7 @@ impl Revocations {
         if self.any() { self.numbers.lock().get(&number).copied() } else { None }
     }
 
-    /// True where the partition of this assignment was taken away.
+    /// True if the partition of this assignment was taken away.
     pub(crate) fn is_revoked(&self, number: u32) -> bool {
         self.why(number) == Some(GivenUp::Revoked)
     }
@@ -360,7 +360,7 @@ impl Revocations {
     fn forget(&self, number: u32) {
         let mut numbers = self.numbers.lock();
         numbers.remove(&number);
-        // Pairs with the load in `any`: one that comes late finds nothing under the lock.
+        // Pairs with the load in `any`: a late one finds nothing under the lock.
         self.count.store(numbers.len(), Ordering::SeqCst);
     }
 }

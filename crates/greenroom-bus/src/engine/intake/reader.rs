@@ -56,7 +56,7 @@ fn fetch(ahead: &[Taken]) {
     black_box(events.fold(0, |all, event| all ^ event.fetch()));
 }
 
-/// Items in order, of which the first can be looked at.
+/// Items in order, the first of which can be peeked at.
 trait PeekableItems: Iterator<Item = Taken> {
     fn ahead(&self) -> &[Taken];
 
@@ -87,9 +87,9 @@ pub(crate) struct InputReader {
     /// Which events it gives; `None`: all of them.
     takes: Option<Matcher>,
     routing: Routing,
-    /// Those of which something was taken, until they are taken away.
+    /// Those that have given items, until they are revoked.
     parts: Vec<ReadPartition>,
-    /// Those that the source was told to give nothing of.
+    /// Those that the source is not to give items of.
     paused: Vec<Partition>,
     /// The waiting events by partition, if there are several.
     held_back: HeldBack,
@@ -107,7 +107,7 @@ struct ReadPartition {
     rest: vec::IntoIter<Taken>,
     /// When that was taken.
     taken_at: Instant,
-    /// Who of its source hears how that is settled, where anybody does.
+    /// The receiver of settlements in its source, if it has one.
     receipts: Option<Arc<dyn Receipts>>,
 }
 
@@ -125,7 +125,7 @@ impl ReadPartition {
         Batch::of(ledger, input, &self.assigned, self.taken_at, self.receipts.clone())
     }
 
-    /// What waits for room in the budget is not handed on.
+    /// Items that wait for room in the budget are not handed on.
     fn refuse_rest(&mut self, ledger: &Arc<Ledger>, input: &Arc<Input>) {
         let batch = self.batch(ledger, input);
         for taken in self.rest.by_ref() {
@@ -162,7 +162,7 @@ impl InputReader {
     }
 
     /// Runs until the source has ended and nothing waits, or until the engine stops its inputs.
-    /// What still waits then is handed to the pools while they drain.
+    /// Items that still wait then are handed to the pools while they drain.
     pub(crate) async fn run(mut self, mut phase: watch::Receiver<Phase>) -> Ended {
         let how = self.read(&mut phase).await;
         self.input.ended(&how);
@@ -183,7 +183,7 @@ impl InputReader {
     }
 
     /// Its source has ended. While others are read, and while dead letters wait for their replay,
-    /// it takes those that it once gave.
+    /// it takes the letters of its own events.
     async fn linger(&mut self, phase: &mut watch::Receiver<Phase>) {
         let Some(replaying) = self.shared.replaying.clone() else { return };
         while *phase.borrow_and_update() == Phase::Run && !replaying.is_closed() {
@@ -269,8 +269,8 @@ impl InputReader {
         Ok(())
     }
 
-    /// Tells the source of which partitions it is to give nothing now. Whether it
-    /// is to be asked for more.
+    /// Passes the list of paused partitions to the source. Returns whether it is to be polled for
+    /// more.
     fn tell_paused(&mut self) -> bool {
         let held_back = self.routing.held_back();
         if !self.input.partitions.come_and_go {
@@ -361,10 +361,10 @@ impl InputReader {
         self.set_paused(paused);
     }
 
-    /// What a source said that is to give nothing any more.
+    /// The answer of a source that is to give nothing any more.
     fn heard(&mut self, asked: Result<Pull, SourceError>) {
         match asked {
-            // What it gave, of a partition that had given nothing before, is not taken.
+            // Items of a partition that had given none before are not taken.
             Ok(Pull::More) => {
                 let partition = self.source.as_ref().map(|source| source.partition());
                 self.pause_all(partition);
@@ -401,7 +401,7 @@ impl InputReader {
         self.show_progress();
     }
 
-    /// True where something was taken that has no room yet.
+    /// True if something was taken that has no room yet.
     fn waits(&self) -> bool {
         self.parts.iter().any(|part| part.rest.first().is_some())
     }
@@ -450,8 +450,7 @@ impl InputReader {
         }
     }
 
-    /// The place of the partition that was just pulled from, which is assigned from
-    /// here on where it was not.
+    /// The index of the partition that was just pulled from, which is assigned now if it was not.
     fn part_pulled(&mut self) -> usize {
         let source = self.source.as_ref();
         let partition = source.map_or(Partition::ONLY, |source| source.partition());
@@ -484,7 +483,7 @@ impl InputReader {
         self.routing.feed();
     }
 
-    /// Routes as many of this part as belong to one turn. False where the next one has no room.
+    /// Routes as many of this part as belong to one turn. False if the next one has no room.
     fn turn(&mut self, at: usize, from: &mut impl PeekableItems) -> bool {
         let part = &self.parts[at];
         let (assigned, taken_at) = (part.assigned.clone(), part.taken_at);
@@ -561,7 +560,7 @@ impl InputReader {
     }
 }
 
-/// What no handler is given, whatever it would make of it.
+/// An event that is too deep for any handler.
 fn too_deep(event: &Event, most: u32) -> Malformed {
     let mut json = Vec::new();
     event.write_json(&mut json);
@@ -602,7 +601,7 @@ impl Attended {
     }
 }
 
-/// Asks a source that is to give nothing. For ever, where there is none.
+/// Polls a source that is to give nothing. Never resolves if there is none.
 async fn ask(source: &mut Option<Box<dyn Source>>) -> Result<Pull, SourceError> {
     let Some(source) = source else { return std::future::pending().await };
     greenroom::step_aside().await;
@@ -659,8 +658,8 @@ async fn pull(
     }
 }
 
-/// Waits until the next of those that wait for room in a budget has some.
-/// For ever, where none waits.
+/// Waits until the next of those that wait for room in a budget has some. Never resolves if none
+/// waits.
 async fn fits(parts: &[ReadPartition]) {
     let mut waits = Vec::new();
     for ReadPartition { assigned, rest, .. } in parts {
@@ -682,7 +681,7 @@ async fn opens(parts: &[ReadPartition]) {
     any(full.collect()).await;
 }
 
-/// Waits until one of them is over. For ever, where there is none.
+/// Waits until one of them is over. Never resolves if there is none.
 async fn any(mut waits: Vec<impl Future<Output = ()> + Unpin>) {
     poll_fn(|task| {
         let is_over = waits.iter_mut().any(|wait| Pin::new(wait).poll(task).is_ready());

@@ -38,7 +38,7 @@ use crate::{
 const AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: usize = 32 << 20;
 
-/// A store that could not give any is asked again after so long.
+/// A store that could not give any is asked again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Nothing more is taken once none of these inputs is read or has anything left to hand over, and
@@ -86,8 +86,8 @@ pub(crate) async fn hand_out(replaying: Arc<Replaying>, shared: Arc<Shared>) {
     }
 }
 
-/// The next letters, asked for until the store can give them. Meanwhile they count as waiting, so
-/// the run does not end without them before its limit of an outage. `None` once the run takes
+/// The next letters, requested until the store can give them. Until then they count as waiting, so
+/// the run does not end without them before its limit for an outage. `None` once the run takes
 /// nothing more.
 async fn take(replaying: &Replaying) -> Option<TakenLetters> {
     loop {
@@ -137,7 +137,7 @@ async fn hand(replaying: &Arc<Replaying>, shared: &Arc<Shared>, letter: Replay) 
     }
 }
 
-/// What had come back in goes the way back once more.
+/// An event that had come back in goes through the loopback once more.
 async fn send_back(
     replaying: &Arc<Replaying>,
     shared: &Arc<Shared>,

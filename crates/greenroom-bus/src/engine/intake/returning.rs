@@ -1,4 +1,4 @@
-//! What comes back in is taken to the pools as the events of an input are (G03).
+//! Loopback events are taken to the pools like those of an input (G03).
 
 use std::sync::Arc;
 

@@ -141,7 +141,7 @@ impl Routing {
         }
     }
 
-    /// As [`route`](Self::route), of an event that may be for one handler.
+    /// Like [`route`](Self::route), for an event that may be for one handler only.
     pub(crate) fn route_again(
         &mut self,
         event: Event,
@@ -171,8 +171,8 @@ impl Routing {
         let came_back = reserved.is_some();
         for handler in handlers {
             let brought = reserved.take().or_else(|| {
-                // What comes back never waits for room: it brings none, and fails where it
-                // needs some and finds none.
+                // A loopback event never waits for room: it brings none, and fails if it needs some
+                // and finds none.
                 let loopback = shared.loopback.as_ref().filter(|_| came_back);
                 loopback.and_then(|loopback| loopback.room.try_reserve(0))
             });
@@ -352,7 +352,7 @@ impl Routing {
     }
 }
 
-/// Waits until there may be room on the way back for one of those that wait for it.
+/// Waits until there may be room on the loopback for one of those that wait for it.
 async fn reservable(shared: &Shared, unreserved: &[VecDeque<PoolJob>]) {
     let waits = |handler: &usize| !unreserved[*handler].is_empty();
     let declared = |handler: usize| shared.process.handlers[handler].config.loopback;

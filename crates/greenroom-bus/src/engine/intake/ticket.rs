@@ -21,19 +21,19 @@ use crate::{
     source::{Partition, Receipts},
 };
 
-/// What the events of one batch share. One for each batch rather than one for all events: the count
+/// Shared by the events of one batch. One for each batch rather than one for all events: the count
 /// of its owners is written for every event, by the input and by the thread that settles it, and
-/// these do not meet on the same batch.
+/// these do not contend for the same batch.
 pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,
     /// How long its partition had been assigned then.
     taken_after: Duration,
-    /// Who of its source hears of settlements, where anybody does.
+    /// The receiver of settlements in its source, if it has one.
     pub(crate) receipts: Option<Arc<dyn Receipts>>,
     /// The partition that they are of, where their input has several.
     pub(crate) partition: Option<Partition>,
-    /// Keeps its input and its partition from being done, where it has one.
+    /// Keeps its input and its partition, if any, from being done.
     of: Option<(UnderWay, Option<OpenBatch>)>,
 }
 
@@ -86,7 +86,7 @@ impl Batch {
 /// The settlement of one event.
 pub(crate) struct Ticket {
     batch: Arc<Batch>,
-    /// What it takes of the budget.
+    /// Its share of the budget.
     bytes: u32,
     /// Its line, if it has an order.
     line: Option<LineId>,

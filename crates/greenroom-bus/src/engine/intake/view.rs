@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use crate::source::{InputState, InputStatus, Partition, PartitionStanding};
 
-/// An input that connects to its brokers and joins its group has done so by then, as a rule.
+/// An input normally connects to its brokers and joins its group within this time.
 const BEGINS_WITHIN: Duration = Duration::from_secs(5);
 
-/// An input that is paused has settled something by then, as a rule, or has failed: an outage is
-/// noticed after so long.
+/// A paused input has normally settled an event within this time, or has failed: an outage is
+/// noticed after this time.
 const STANDS_AFTER: Duration = Duration::from_secs(10);
 
-/// What one input has under way.
+/// The events of one input that are under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InputView {
     /// Its name.
     pub name: String,
-    /// What reports and dead letters call its source.
+    /// The name of its source in reports and dead letters.
     pub source: String,
     /// True while its source may give more.
     pub is_read: bool,
@@ -27,34 +27,33 @@ pub struct InputView {
     pub in_flight_bytes: u64,
     /// The most bytes that were in flight at once; for several partitions, the sum of their maxima.
     pub most_in_flight_bytes: u64,
-    /// With so many, the input pauses.
+    /// With this many bytes, the input pauses.
     pub in_flight_limit: u64,
     /// Events that wait for full pools.
     pub held_back: u64,
-    /// With so many, the input pauses.
+    /// With this many events, the input pauses.
     pub run_ahead: u64,
     /// The pool that most of them wait for.
     pub held_by: Option<String>,
-    /// Events that wait behind parked keys, the one that has failed included; looked at twice a
-    /// second.
+    /// Events that wait behind parked keys, including the failed one; updated twice a second.
     pub parked: u64,
     /// About how many of the bytes in flight are theirs.
     pub parked_bytes: u64,
-    /// True where parked keys hold so much (half of the bytes that may be in flight) that later
-    /// events of theirs are refused.
+    /// True if parked keys hold so much (half of the limit on bytes in flight) that later events of
+    /// theirs are refused.
     pub refuses_parked: bool,
     /// How long ago the last event was settled, of the partitions that it has now; `None` before
     /// any was.
     pub last_settled: Option<Duration>,
-    /// How long ago the last of its partitions came to it; where it has none, how long it is there.
+    /// How long ago its last partition was assigned; if it has none, how long it has existed.
     pub assigned_for: Duration,
-    /// Files of it of which something was not read, and that are not open, as of the last look: if
-    /// one is removed, that is lost.
+    /// Its files that have unread data and are not open, as of the last look: removing one loses
+    /// that data.
     pub files_at_risk: usize,
     /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where
     /// its source has no parts.
     pub partitions: Vec<PartitionView>,
-    /// True where it is not read on before something is settled.
+    /// True if it is not read further until something is settled.
     pub(crate) stands: bool,
 }
 
@@ -72,8 +71,7 @@ impl InputView {
         self.not_connected().filter(|status| !begins(status) || status.lasted >= BEGINS_WITHIN)
     }
 
-    /// Whether it takes nothing, and has not settled anything for so long that this is not its
-    /// usual way of waiting.
+    /// Whether it takes nothing, and has not settled anything for longer than is usual for waiting.
     pub fn stands_still(&self) -> bool {
         self.is_read
             && self.is_paused()

@@ -19,8 +19,7 @@ use crate::{
     source::{Committer, Resumed},
 };
 
-/// How long a commit that is under way at the end may take to let go. What it
-/// stores may still be stored.
+/// How long a commit that is under way at the end may take to stop. It may still be stored.
 const LET_GO: Duration = Duration::from_millis(50);
 
 /// An input and its committer.
@@ -60,7 +59,7 @@ impl Commits {
     /// Makes no more commits on its own. The run makes the remaining last commits, and gets all of
     /// them.
     pub(crate) async fn end(mut self) -> Vec<LastCommit> {
-        // One that blocks its thread does not hold up the end.
+        // A commit that blocks its thread does not delay the end.
         let _ = timeout(LET_GO, self.tasks.shutdown()).await;
         let last = |CommittedInput { input, committer }| {
             let is_made = !input.is_keeping();
@@ -70,9 +69,9 @@ impl Commits {
     }
 }
 
-/// What there is to do and to say of an input that keeps its positions, when its run ends.
+/// The last commit and the report of an input that keeps its positions, at the end of its run.
 pub(crate) struct LastCommit {
-    /// What the input is called.
+    /// The name of the input.
     pub(crate) input: Arc<str>,
     pub(crate) committer: Arc<dyn Committer>,
     /// All that it gave was settled before, and is stored.

@@ -1,12 +1,12 @@
-//! What the pools hold, all together, as last seen.
+//! The depth of all pools together, as last seen.
 
 /// Pools looked at in one go. A pool keeps its messages in 64 places that leave the cache when they
 /// are not used for a while: looking at hundreds of pools at once would occupy the thread for
 /// milliseconds.
 const POOLS_PER_LOOK: usize = 16;
 
-/// The depth of each pool when it was last looked at: all of them each time where they are
-/// few, otherwise some in turn.
+/// The depth of each pool at the last look: all of them each time if they are few, otherwise some
+/// in turn.
 #[derive(Debug, Default)]
 pub(crate) struct Depths {
     seen: Vec<u64>,

@@ -56,8 +56,8 @@ const REMOTE_LET_GO: Duration = Duration::from_millis(800);
 const OUTPUTS_LET_GO: Duration = Duration::from_millis(850);
 const COMMITS_LET_GO: Duration = Duration::from_millis(950);
 
-/// What waits in an output that has stored and rejected nothing for so long is given back by a
-/// stop.
+/// Events that wait in an output that has stored and rejected nothing for this long are given back
+/// by a stop.
 const STUCK: Duration = Duration::from_secs(1);
 
 /// A deadline that is never reached: a hundred years.
@@ -69,18 +69,18 @@ impl Engine {
     /// added; once the last has ended, no more can be.
     ///
     /// A run that is not stopped has no deadline: it waits for its slowest handler. One that is
-    /// stopped returns within a second after its deadline, also when a handler, an input or an
-    /// output blocks its thread (on a runtime with others).
+    /// stopped returns within a second after its deadline, even if a handler, an input or an output
+    /// blocks its thread (on a runtime with others).
     ///
     /// # Cancel safety
     /// Dropping the future drops the inputs and the events that wait for pools. Pools handle their
     /// queued events in the background, but these are not waited for, and outputs are not ended. To
     /// stop a run in order, use [`Control`].
     ///
-    /// The future is boxed, as are those of
+    /// The future is boxed, like those of
     /// [`EngineBuilder::build`](crate::engine::EngineBuilder::build) and of a
     /// [`RunningRouter`](crate::router::RunningRouter): an `async fn` is compiled where it is
-    /// awaited, so each crate that runs an engine would compile the whole of it once more.
+    /// awaited, so each crate that runs an engine would compile all of it once more.
     pub fn run(self) -> BoxFuture<'static, RunReport> {
         Box::pin(run(self.parts))
     }
@@ -98,7 +98,7 @@ async fn run(parts: Parts) -> RunReport {
 /// When each step happened.
 struct Moments {
     started: Instant,
-    /// When the drain that was asked for has to be over.
+    /// The deadline of the requested drain.
     deadline: Option<Instant>,
     /// When it was first seen that nothing more is read, while that is so.
     all_read: Option<Instant>,
@@ -121,7 +121,7 @@ struct Run {
     parked: StandstillWatch,
     /// Events that were left behind parked keys.
     left_parked: u64,
-    /// What outputs hold that do not get on is not waited for: it is delivered again.
+    /// Events in stuck outputs are not waited for: they are delivered again.
     gave_back_outputs: bool,
     errors: Vec<String>,
 }
@@ -167,7 +167,8 @@ impl Run {
         self.end_loopback(engine, way_back).await;
     }
 
-    /// Nothing more is taken to be handled again. What was taken, and not handed on, stays marked.
+    /// Nothing more is taken to be handled again. Letters that were taken, and not handed on, stay
+    /// marked.
     async fn end_replays(&mut self, engine: &Parts, mut replays: Tasks<()>) {
         let Some(replaying) = &engine.shared.replaying else { return };
         replaying.close();
@@ -387,7 +388,7 @@ impl Run {
     /// overtakes the first when the run has to end.
     async fn drain(&mut self, engine: &Parts) -> Vec<PoolStats> {
         let mut stops = Tasks::new();
-        // What inputs handed over while they stopped.
+        // Events that inputs handed over while they stopped.
         engine.give_up_waiting();
         stop_pools(engine, &mut stops, FOREVER);
         let mut overtaken = false;
@@ -405,7 +406,7 @@ impl Run {
             tokio::select! {
                 stopped = stops.next() => match stopped {
                     Some(Ok((pool, report))) => {
-                        // What they have in hand is refused, and may be done all the same.
+                        // Their events in hand are refused, and may be done all the same.
                         let in_hand = report.wedged.len() as u64;
                         engine.shared.ledger.unanswered.fetch_add(in_hand, Ordering::Relaxed);
                         report.wedged.iter().for_each(|worker| self.wedged(worker));
@@ -423,8 +424,8 @@ impl Run {
         engine.pools.iter().map(|pool| pool.stats()).collect()
     }
 
-    /// What a pool gives back that had all the time it wanted: it waits for an operator's decision,
-    /// which will not come.
+    /// Events that a pool gives back although it had all the time it needed: they wait for an
+    /// operator's decision, which will not come.
     fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[PoolJob]) {
         let name = &engine.shared.process.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
@@ -556,8 +557,8 @@ impl Run {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
         let counts = ledger.counts();
         let outcomes = counts.outcomes;
-        // What a wedged worker or an output that gave up still holds counts as refused: nothing has
-        // confirmed it.
+        // Events that a wedged worker or a given-up output still holds count as refused: they were
+        // not confirmed.
         let (mut refused, mut given_back) = (outcomes.refused, outcomes.given_back);
         let rest = if self.gave_back_outputs { &mut given_back } else { &mut refused };
         *rest += counts.unsettled();
@@ -630,7 +631,7 @@ impl Run {
     }
 }
 
-/// What happened at handlers, outputs and dead letters that an operator should know.
+/// Warnings about handlers, outputs and dead letters that an operator should know.
 fn warnings(engine: &Parts, control: &Control) -> Vec<String> {
     let handlers = control.handler_views();
     let mut warnings: Vec<_> = handlers.iter().filter_map(HandlerView::told_without_key).collect();

@@ -37,18 +37,18 @@ use crate::{
     sink::SinkError,
 };
 
-/// What events are called that callers give to a router, where an input would be named.
+/// The name of a router's callers, in place of an input.
 const CALLERS: &str = "router";
 
-/// What handlers made of an event.
+/// The results of handlers for an event.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Dispatched {
-    /// What they returned, the outputs of one handler together and in its order.
+    /// The returned events, those of one handler together and in its order.
     pub outputs: Vec<Event>,
 }
 
-/// Why an event was not handled, or not by all that it went to.
+/// Why an event was not handled, or not by all of its handlers.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotDispatched {
@@ -63,15 +63,15 @@ pub enum NotDispatched {
     MatcherPanicked {
         /// The handler.
         handler: Name,
-        /// What it said.
+        /// The message of the panic.
         panic: String,
     },
     /// At least one of the handlers that it went to gave it up.
     #[error("{}", failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Failed {
-        /// Those that did, and why.
+        /// The handlers that failed, and why.
         failures: Vec<HandlerFailure>,
-        /// What others returned, where it went to several.
+        /// The results of the others, if it went to several.
         outputs: Vec<Event>,
     },
     /// A pool was full and rejects, or the router is stopping: the event may be given again.
@@ -214,7 +214,7 @@ impl RunningRouter {
     /// the whole run.
     ///
     /// # Cancel safety
-    /// As [`Engine::run`](crate::engine::Engine::run).
+    /// Like [`Engine::run`](crate::engine::Engine::run).
     pub fn stop(self, within: Duration) -> BoxFuture<'static, RunReport> {
         Box::pin(async move {
             let report = stop(self.parts, within).await;

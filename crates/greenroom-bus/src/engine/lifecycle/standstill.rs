@@ -15,10 +15,12 @@ use crate::engine::{
     shared::Shared,
 };
 
-/// How often the pools are asked. What comes in between is bounded by the budget of its input, too.
+/// How often the pools are asked. Events that come in between are also bounded by the budget of
+/// their input.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// So long nothing is settled, and nothing can be, before a run takes it for a standstill.
+/// Without a settlement, and without the possibility of one, a run counts as standing still after
+/// this time.
 const STANDSTILL: Duration = Duration::from_secs(5);
 
 /// How often a run without progress reports it.
@@ -27,7 +29,7 @@ const SAID_AGAIN: Duration = Duration::from_secs(60);
 /// Keys that an error names.
 const NAMED: usize = 3;
 
-/// What a run left behind parked keys, for its report.
+/// The events that a run left behind parked keys, for its report.
 #[derive(Debug, Default)]
 pub(crate) struct LeftParked {
     events: u64,
@@ -74,7 +76,7 @@ impl LeftParked {
     }
 }
 
-/// What a run has seen of parked keys.
+/// A run's view of parked keys.
 #[derive(Debug, Default)]
 pub(crate) struct StandstillWatch {
     looked_at: Option<Instant>,
@@ -159,8 +161,8 @@ pub(crate) fn look_at_keys(engine: &Parts) {
     engine.shared.inputs.hold_parked(&of_inputs);
 }
 
-/// True where all that was taken and is not settled waits behind parked keys, or for room that
-/// these have, and no input can be read on.
+/// True if all that was taken and is not settled waits behind parked keys, or for room that these
+/// have, and no input can be read on.
 fn stands_still(engine: &Parts) -> bool {
     let shared = &engine.shared;
     if !shared.inputs.all_stand() || !is_parked(engine) {

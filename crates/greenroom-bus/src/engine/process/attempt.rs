@@ -27,7 +27,7 @@ use crate::{
 /// How long a handler may take to close its resources.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is added to it before a handler is dropped that does not keep to it.
+/// Added to the limit before a handler that exceeds it is dropped.
 const OVERTIME: Duration = Duration::from_secs(1);
 
 /// The handlers of one worker, and the state that they need for an attempt.
@@ -257,8 +257,8 @@ fn seen<'a>(recorded: Option<&'a AttemptUnderWay<'_>>, job: &'a PoolJob) -> &'a 
     recorded.map_or(&job.event, AttemptUnderWay::told)
 }
 
-/// Notes the end of an attempt, where its delivery is recorded. What is to be hidden of the event
-/// is taken out of its error first: from here on, many may show that.
+/// Records the end of an attempt, if its delivery is recorded. Hidden parts of the event are
+/// removed from its error first: from now on, it may be shown in many places.
 fn ended(
     shared: &Shared,
     job: &mut PoolJob,
@@ -298,7 +298,7 @@ fn may_send_back(
     Err(Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::Unknown))
 }
 
-/// What a handler settles the event with, where it does that itself. The same one for each attempt.
+/// The settlement handle of a handler that settles the event itself. The same one for each attempt.
 fn settlement(job: &mut PoolJob, entry: &HandlerEntry) -> Option<Settlement> {
     if entry.config.ack != AckWhen::Manual {
         return None;

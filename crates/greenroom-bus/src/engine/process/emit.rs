@@ -1,4 +1,4 @@
-//! What a handler produced goes to the outputs, and its event is confirmed.
+//! A handler's results go to the outputs, and its event is confirmed.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ struct Leaving<'a> {
     is_acknowledged: bool,
     /// Room on the way back.
     reserved: Option<Reserved>,
-    /// What outputs reject, once there is one among them that may.
+    /// Rejections by outputs, once one of them may reject.
     rejections: Option<Rejections>,
 }
 
@@ -151,7 +151,7 @@ impl Leaving<'_> {
                 false => shared.inputs.revocations.until(assigned).await,
             }
         };
-        // Outputs that were asked before, where an event goes to all of them.
+        // Outputs that were tried before, if an event goes to all of them.
         let mut asked = None;
         loop {
             to.refresh(&shared.egress.outputs);

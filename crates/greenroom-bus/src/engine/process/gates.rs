@@ -1,5 +1,4 @@
-//! What an attempt passes before it begins, for one event and for a batch: the gates, in this
-//! order.
+//! The gates that an attempt passes before it begins, for one event and for a batch, in this order.
 //!
 //! | gate | holds | until |
 //! |---|---|---|
@@ -33,7 +32,7 @@ const UNDECIDED: Duration = Duration::from_millis(100);
 /// Why an event is not attempted now, and for how long it waits before it looks again.
 pub(crate) type Hold = (&'static str, Duration);
 
-/// What holds an event whose handler is in outage.
+/// The reason why an event waits while its handler is in outage.
 pub(crate) const IN_OUTAGE: &str = "the handler is in outage";
 
 /// Waits where the worker does, with all of these jobs of one handler in its hand.
@@ -71,8 +70,8 @@ async fn is_ours(shared: &Shared, job: &PoolJob) {
     }
 }
 
-/// Whether this event, which is not [given up](is_given_up), may be attempted now, perhaps as the
-/// one that probes.
+/// Whether this event, which is not [given up](is_given_up), may be attempted now, perhaps as a
+/// probe.
 ///
 /// # Errors
 /// Why it may not.
@@ -94,8 +93,8 @@ pub(crate) fn admit<'a>(
     }
 }
 
-/// True where an event is not to be started any more: its partition was taken away, or a stop does
-/// not wait for it.
+/// True if an event is not to be started any more: its partition was revoked, or a stop does not
+/// wait for it.
 pub(crate) fn is_given_up(shared: &Shared, job: &PoolJob) -> bool {
     shared.inputs.revocations.has(job.origin.assigned)
 }

@@ -1,5 +1,5 @@
-//! What follows from an attempt that failed: whose fault it is, whether the event waits, is tried
-//! again, or is given up.
+//! The consequence of a failed attempt: which side is to blame, and whether the event waits, is
+//! retried, or is given up.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -78,8 +78,8 @@ pub(crate) fn failed(
     }
     let mut blame = Blame::Event;
     match failure.kind {
-        // Is no failure of the handler: a probe that ends so, and did not end the outage, gives way
-        // to another.
+        // It is not a failure of the handler: a probe that ends like this, without ending the
+        // outage, is followed by another.
         FailureKind::Reject
         | FailureKind::Park
         | FailureKind::Crash
@@ -110,7 +110,7 @@ pub(crate) fn failed(
         shared.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
     }
     if failure.kind.blames_the_handler() && failure.effect == Effect::None {
-        // Nobody has had the event: the next attempt is the same one again.
+        // The event has reached no one: the next attempt repeats this one.
         take_back(job, pool);
     }
     let tries = &job.extras_mut().tries;
@@ -192,7 +192,7 @@ pub(crate) fn tell_failure(shared: &Shared, job: &PoolJob, error: &str, kind: Op
     });
 }
 
-/// What follows from a failed attempt (P18, D05, D09).
+/// The consequence of a failed attempt (P18, D05, D09).
 pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> FailureAction {
     let error = match attempt.cause {
         Cause::Error(error) => error,

@@ -1,4 +1,4 @@
-//! What handlers make may come back in (G03).
+//! Results of handlers may come back in (G03).
 //!
 //! ```text
 //! input ──▶ reserves room for what its handler may send back ──▶ pool ──▶ handler ──▶ output
@@ -30,7 +30,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::{event::Event, pattern::Pattern, settlement::Ack};
 
-/// What comes back in, and how much of it at once.
+/// Which results come back in, and how many at once.
 #[derive(Debug, Clone)]
 pub struct LoopbackConfig {
     /// The events that come back, instead of going to an output.
@@ -41,7 +41,7 @@ pub struct LoopbackConfig {
     pub room: usize,
 }
 
-/// Events that may be on their way back, unless said otherwise: as many as a pool has in its queue.
+/// The default number of events that may be on their way back: as many as a pool has in its queue.
 const ROOM: usize = 1_000;
 
 impl LoopbackConfig {
@@ -76,7 +76,7 @@ pub(crate) struct Returning {
     /// The assignment of the partition of that event.
     pub(crate) assigned: u32,
     pub(crate) taken_at: Instant,
-    /// The handler that it is for, where it is a dead letter that is handled again.
+    /// The handler that it is for, if it is a replayed dead letter.
     pub(crate) to: Option<usize>,
 }
 
@@ -211,7 +211,7 @@ impl LoopbackRoom {
     }
 }
 
-/// Room for so many events, held by one event until it is done. Dropped, it gives them back.
+/// Room for several events, held by one event until it is done. When dropped, it returns the room.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     room: Arc<LoopbackRoom>,
@@ -226,7 +226,7 @@ impl Reserved {
         Some(Self { room: self.room.clone(), events: 1 })
     }
 
-    /// Reserves more, until it is for so many. False where there is not enough.
+    /// Reserves more, up to this many. False if there is not enough.
     fn grow(&mut self, to: usize) -> bool {
         let mut free = self.room.state.lock();
         let more = to.saturating_sub(self.events);

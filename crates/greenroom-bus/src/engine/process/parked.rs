@@ -36,7 +36,7 @@ const JUST_NOTED: Duration = Duration::from_secs(10);
 /// The next step for the operator, in every message about a parked key.
 pub(crate) const WHAT_NEXT: &str = "`greenroom why KEY` says why it waits; `greenroom key resume KEY`, `skip` or `drop` lets it go on";
 
-/// What is parked, when last looked at.
+/// The parked keys, at the last look.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
     /// A key has been parked: before that, there is nothing to look at.
@@ -75,14 +75,14 @@ impl Parked {
         ParkedCounts { keys: load(&self.keys), events: load(&self.events) }
     }
 
-    /// So much is parked now.
+    /// The present number of parked keys.
     pub(crate) fn seen(&self, counts: ParkedCounts) {
         self.keys.store(counts.keys, Ordering::Relaxed);
         self.events.store(counts.events, Ordering::Relaxed);
     }
 
-    /// A key is parked. How many lines of the log were left out since the last one, where one may
-    /// be written.
+    /// A key is parked. Returns how many lines of the log were left out since the last one, if one
+    /// may be written.
     pub(crate) fn parks(&self, now: Instant) -> Option<u64> {
         self.ever.store(true, Ordering::Relaxed);
         self.log.one_of(LOGGED, now)
@@ -93,7 +93,7 @@ impl Parked {
         self.failed.lock().insert(line, (ParkedEvent { event, attempts }, now));
     }
 
-    /// The event that has parked this key, where it is parked.
+    /// The event that has parked this key, if it is parked.
     pub(crate) fn event(&self, line: &OrderLine) -> Option<ParkedEvent> {
         self.failed.lock().get(line).map(|(event, _)| event.clone())
     }

@@ -17,7 +17,7 @@ impl PauseGate {
         self.on.load(Ordering::Acquire)
     }
 
-    /// True where that changed anything.
+    /// True if that changed anything.
     pub(crate) fn set(&self, on: bool) -> bool {
         let was = self.on.swap(on, Ordering::AcqRel);
         if !on {

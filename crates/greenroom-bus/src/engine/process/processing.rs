@@ -1,4 +1,4 @@
-//! What the workers of all pools share.
+//! Shared by the workers of all pools.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ pub(crate) struct Processing {
     pub(crate) handlers: Vec<HandlerEntry>,
     /// Each at its place.
     pub(crate) pools: Vec<PoolSettings>,
-    /// How pools share the threads, where one has a weight.
+    /// How pools share the threads, if one has a weight.
     pub(crate) fair_share: Option<FairShare>,
     /// Receives failed attempts.
     pub(crate) failures: Failures,
     pub(crate) parked: Parked,
-    /// Who takes spans, where anybody does.
+    /// The receiver of spans, if there is one.
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
 }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The letter is made when all outputs have answered, so there is one however many of them reject,
-//! and it holds all that they rejected. What others have stored stays stored.
+//! and it holds all rejected results. Results that other outputs have stored stay stored.
 
 use std::sync::{Arc, Weak, atomic::Ordering};
 
@@ -68,7 +68,7 @@ impl Rejections {
     }
 }
 
-/// What was made for one output.
+/// The result for one output.
 struct OutputPart {
     of: Arc<Rejecting>,
     noted: Arc<Noted>,

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Letters that are under way at a time, apart from those that are taken at once: behind a parked
-/// key they may be so for long.
+/// key they may stay for long.
 const UNDER_WAY: usize = 1_000;
 
 /// And bytes of them.
@@ -96,7 +96,7 @@ impl Replaying {
         self.changed.notify_one();
     }
 
-    /// The store could give none. True where that is news.
+    /// The store could not give any. True if that is a change.
     pub(crate) fn fails(&self, error: String) -> bool {
         let mut failing = self.failing.lock();
         let since = failing.as_ref().map(|(since, _)| *since);
@@ -258,7 +258,7 @@ impl UnderReplay {
     pub(crate) fn ends(mut self, how: Settled) {
         match how {
             Settled::Acknowledged(_) => self.how = ReplayEnd::Settled,
-            // What a run leaves is taken up by the next one.
+            // Letters that a run leaves are taken up by the next one.
             Settled::Refused(Refusal::GivenBack) => {}
             Settled::Refused(_) if !self.replaying.goes_on() => {}
             Settled::Refused(why) => self.refuse(format!(

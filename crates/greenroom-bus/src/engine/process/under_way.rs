@@ -143,8 +143,8 @@ impl<'a> AttemptUnderWay<'a> {
     }
 }
 
-/// Notes of a delivery whose attempt has failed, and of which nothing was decided in favour of a
-/// recording: it is not asked again.
+/// Records that the delivery stays unrecorded: its attempt has failed, and it was not chosen for
+/// recording. It is not asked again.
 pub(crate) fn stays_unrecorded(shared: &Shared, job: &mut PoolJob) {
     if shared.process.recorder.is_some() {
         job.extras_mut().recording = Recording::No;

@@ -40,7 +40,7 @@ impl Desk {
         Self { messages, driver: Mutex::new(Some(driver)), users: AtomicUsize::new(1) }
     }
 
-    /// One more worker uses the process. False where the last one has left: then it ends.
+    /// One more worker uses the process. False if the last one has left: then it ends.
     pub(super) fn join(&self) -> bool {
         let one_more = |users: usize| (users > 0).then(|| users + 1);
         self.users.fetch_update(Relaxed, Relaxed, one_more).is_ok()

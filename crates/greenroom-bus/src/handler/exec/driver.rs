@@ -24,7 +24,7 @@ use crate::{
     handler::{Attempt, Failure, FailureKind},
 };
 
-/// What the next start of a process counts as.
+/// How the next start of a process is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextStart {
     /// The first, or one after a recycle: not counted.
@@ -44,7 +44,7 @@ enum Ends {
     Late,
     /// An attempt was cancelled whose event it has in hand.
     Cancelled,
-    /// Nobody needs it any more.
+    /// No worker needs it any more.
     Left,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Driver {
     next: NextStart,
     /// No process could be started for want of something, and the log has said so.
     is_short: bool,
-    /// What was said of the last process that crashed.
+    /// The text about the last process that crashed.
     last_crash: String,
     /// The last attempt that was handed in, whose pool and worker the log names.
     last: Option<Attempt>,
@@ -246,7 +246,7 @@ impl Driver {
 
     /// Waits until a process that gave no answer is gone, and decides about its events in hand.
     async fn bury(&mut self, mut process: Process, mut broken: Broken) {
-        // What it has answered before it ended counts.
+        // Answers that it gave before it ended count.
         let end = Instant::now();
         while matches!(broken, Broken::Closed)
             && let Some(happened) = process.last_answer(end).await

@@ -44,7 +44,7 @@ impl ProcessGroup {
         Self(id)
     }
 
-    /// Asks all members to end. True where there are any.
+    /// Asks all members to end. True if there are any.
     pub(super) fn ask(&self) -> bool {
         self.0.is_some_and(system::terminate)
     }
@@ -79,7 +79,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Nobody is left to be killed.
+    /// No process is left to be killed.
     fn forget(mut self) {
         if let Some(id) = self.0.take() {
             ALIVE.lock().remove(&id);

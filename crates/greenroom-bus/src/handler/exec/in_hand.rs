@@ -19,7 +19,7 @@ pub(super) struct Entry {
     /// A process has ended that may have read it and others: the next one gets it alone, so that it
     /// is known which of them it was.
     pub(super) is_alone: bool,
-    /// Where it is in hand: its token, and where its line begins in all that was written.
+    /// If it is in hand: its token, and the offset of its line in everything written.
     token: u64,
     begins: u64,
 }
@@ -94,7 +94,7 @@ impl InHand {
     }
 
     fn has_room(&mut self) -> bool {
-        // Those that are cancelled are gone from the front then.
+        // Cancelled ones are gone from the front then.
         let _ = self.first_waiting();
         let next_is_alone = self.waiting.front().is_some_and(|entry| entry.is_alone);
         match self.sent.front() {

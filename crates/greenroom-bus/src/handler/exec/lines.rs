@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 /// One read's worth; Linux pipes hold as much.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// What the next line is.
+/// The next line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextLine {
     /// A whole line, in [`LineReader::current`]. An unfinished last line counts as one.
@@ -71,7 +71,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads the next line.
     ///
     /// # Errors
-    /// What the pipe answered.
+    /// The pipe failed.
     ///
     /// # Cancel safety
     /// Nothing is lost: the next call continues with the line.

@@ -16,7 +16,7 @@ pub(super) struct WorkerJob {
     pub(super) answer: oneshot::Sender<Answer>,
 }
 
-/// What became of an event, and the memory of its line.
+/// The outcome of an event, and the memory of its line.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) result: HandlerResult,

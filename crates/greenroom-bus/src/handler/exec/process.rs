@@ -73,7 +73,7 @@ pub(super) enum Broken {
     Misbehaved(String),
 }
 
-/// What a process has done.
+/// An event of a process.
 #[derive(Debug)]
 pub(super) enum Happened {
     /// It has written a line, for [`Process::reply`].
@@ -92,7 +92,7 @@ pub(super) struct End {
     pub(super) had_answered: bool,
 }
 
-/// What the end of a process means.
+/// The meaning of a process's end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// It asked to be replaced: code 0, after an answer, and it has read nothing of the event that
@@ -107,7 +107,7 @@ impl Process {
     /// terminal reaches greenroom alone, which then drains.
     ///
     /// # Errors
-    /// What the system answered.
+    /// The system's error.
     pub(super) fn start(
         config: &ExecConfig,
         counters: &Arc<Counters>,
@@ -163,7 +163,7 @@ impl Process {
                 biased;
                 count = write(stdin, rest), if !rest.is_empty() => count,
                 line = stdout.next() => return happened(line),
-                // What it started may hold its pipes open: they do not tell that it is gone.
+                // Its children may hold its pipes open, so these do not show that it is gone.
                 _ = child.wait() => return Happened::Broken(Broken::Closed),
             };
             let Some(count) = count else { return Happened::Broken(Broken::Closed) };
@@ -171,7 +171,7 @@ impl Process {
         }
     }
 
-    /// What the line says that was read last, where these tokens are in hand.
+    /// The reply in the line that was read last, given the tokens in hand.
     ///
     /// # Errors
     /// Why it is not understood.
@@ -214,7 +214,7 @@ impl Process {
         End { how, read, had_answered }
     }
 
-    /// As [`bury`](Self::bury), for a process that has nothing in hand. What it started is ended in
+    /// Like [`bury`](Self::bury), for a process that has nothing in hand. Its children are ended in
     /// the background.
     pub(super) async fn bury_idle(mut self, broken: Broken) -> How {
         let status = self.end(&broken).await;
@@ -262,8 +262,8 @@ impl Process {
         self.group.end(grace).await;
     }
 
-    /// Waits until the process is gone. One that still writes heartbeats while it finishes must not
-    /// wait for a full pipe.
+    /// Waits until the process is gone. If it still writes heartbeats while it finishes, it must
+    /// not wait for a full pipe.
     async fn exit(&mut self) {
         tokio::select! {
             _ = self.child.wait() => {}
@@ -294,7 +294,7 @@ impl Process {
     }
 }
 
-/// What the end of a process means; `is_free` where code 0 may be a recycle.
+/// The meaning of a process's end; `is_free` if code 0 may be a recycle.
 async fn how(
     status: Option<ExitStatus>,
     broken: Broken,
@@ -364,7 +364,7 @@ fn command(config: &ExecConfig) -> io::Result<Command> {
     Ok(command)
 }
 
-/// What a look for the next line came to.
+/// The result of a look for the next line.
 fn happened(line: io::Result<NextLine>) -> Happened {
     match line {
         Ok(NextLine::Whole) => Happened::Line,

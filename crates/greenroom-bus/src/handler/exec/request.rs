@@ -1,4 +1,4 @@
-//! What greenroom writes: one line of JSON for each attempt.
+//! The request to a worker process: one line of JSON for each attempt.
 
 use std::io::Write;
 
@@ -33,7 +33,7 @@ pub(super) fn write_rest(attempt: u32, fence: Option<u64>, event: &Event, line: 
 }
 
 /// JSON has raw line breaks between tokens only, where a space means the same. Events have no line
-/// feeds, but may have carriage returns, at which Python ends a line.
+/// feeds, but may have carriage returns, which Python treats as the end of a line.
 fn join_lines(line: &mut [u8]) {
     for byte in line {
         if matches!(*byte, b'\n' | b'\r') {

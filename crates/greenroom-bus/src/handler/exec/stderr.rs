@@ -1,9 +1,9 @@
 //! A worker's stderr: read to its end so that the process never waits for it,
 //! line by line into the log.
 //!
-//! The log gets no more than [`RATE`] lines a second of each process, none longer than
-//! [`LONGEST_LINE`], and nothing that a terminal would obey. What is left out is counted, and the
-//! log says how much it was.
+//! The log gets no more than [`RATE`] lines a second from each process, none longer than
+//! [`LONGEST_LINE`], and no control characters. Omitted lines are counted, and the log reports
+//! their number.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -164,8 +164,8 @@ impl Rate {
         (self.left_out > 0).then(|| self.since + WINDOW)
     }
 
-    /// Begins the next second where this one is over; returns how many lines were left out of it,
-    /// if any were.
+    /// Begins the next second if this one is over; returns how many lines were left out of it, if
+    /// any.
     fn move_on(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.since) < WINDOW {
             return None;

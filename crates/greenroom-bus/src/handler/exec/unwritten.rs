@@ -1,6 +1,6 @@
 //! Lines for a process that its pipe has not taken yet.
 
-/// What is still to be written, and how much was.
+/// The unwritten bytes, and how much was written.
 #[derive(Debug, Default)]
 pub(super) struct UnwrittenLines {
     /// Of these the pipe has taken the first `taken` bytes.
@@ -11,7 +11,7 @@ pub(super) struct UnwrittenLines {
 }
 
 impl UnwrittenLines {
-    /// The place where the next line is put, and where that begins in all that is written.
+    /// The buffer for the next line, and the offset of that line in everything written.
     ///
     /// With several events in flight the buffer may never be empty, so the consumed part is removed
     /// as soon as it is as long as the rest: no byte is then moved more than once on average.
@@ -24,7 +24,7 @@ impl UnwrittenLines {
         (&mut self.bytes, self.written + left as u64)
     }
 
-    /// What the pipe has not taken.
+    /// The bytes that the pipe has not taken.
     pub(super) fn rest(&self) -> &[u8] {
         self.bytes.get(self.taken..).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What follows from a response.
+//! The consequence of a response.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::{Response, StatusCode};

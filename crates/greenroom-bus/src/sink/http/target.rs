@@ -43,7 +43,7 @@ pub struct HttpTarget {
     settings: RwLock<Arc<Settings>>,
 }
 
-/// What is kept of an event until it is settled.
+/// The kept part of an event until it is settled.
 pub struct KeptEvent {
     event: Event,
     fence: Option<u64>,
@@ -58,7 +58,7 @@ impl HttpTarget {
         self.settings.read().clone()
     }
 
-    /// False where nothing changes.
+    /// False if nothing changes.
     pub(super) fn reconfigure(&self, config: HttpSinkConfig) -> Result<bool, String> {
         if self.settings().config == config {
             return Ok(false);

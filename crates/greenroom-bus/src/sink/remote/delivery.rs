@@ -109,7 +109,7 @@ fn put_off<K>(
     for waiting in &mut events {
         (waiting.failures, waiting.settled, waiting.due) = (failures, settled, due);
     }
-    // A target that names a wait fails of no event.
+    // A target that names a wait has no problem with the event.
     let splits = after.is_none() && failures >= fails_whole(had, settles_others);
     let half = if splits { events.len() / 2 } else { 0 };
     let rest = events.split_off(events.len() - half);

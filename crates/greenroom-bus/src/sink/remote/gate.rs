@@ -19,7 +19,7 @@ use crate::{outage::Outage, sink::Trouble};
 /// Failures are logged at most this often.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// What all requests of a sink pass. Each has a number of its own for as long as it is not settled.
+/// The gate that all requests of a sink pass. Each has a number of its own until it is settled.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     state: Mutex<State>,
@@ -83,7 +83,7 @@ impl Gate {
         }
     }
 
-    /// Waits until the next probe is due. False where it is not paused any more.
+    /// Waits until the next probe is due. Returns false if it is not paused any more.
     async fn is_due(&self) -> bool {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -159,7 +159,7 @@ impl Gate {
         Outage::fails(&mut state.paused, error, probe, chance, now);
     }
 
-    /// False where it is not paused.
+    /// Returns false if it is not paused.
     pub(super) fn resume(&self) -> bool {
         let mut state = self.state.lock();
         let Some(paused) = &mut state.paused else { return false };
@@ -169,14 +169,15 @@ impl Gate {
         true
     }
 
-    /// What it was held or paused for was said to another configuration.
+    /// The hold or pause was meant for another configuration.
     pub(super) fn begin_anew(&self) {
         self.state.lock().held_until = None;
         self.resume();
         self.changed.notify_waiters();
     }
 
-    /// What [`Sink::trouble`](crate::sink::Sink::trouble) says: the pause, or the oldest failure.
+    /// The result of [`Sink::trouble`](crate::sink::Sink::trouble): the pause, or the oldest
+    /// failure.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
         if let Some(paused) = &state.paused {

@@ -1,5 +1,4 @@
-//! What was accepted and is not settled: of each line, one request is under way and the other
-//! events wait.
+//! Accepted, unsettled events: one request of each line is under way and its other events wait.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
@@ -38,7 +37,7 @@ pub(super) struct RequestLines<K> {
     given_up: bool,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug)]
 pub(super) enum NextRequest<K> {
     /// Send these in one request.
@@ -51,11 +50,11 @@ pub(super) enum NextRequest<K> {
     End,
 }
 
-/// What could be the next request.
+/// A candidate for the next request.
 struct RequestTurn {
     /// Its key among the retries; `None` if it was never sent.
     again: Option<(Instant, u64)>,
-    /// That of its first event.
+    /// The number of its first event.
     number: u64,
     /// It has waited for its turn since then.
     since: Instant,
@@ -97,7 +96,7 @@ impl<K> RequestLines<K> {
         None
     }
 
-    /// What is next.
+    /// The next step.
     pub(super) fn next(&mut self, pace: &RequestPace, now: Instant) -> NextRequest<K> {
         let is_empty = self.ready.is_empty() && self.again.is_empty();
         if self.finishing && is_empty && self.under_way == 0 {
@@ -189,7 +188,7 @@ impl<K> RequestLines<K> {
             }
             taken.push(first);
         }
-        // Those that do not go with the first of their line wait for it.
+        // Those that do not go along with the first of their line wait for it.
         for number in followers {
             let follower = self.ready.remove(&number);
             follower.into_iter().for_each(|follower| self.stands_back(follower));

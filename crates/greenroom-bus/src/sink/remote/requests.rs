@@ -52,7 +52,7 @@ impl<R: Remote> Requests<R> {
         self.shared.push(WaitingEvent::new(kept, None, ack, 0));
     }
 
-    /// What it waits for was said to another configuration: it tries at once.
+    /// Its waits were meant for another configuration: it tries at once.
     pub fn begin_anew(&self) {
         self.shared.gate.begin_anew();
         self.shared.hurry(true);

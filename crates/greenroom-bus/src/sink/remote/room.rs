@@ -11,7 +11,7 @@ use crate::{event::Event, sink::SinkError};
 #[derive(Debug)]
 pub struct SinkRoom {
     most: usize,
-    /// Each event takes at least so much.
+    /// Each event takes at least this much.
     least: usize,
     /// One permit is one byte. Closed when nothing is delivered any more.
     room: Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! What requests, their driver and their sink share.
+//! Shared by requests, their driver and their sink.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -41,7 +41,7 @@ impl<R: Remote> Shared<R> {
     }
 
     pub(super) fn push(&self, waiting: WaitingEvent<R::Kept>) {
-        // What comes too late is dropped, and so refused, outside the lock.
+        // A late event is dropped, and so refused, outside the lock.
         let late = self.lines.lock().push(waiting);
         drop(late);
         self.wake.notify_one();

@@ -7,7 +7,7 @@ use crate::settlement::Ack;
 /// An event that was accepted. It gives its room back when it is dropped.
 #[derive(Debug)]
 pub struct WaitingEvent<K> {
-    /// What is kept of it.
+    /// Its kept part.
     pub kept: K,
     /// The attempt that is made; 1 for the first.
     pub attempt: u32,

@@ -40,7 +40,7 @@ const ONE: u32 = 1;
 /// The form of several.
 const SEVERAL: u32 = 2;
 
-/// Where a checkpoint is stored.
+/// The place of a checkpoint.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     path: PathBuf,
@@ -51,7 +51,7 @@ pub(super) struct Checkpoint {
     held: Option<Locked>,
 }
 
-/// What is stored in it.
+/// Its contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredCheckpoint {
     /// The path of the file that was read, for people and for telling whose checkpoint this is.
@@ -72,23 +72,23 @@ pub(super) struct StoredCheckpoint {
     pub(super) read: Option<u64>,
 }
 
-/// What is stored of several files that are one input.
+/// The records of several files that are one input.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct StoredSet {
-    /// What names them: a directory or a pattern.
+    /// The directory or pattern that names them.
     pub(super) input: String,
     /// Those that were begun, in the order in which they are read.
     pub(super) files: Vec<StoredCheckpoint>,
 }
 
-/// As [`StoredSet`], to be written.
+/// Like [`StoredSet`], to be written.
 #[derive(Serialize)]
 struct SetToStore<'a> {
     input: &'a str,
     files: &'a [Arc<StoredCheckpoint>],
 }
 
-/// What a checkpoint holds.
+/// The contents of a checkpoint.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Contents {
     One(StoredCheckpoint),
@@ -151,7 +151,7 @@ impl StoredCheckpoint {
         self.read.is_some() && self.open.is_empty() && self.taken_below == self.next
     }
 
-    /// What is done.
+    /// The settled positions.
     pub(super) fn positions(&self) -> Result<Positions, Unusable> {
         let damaged = |why: String| Unusable::Damaged(why);
         let (mut open, mut at) = (Vec::new(), 0_u64);
@@ -238,7 +238,7 @@ impl Checkpoint {
         );
     }
 
-    /// What is stored; `None` where nothing is.
+    /// The contents; `None` if there are none.
     pub(super) fn read(&self) -> Result<Option<Contents>, Unusable> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
@@ -279,12 +279,12 @@ impl Checkpoint {
     }
 }
 
-/// What is written for one file.
+/// The text for one file.
 pub(super) fn text_of_one(stored: &StoredCheckpoint) -> io::Result<String> {
     envelope(ONE, stored)
 }
 
-/// What is written for the files of this input.
+/// The text for the files of this input.
 pub(super) fn text_of_several(input: &str, files: &[Arc<StoredCheckpoint>]) -> io::Result<String> {
     envelope(SEVERAL, &SetToStore { input, files })
 }
@@ -318,11 +318,11 @@ fn read(text: &[u8]) -> Result<Contents, Unusable> {
     contents.map_err(|error| Unusable::Damaged(error.to_string()))
 }
 
-/// What the lines of each file in this checkpoint are, for the targets in `fuzz/`. No interface for
-/// anybody else.
+/// The positions of each file in this checkpoint, for the targets in `fuzz/`. Not a public
+/// interface.
 ///
 /// # Errors
-/// Why nothing can be made of it.
+/// Why it cannot be read.
 #[doc(hidden)]
 pub fn positions_in(text: &[u8]) -> Result<Vec<Positions>, String> {
     let files = match read(text).map_err(|why| why.to_string())? {

@@ -12,13 +12,13 @@ use crate::byte_order_mark::BYTE_ORDER_MARK;
 /// Read at once, and the usual size of a chunk.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// What the thread hands over.
+/// A message from the thread.
 pub(super) enum Chunk {
     /// Whole lines; the very last one may lack its line feed.
     Lines {
         /// The lines.
         bytes: Vec<u8>,
-        /// Where they begin in the decompressed input.
+        /// Their offset in the decompressed input.
         at: u64,
     },
     /// One line that is longer than an event may be.
@@ -43,18 +43,18 @@ struct Unwanted;
 pub(super) struct Chunks<F> {
     /// Takes a chunk. False if no more is wanted.
     give: F,
-    /// What was read and not handed over; the part after its last line feed is the beginning of a
-    /// line.
+    /// Bytes that were read and not handed over; the part after the last line feed is the beginning
+    /// of a line.
     pending: Vec<u8>,
     /// The offset of the next read.
     offset: u64,
-    /// What the line at hand comes to, once it is longer than an event may be: `pending` holds its
+    /// The measure of the current line, once it exceeds the longest event: `pending` holds its
     /// beginning.
     too_long: Option<Measured>,
-    /// The longest event. So much of a longer line is kept.
+    /// The longest event. This much of a longer line is kept.
     max_event: usize,
     at_start: bool,
-    /// What log lines call the input.
+    /// The name of the input in log lines.
     name: String,
 }
 
@@ -122,7 +122,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes)
     }
 
-    /// What was read, in bytes.
+    /// How many bytes were read.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -143,7 +143,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         }
     }
 
-    /// As [`read_on`](Self::read_on), with a look at the buffer after each step.
+    /// Like [`read_on`](Self::read_on), with a look at the buffer after each step.
     #[cfg(test)]
     pub(super) fn observe(&mut self, input: &mut dyn Read, look: impl Fn(&Vec<u8>)) {
         while matches!(self.fill(input), Ok(1..)) {

@@ -44,8 +44,8 @@ pub(super) fn decompressed(
     })
 }
 
-/// True where a file that begins with these bytes (at least four, where it has as
-/// many) is not compressed.
+/// True if a file that begins with these bytes (at least four, if it has as many) is not
+/// compressed.
 pub(super) fn is_plain(beginning: &[u8]) -> bool {
     let magic = &beginning[..beginning.len().min(ZSTD_MAGIC.len())];
     matches!(CompressionKind::of(magic), CompressionKind::Plain)
@@ -91,7 +91,7 @@ impl<R: Read> Read for Damaged<R> {
     }
 }
 
-/// The decoder's own words are for its developers. What the input itself failed with is kept.
+/// The decoder's own words are for its developers. The input's own error is kept.
 fn in_words(what: &str, error: impl Error + 'static) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = cause {

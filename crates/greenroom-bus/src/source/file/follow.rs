@@ -75,7 +75,7 @@ const TURNS: usize = 1_024;
 pub struct FollowSource {
     name: String,
     steps: ReadSteps,
-    /// What the last step came to, in order.
+    /// The results of the last step, in order.
     ready: VecDeque<Piece>,
     /// Whose turn it is.
     turn: Option<FollowTurn>,
@@ -85,7 +85,7 @@ pub struct FollowSource {
     receipts: Option<Arc<dyn Receipts>>,
     keeper: Option<Keeper>,
     is_committed: bool,
-    /// What is there now is all that is asked for.
+    /// Only the present data is wanted.
     looks: bool,
     behind: u64,
     at_risk: usize,
@@ -214,7 +214,7 @@ impl FollowSource {
         self.begin(move |reader| reader.step(now));
     }
 
-    /// What the step under way comes to.
+    /// The result of the step under way.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing that the next call does not find.
@@ -261,7 +261,7 @@ impl FollowSource {
     /// turn. Never ends.
     ///
     /// # Cancel safety
-    /// As [`end_step`](Self::end_step).
+    /// Like [`end_step`](Self::end_step).
     async fn watch(&mut self) {
         while self.steps.failed.is_none() {
             if self.steps.stepping.is_none() {
@@ -432,7 +432,7 @@ impl Receipts for OfTurn {
 
 /// In which file a position is.
 struct Turns {
-    /// What the input is called.
+    /// The name of the input.
     name: Arc<str>,
     /// Each with the position before its first line, rising; the offset of its lines; its file.
     begun: Mutex<VecDeque<(u64, u64, Arc<str>)>>,

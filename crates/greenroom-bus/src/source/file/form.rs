@@ -11,7 +11,7 @@ use crate::{
     source::Malformed,
 };
 
-/// What is taken for an event.
+/// The form of an event in the file.
 pub(super) struct Form {
     /// The longest line.
     pub(super) max_event: usize,
@@ -21,7 +21,7 @@ pub(super) struct Form {
 struct Records {
     mapping: Arc<Mapping>,
     path: String,
-    /// What the file is known by: the beginning of derived ids.
+    /// The identity of the file: the beginning of derived ids.
     file: String,
 }
 

@@ -8,7 +8,7 @@ use flate2::bufread::GzDecoder;
 /// are passed over with a warning, as gzip(1) does; anything else there is an error.
 pub(super) struct GzipMembers<R: BufRead> {
     at: At<R>,
-    /// What log lines call the input.
+    /// The name of the input in log lines.
     name: String,
 }
 

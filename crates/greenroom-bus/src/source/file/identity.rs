@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::blank;
 
-/// So much of a file is looked at in one place.
+/// This much of a file is compared in one place.
 pub(super) const BYTES: u64 = 4_096;
 
-/// What some bytes of a file were.
+/// A fingerprint of some bytes of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fingerprint {
     from: u64,
@@ -95,16 +95,16 @@ impl FileIdentity {
         self.head.is_of(beginning)
     }
 
-    /// It begins like this, as far as it was read. What is known of a file that was opened while it
-    /// was short would fit others, too.
+    /// Its beginning, as far as it was read. The beginning of a file that was opened while it was
+    /// short would also match others.
     pub(super) fn begins(&mut self, head: &Fingerprint) {
         if head.bytes >= self.head.bytes {
             self.head = head.clone();
         }
     }
 
-    /// That of a copy, which has another inode; `None` if nothing of the content is known, or only
-    /// NULs, with which others begin as well.
+    /// The identity of a copy, which has another inode; `None` if nothing of the content is known,
+    /// or only NULs, with which others begin as well.
     pub(super) fn copied(&self, inode: u64) -> Option<Self> {
         let nuls = vec![0_u8; self.head.bytes.min(BYTES) as usize];
         let is_known = !nuls.is_empty() && crc32fast::hash(&nuls) != self.head.crc32;

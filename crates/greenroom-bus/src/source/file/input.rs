@@ -1,4 +1,4 @@
-//! What is read from: a regular file that must not shrink, a pipe that waits for its writer.
+//! The input file: a regular file that must not shrink, or a pipe that waits for its writer.
 
 use std::{
     fs::File,
@@ -64,7 +64,7 @@ impl Read for Regular {
 /// A named pipe, which is opened when it is first read: opening waits for a writer.
 pub(super) struct Pipe {
     path: PathBuf,
-    /// What log lines call it.
+    /// Its name in log lines.
     name: String,
     file: Option<File>,
 }

@@ -37,9 +37,9 @@ const HELD_OPEN: usize = 16;
 pub(super) struct Keeper(Arc<Shared>);
 
 struct Shared {
-    /// What reports call the source.
+    /// The name of the source in reports.
     name: String,
-    /// What an earlier run has left.
+    /// The progress of an earlier run.
     resumed: Option<Resumed>,
     /// Lines that it has left done, and that were skipped.
     skipped: Arc<AtomicU64>,
@@ -52,7 +52,7 @@ struct Shared {
     due: Arc<Notify>,
 }
 
-/// What is known of a file that was begun.
+/// The state of a file that was begun.
 #[derive(Clone)]
 pub(super) enum Kept {
     /// As an earlier run has left it, with the lines that are delivered again at most; or done.
@@ -65,9 +65,9 @@ pub(super) enum Kept {
 
 struct Store {
     checkpoint: Checkpoint,
-    /// What names the files, where the input may have several.
+    /// The name of the files, if the input may have several.
     input: Option<String>,
-    /// What was written last.
+    /// The last written text.
     last: String,
 }
 
@@ -111,7 +111,7 @@ impl Keeper {
         self.0.due.clone()
     }
 
-    /// What the reading thread need not parse.
+    /// The lines that the reading thread need not parse.
     pub(super) fn skip(&self, start: &Start) -> Skip {
         Skip::new(start.done.clone(), self.0.skipped.clone())
     }
@@ -158,7 +158,7 @@ impl Keeper {
         }
     }
 
-    /// What an earlier run has left of the file at this place.
+    /// The record of an earlier run for the file at this index.
     pub(super) fn stored(&self, place: usize) -> Option<Arc<StoredCheckpoint>> {
         match &self.0.files.lock()[place] {
             Some(Kept::Stored(stored, _)) => Some(stored.clone()),

@@ -1,4 +1,4 @@
-//! What a checkpoint knows of the files that are there now.
+//! The records of a checkpoint for the files that exist now.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -68,7 +68,7 @@ impl Known {
     }
 }
 
-/// What was found of one file.
+/// The findings about one file.
 #[derive(Default)]
 struct FileFindings {
     kept: Option<Kept>,

@@ -20,7 +20,7 @@ const ITEMS_PER_BATCH: usize = 4_096;
 /// The line feed is not part of a line; the carriage return of a foreign one is not, either.
 const CARRIAGE_RETURN: u8 = b'\r';
 
-/// What the thread hands over.
+/// A message from the thread.
 pub(super) enum ReadBatch {
     /// Events and lines that are none, in order. Empty for a chunk of blank lines: giving it shows
     /// whether anybody still wants more.
@@ -35,7 +35,7 @@ pub(super) enum ReadBatch {
         reason: String,
         /// The number of the line at hand, which was not taken.
         line: u64,
-        /// Where it begins in the decompressed input.
+        /// Its offset in the decompressed input.
         at: u64,
         /// It would be of no use to restore it.
         is_whole: bool,
@@ -61,7 +61,7 @@ pub(super) struct Lines {
     is_stepwise: bool,
 }
 
-/// What makes items of lines, on whichever thread.
+/// Makes items of lines, on any thread.
 struct Parser {
     form: Form,
     /// Lines that were done in an earlier run.
@@ -92,7 +92,7 @@ impl Lines {
         self.line
     }
 
-    /// What tells whether the engine waits.
+    /// Shows whether the engine waits.
     pub(super) fn demand(&self) -> Demand {
         self.demand.clone()
     }
@@ -124,7 +124,7 @@ impl Lines {
         wanted
     }
 
-    /// The number of the line at hand; none where it is done.
+    /// The number of the current line; `None` if it is settled.
     fn next_line(&mut self) -> Option<u64> {
         self.line += 1;
         self.parser.wants(self.line).then_some(self.line)
@@ -172,7 +172,7 @@ impl Lines {
         helper.run(move || {
             let items = parser.items(&mut &*lines, &mut (mark.line - 1));
             demand.made();
-            // Nobody wants it any more, otherwise.
+            // Otherwise it is not wanted any more.
             let _ = promise.send(Items { items, mark: Some(mark), _awaited: None });
         });
         self.line += count as u64;

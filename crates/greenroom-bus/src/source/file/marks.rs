@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// So many places are remembered, however far the file is read beyond the first line that is open.
+/// This many offsets are remembered, however far the file is read beyond the first open line.
 const MOST: usize = 1_024;
 
-/// Where a line begins.
+/// The beginning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     /// Its number, from 1.

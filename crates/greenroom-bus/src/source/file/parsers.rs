@@ -18,7 +18,7 @@ type ParserJob = Box<dyn FnOnce() + Send>;
 
 static PARSERS: Parsers = Parsers { state: Mutex::new(State::NONE), work: Condvar::new() };
 
-/// One core is for the reading thread.
+/// One core is left to the reading thread.
 static LIMIT: LazyLock<usize> = LazyLock::new(|| {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     (cores - 1).min(MOST)
@@ -46,7 +46,7 @@ impl State {
 /// A thread that has nothing to do, until it is given something or let go of.
 pub(super) struct Helper(());
 
-/// One that has nothing to do, if there is any or one may be started.
+/// An idle thread, if there is one or one may be started.
 pub(super) fn idle() -> Option<Helper> {
     let mut state = PARSERS.state.lock();
     if state.waiting <= state.jobs.len() + state.claimed {

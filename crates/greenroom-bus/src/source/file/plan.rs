@@ -22,11 +22,11 @@ impl Planned {
     }
 }
 
-/// What a run is to read.
+/// The plan of a run's reading.
 pub(super) struct Plan {
     /// In order.
     pub(super) files: Vec<Planned>,
-    /// What cannot be read.
+    /// The entries that cannot be read.
     pub(super) unread: Vec<UnreadableEntry>,
 }
 

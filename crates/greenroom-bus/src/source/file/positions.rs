@@ -48,7 +48,7 @@ struct Shared {
     room: Notify,
 }
 
-/// What is to be stored of one moment.
+/// The record to be stored, as of one moment.
 pub(super) struct PositionsRecord {
     pub(super) stored: Arc<StoredCheckpoint>,
     snapshot: Snapshot,
@@ -129,7 +129,7 @@ impl FilePositions {
         }
     }
 
-    /// These are taken. What is not to be handled is taken out.
+    /// These are taken. Those that are not to be handled are removed.
     pub(super) fn received(&self, taken: &mut Items) {
         let state = &mut *self.0.state.lock();
         if let Some(mark) = taken.mark {
@@ -151,8 +151,8 @@ impl FilePositions {
         state.read = state.read.or(read);
     }
 
-    /// What is added to a line to make a position, in an input of several files, from its next
-    /// line on.
+    /// The offset that turns a line number into a position, in an input of several files, from its
+    /// next line on.
     pub(super) fn begins_behind(&self, base: u64) {
         let state = &mut *self.0.state.lock();
         let (lowest, next) = (state.ahead.watermark.lowest(), state.ahead.watermark.next());
@@ -216,7 +216,7 @@ impl FilePositions {
         self.0.state.lock().ahead.watermark.repeated_at_most()
     }
 
-    /// What is to be stored now; `None` where nothing is. Reads a part of the file.
+    /// The record to be stored now; `None` if there is none. Reads a part of the file.
     ///
     /// # Errors
     /// The file cannot be read.

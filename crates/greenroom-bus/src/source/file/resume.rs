@@ -16,9 +16,9 @@ use crate::{source::Resumed, watermark::Positions};
 pub(super) struct Start {
     /// The place to read from.
     pub(super) mark: Mark,
-    /// What is to be skipped.
+    /// The lines to be skipped.
     pub(super) done: Positions,
-    /// What an earlier run has left; `None` where there was nothing.
+    /// The progress of an earlier run; `None` if there was none.
     pub(super) resumed: Option<Resumed>,
 }
 

@@ -50,8 +50,8 @@ enum Takes {
 }
 
 impl FileSet {
-    /// What is there now. `None` where a path names one file: standard input (`-`), whatever is
-    /// there under this very name and is no directory, or a name without `*`, `?` and `[`.
+    /// The present files. `None` if a path names one file: standard input (`-`), an existing entry
+    /// of exactly this name that is not a directory, or a name without `*`, `?` and `[`.
     ///
     /// # Errors
     /// It is no pattern, or the directory that it begins with cannot be read; in words for an
@@ -78,7 +78,7 @@ impl FileSet {
         &self.named_twice
     }
 
-    /// What is named and cannot be read.
+    /// The named entries that cannot be read.
     pub fn unreadable(&self) -> &[UnreadableEntry] {
         &self.unreadable
     }

@@ -10,8 +10,8 @@
 //! c.ndjson                  1 2 3 …
 //! ```
 //!
-//! Which files there are is looked up once, before the first is read. One that appears later is for
-//! the next run.
+//! The list of files is made once, before the first is read. A file that appears later is for the
+//! next run.
 //!
 //! With a checkpoint, no line of a file is taken before the checkpoint has a record of the file.
 //! Small files are therefore opened several at a time: so one commit is enough for all of them.
@@ -37,15 +37,14 @@ use crate::{
     source::{Committer, Partition, Place, Places, Pull, Receipts, Source, SourceError, Taken},
 };
 
-/// So many files are opened ahead at most.
+/// At most this many files are opened ahead.
 const AHEAD: usize = 16;
 
 /// Files are opened ahead up to this many bytes, which hold about as many lines as may be taken
 /// before a commit.
 const AHEAD_BYTES: u64 = 1 << 20;
 
-/// Reads the files that a directory or a pattern names, in order, as [`FileSource`] reads each of
-/// them.
+/// Reads the files that a directory or a pattern names, in order, each like a [`FileSource`].
 ///
 /// A file that cannot be read when the run begins is reported, and the others are read; then the
 /// input ends with an error that names it. A file that cannot be read any more when its turn comes
@@ -64,11 +63,11 @@ pub struct FileSetSource {
     last: u64,
     places: Arc<SetPlaces>,
     is_committed: bool,
-    /// What could not be read when the run began, until that was told at the end.
+    /// Files that could not be read when the run began, until they are reported at the end.
     unread: Vec<UnreadableEntry>,
 }
 
-/// What there is to read.
+/// The files to read.
 struct Files {
     files: Vec<Planned>,
     /// Of all of them together, in bytes.
@@ -77,7 +76,7 @@ struct Files {
     keeper: Option<Keeper>,
 }
 
-/// What came of opening the next files.
+/// The result of opening the next files.
 struct Opened {
     ready: VecDeque<Ready>,
     /// The first that was not looked at.
@@ -129,8 +128,8 @@ impl FileSetSource {
         Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint.claimed()?, options))
     }
 
-    /// As [`with_checkpoint`](Self::with_checkpoint), for a caller that only looks: another run may
-    /// be using the checkpoint, and nothing may be committed.
+    /// Like [`with_checkpoint`](Self::with_checkpoint), for a read-only caller: another run may be
+    /// using the checkpoint, and nothing may be committed.
     ///
     /// # Errors
     /// As there.
@@ -381,7 +380,7 @@ impl Receipts for Rebased {
 
 /// In which file a position is.
 struct SetPlaces {
-    /// What the set is called.
+    /// The name of the set.
     name: Arc<str>,
     /// The files that were begun, each with the position before its first line; rising.
     begun: Mutex<Vec<(u64, Arc<str>)>>,

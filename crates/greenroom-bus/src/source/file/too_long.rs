@@ -34,7 +34,7 @@ impl TooLong {
     }
 }
 
-/// What a line comes to, piece by piece.
+/// The measure of a line, piece by piece.
 pub(super) struct Measured {
     bytes: u64,
     sha256: Context,

@@ -54,7 +54,7 @@ impl Body for WholeBody {
     }
 }
 
-/// What became of a message that was taken.
+/// The result for a message that was taken.
 #[derive(Serialize)]
 struct TakenMessage {
     stored: u64,
@@ -156,7 +156,7 @@ pub(super) fn too_large(limit: usize) -> HttpAnswer {
     problem(StatusCode::PAYLOAD_TOO_LARGE, &text)
 }
 
-/// What the log takes at once depends on how large it may become.
+/// The log's limit on one append depends on its maximum size.
 pub(super) fn too_large_for_log(limit: u64) -> HttpAnswer {
     let text = format!(
         "the events take more than the {limit} bytes that fit into the log at once; nothing was stored"

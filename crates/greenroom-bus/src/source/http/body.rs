@@ -54,7 +54,7 @@ impl ReservedBytes {
         Self { budget: budget.clone(), bytes: 0 }
     }
 
-    /// Holds so much from now on, of `most` in all, if there is.
+    /// Holds this many bytes from now on, of `most` in all, if there is room.
     fn hold(&mut self, bytes: usize, most: usize) -> Result<(), BadBody> {
         let more = bytes.saturating_sub(self.bytes);
         let used = self.budget.used.fetch_add(more, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Drop for ReservedBytes {
     }
 }
 
-/// What bounds a body.
+/// The limits of a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyBounds {
     /// Its own bytes.

@@ -35,7 +35,7 @@ where
 /// Whether a request with these headers and this body would be taken at this time.
 ///
 /// # Errors
-/// Nobody could post so, or these are no headers.
+/// No client could post like this, or these are not valid headers.
 pub fn admits(
     access: &Access,
     headers: &[(&str, &[u8])],

@@ -1,4 +1,5 @@
-//! Who may post, decided for a request. What is compared takes as long whatever it is.
+//! Which clients may post, decided for each request. Comparisons take the same time whatever the
+//! input.
 
 use std::time::SystemTime;
 
@@ -28,10 +29,10 @@ pub(super) enum Guard {
     },
 }
 
-/// Why a request is refused. What is wrong goes to the operator's log, and not to the client.
+/// Why a request is refused. The reason goes to the operator's log, and not to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Who posts is not known. True: by a token, which the answer asks for.
+    /// The client is not identified. True: by a token, which the answer asks for.
     Unknown { token: bool },
     /// A page of a browser.
     Page,
@@ -56,7 +57,7 @@ impl Guard {
         })
     }
 
-    /// What can be decided before the body is read.
+    /// The checks that are possible before the body is read.
     pub(super) fn admit(&self, headers: &HeaderMap) -> Result<(), Refused> {
         match self {
             Self::Anybody if headers.contains_key(ORIGIN) => Err(Refused::Page),
@@ -75,7 +76,7 @@ impl Guard {
         }
     }
 
-    /// What is decided by the body.
+    /// The checks on the body.
     pub(super) fn admit_body(
         &self,
         headers: &HeaderMap,

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{http::server::within_descriptors, source::SourceError, store::log::EventLog};
 
-/// Takes an address to listen at. Nobody is answered yet; connections wait.
+/// Binds an address. Connections wait and are not answered yet.
 ///
 /// # Errors
 /// The address is in use, or not of this machine, with the next step.
@@ -46,7 +46,7 @@ enum State {
 
 impl Intake {
     /// A server at `listener`, which [`listen`] has made. Events are posted to `path`, or to any
-    /// path below it where it ends in `/*`, and appended to `log`.
+    /// path below it if it ends in `/*`, and appended to `log`.
     ///
     /// # Errors
     /// Settings that cannot be used, or a listener without an address.
@@ -65,18 +65,18 @@ impl Intake {
         Ok(Self { shared: Arc::new(shared), address, state })
     }
 
-    /// What reports call it.
+    /// Its name in reports.
     pub fn describe(&self) -> &str {
         &self.shared.name
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many requests it has answered with each status, as far as there were any, by status;
-    /// those for its health included. What is no HTTP is not counted.
+    /// How many requests it has answered with each status, by status, without zeros; requests for
+    /// its health included. Input that is not HTTP is not counted.
     pub fn answers(&self) -> Vec<(u16, u64)> {
         self.shared.answers.counts()
     }
@@ -120,8 +120,8 @@ impl Intake {
         }
     }
 
-    /// Goes by other settings from the next request on; certificates hold from the next connection
-    /// on. False where they are the same.
+    /// Uses other settings from the next request on; certificates apply from the next connection
+    /// on. Returns false if they are the same.
     ///
     /// # Errors
     /// Why they cannot be used; those from before hold.

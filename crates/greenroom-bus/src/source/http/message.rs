@@ -21,10 +21,10 @@ pub const MEDIA_TYPES: &str = "application/cloudevents+json, application/cloudev
 /// All media types of CloudEvents begin like this. Only the JSON format is read.
 const CLOUD_EVENTS: &str = "application/cloudevents";
 
-/// So many bytes of its digest tell a body from others: 128 bits.
+/// This many bytes of its digest identify a body: 128 bits.
 const DIGEST: usize = 16;
 
-/// What was posted.
+/// A posted message.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'m> {
     /// The path, without the query.
@@ -46,7 +46,7 @@ pub struct Reading<'r> {
     pub max_batch: usize,
 }
 
-/// What a message is, by its headers.
+/// The form of a message, by its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageForm {
     Structured,
@@ -70,7 +70,7 @@ pub enum BadMessage {
         index: Option<usize>,
         /// The attribute that is wrong or missing.
         field: Option<String>,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// An event has too many bytes.
@@ -78,21 +78,21 @@ pub enum BadMessage {
     EventTooLarge {
         /// Its place in the batch, from 0.
         index: Option<usize>,
-        /// What it has, about.
+        /// Its approximate size.
         bytes: usize,
-        /// What it may have.
+        /// The limit.
         limit: usize,
     },
     /// A batch has too many events.
     #[error("a batch of more than {limit} events")]
     TooMany {
-        /// What it may have.
+        /// The limit.
         limit: usize,
     },
 }
 
 impl MessageForm {
-    /// What a message with these headers is.
+    /// The form of a message with these headers.
     ///
     /// # Errors
     /// It is nothing that is read here.
@@ -137,7 +137,7 @@ impl MessageForm {
     }
 }
 
-/// The events of a message. None where it is an empty batch.
+/// The events of a message. Empty for an empty batch.
 ///
 /// A message that is no CloudEvents is one event by the rule of [`Reading::records`]: its path is
 /// its topic as well, and where the rule names no id, one is made of path and body, so a message

@@ -28,7 +28,7 @@ const HEALTH: &str = "/healthz";
 /// A larger body is parsed where nothing else waits for the thread.
 const LONG_TO_PARSE: usize = 128 << 10;
 
-/// What is answered to a request.
+/// The answer to a request.
 pub(super) async fn answer<B>(
     shared: &Arc<Shared>,
     place: &Place,
@@ -40,7 +40,7 @@ where
     let (head, mut body) = request.into_parts();
     let current = shared.current();
     let settings = &current.settings;
-    // One that waits to be asked for its body is not asked.
+    // A client that waits for `100 Continue` before its body does not get it.
     let is_waited_for = head.headers.contains_key(header::EXPECT);
     let form = match admit(shared, &current, &head) {
         Ok(form) => form,
@@ -81,7 +81,7 @@ where
     }
 }
 
-/// What can be decided before the body is read.
+/// The checks that are possible before the body is read.
 fn admit(
     shared: &Shared,
     current: &CurrentSettings,
@@ -131,7 +131,7 @@ fn health(shared: &Shared, method: &Method) -> HttpAnswer {
     }
 }
 
-/// Why nothing can be taken, where that is so.
+/// Why no events can be accepted, if so.
 fn unable(shared: &Shared) -> Option<HttpAnswer> {
     if shared.is_closing() {
         return Some(answer::stopping());

@@ -18,10 +18,10 @@ use super::{
 };
 use crate::http::server::{LARGEST_HEADERS, Moving, Place};
 
-/// How long a client may leave an answer where it is.
+/// How long a client may leave an answer unread.
 const STANDS_STILL: Duration = Duration::from_secs(30);
 
-/// So much later than its time is over, a body that has not come is answered at the latest.
+/// A late body is answered at most this long after its time is over.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long answers may take once the intake is closed.

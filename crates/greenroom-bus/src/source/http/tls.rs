@@ -13,7 +13,7 @@ use crate::http::{
     tls::{certificates, private_key},
 };
 
-/// What a server shows, and whom it asks to show something, as PEM.
+/// A server's certificate, and the authorities of its clients, as PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerTls {
     /// The certificate, and those between it and its authority.

@@ -34,7 +34,7 @@ pub struct Webhook {
     pub per_minute: Option<NonZeroU64>,
 }
 
-/// What a sender that asks calls itself.
+/// The name by which an asking sender identifies itself.
 pub(super) fn asking(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(REQUEST_ORIGIN)
 }

@@ -1,5 +1,4 @@
-//! What a store of dead letters needs now and then: a look whether it is whole, a copy, and its
-//! room back.
+//! Maintenance of a store of dead letters: an integrity check, a copy, and returning its room.
 
 use std::{
     fs::{self, File},
@@ -12,17 +11,17 @@ use crate::store::sqlite::{
     Failed, NotOpened, checkpoint, lock, own, private, private_directory, read, vacuum,
 };
 
-/// What was found in a store.
+/// The result of checking a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
     /// Letters in it.
     pub letters: u64,
-    /// What is damaged, in the words of SQLite; empty where it is whole.
+    /// The damage, in the words of SQLite; empty if it is intact.
     pub damage: Vec<String>,
 }
 
-/// True where this directory is a store of dead letters.
+/// True if this directory is a store of dead letters.
 pub fn is_letter_store(directory: &Path) -> bool {
     SCHEMA.path(directory).is_file()
 }

@@ -1,4 +1,4 @@
-//! What an operator does with letters.
+//! An operator's changes to letters.
 
 use std::time::SystemTime;
 
@@ -16,7 +16,7 @@ use crate::event::Event;
 /// Letters that go in one transaction: others that are to be stored wait for it.
 const AT_ONCE: usize = 1_000;
 
-/// What came of marking letters.
+/// The result of marking letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Marked {
@@ -31,7 +31,7 @@ pub struct Marked {
     pub marked_before: u64,
 }
 
-/// What came of dropping letters.
+/// The result of dropping letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Dropped {
@@ -41,7 +41,7 @@ pub struct Dropped {
     pub in_replay: u64,
 }
 
-/// What an edit makes of a letter.
+/// A change to a letter.
 #[derive(Debug, Clone)]
 pub struct Edit {
     /// The letter.

@@ -1,4 +1,4 @@
-//! What a store of dead letters cannot do.
+//! Errors of a store of dead letters.
 
 use std::path::Path;
 

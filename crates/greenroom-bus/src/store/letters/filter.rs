@@ -1,4 +1,4 @@
-//! Which letters are meant. What a user says is bound to a statement, and never part of its text.
+//! The selection of letters. A user's text is bound to a statement, and never part of it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,7 +40,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// What every letter is behind.
+    /// The position before every letter.
     pub fn start(self) -> u64 {
         match self {
             Self::Oldest => 0,
@@ -70,12 +70,12 @@ impl Filter {
         UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanos))
     }
 
-    /// A moment as [`moment`](Self::moment) reads it, to the millisecond.
+    /// A moment in the format that [`moment`](Self::moment) reads, to the millisecond.
     pub fn moment_text(moment: SystemTime) -> String {
         crate::event::rfc3339::format_utc(moment)
     }
 
-    /// True where it leaves nothing out.
+    /// True if it selects everything.
     pub fn takes_all(&self) -> bool {
         *self == Self { upto: self.upto, ..Self::default() }
     }
@@ -114,7 +114,7 @@ impl Filter {
         (all.join(" AND "), bound)
     }
 
-    /// What it says, for people.
+    /// Its conditions, for people.
     pub(super) fn in_words(&self) -> String {
         let mut all = Vec::new();
         match &*self.ids {

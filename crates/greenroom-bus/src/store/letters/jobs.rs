@@ -14,7 +14,7 @@ use crate::{
     event::{Event, rfc3339::format_utc},
 };
 
-/// So many replays that are done are remembered.
+/// This many finished replays are remembered.
 const REMEMBERED: i64 = 100;
 
 /// With a rate, letters are taken for a tenth of a second at a time.
@@ -30,7 +30,7 @@ pub struct Job {
     pub created_at: String,
     /// Which letters, in words.
     pub wanted: String,
-    /// So many a second; none: as fast as they are handled.
+    /// The most a second; `None`: as fast as they are handled.
     pub rate: Option<f64>,
     /// `running`, `stopped` or `done`.
     pub state: &'static str,
@@ -48,12 +48,12 @@ pub struct Job {
     pub refused: u64,
 }
 
-/// What can be told to a replay.
+/// An order to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobChange {
-    /// Takes no further letter. Those that wait stay marked.
+    /// Takes no further letter. Waiting ones stay marked.
     Stop,
-    /// Goes on.
+    /// Continues.
     Resume,
     /// Lets go of the letters that wait: they are marked no more.
     Cancel,
@@ -205,7 +205,7 @@ fn give_back(
     tables.execute(&mark, [bound]).map(|_| ())
 }
 
-/// What an earlier process has taken and not ended is marked again. How many those are.
+/// Marks letters again that an earlier process has taken and not finished. Returns their number.
 pub(super) fn recover(tables: &Connection) -> rusqlite::Result<u64> {
     let handed = State::Handed as i64;
     let count = "SELECT count(*) FROM letters WHERE state = ?";

@@ -15,7 +15,7 @@ pub enum JsonStep<'j> {
 }
 
 impl JsonStep<'_> {
-    /// True where a part of a JSON pointer leads here, its escapes undone.
+    /// True if a part of a JSON pointer leads here, its escapes undone.
     pub fn is(&self, token: &str) -> bool {
         match self {
             Self::Member(name) => json_text(name).is_some_and(|name| name == token),
@@ -24,7 +24,7 @@ impl JsonStep<'_> {
     }
 }
 
-/// What a JSON string says; none where that is no Unicode, or it is no string.
+/// The text of a JSON string; `None` if it is not a string, or not Unicode.
 pub(super) fn json_text(json: &str) -> Option<Cow<'_, str>> {
     let bare = json.strip_prefix('"')?.strip_suffix('"')?;
     match bare.contains('\\') {

@@ -37,7 +37,7 @@ impl Mask {
         pointers.collect::<Result<_, _>>().map(Self).map_err(|_| NoMask)
     }
 
-    /// True where everything is shown.
+    /// True if everything is shown.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -115,7 +115,7 @@ impl Mask {
         shown
     }
 
-    /// What is hidden of the event that these steps lead to, one behind the other.
+    /// The hidden ranges of the event at the end of these steps.
     fn places(&self, json: &str, event: &[&str]) -> serde_json::Result<Vec<Range<usize>>> {
         let mut places: Vec<Range<usize>> = Vec::new();
         walk_json(json, |path, at| {
@@ -145,7 +145,7 @@ fn leads(way: &[impl AsRef<str>], path: &[JsonStep<'_>]) -> bool {
 
 /// If the path ends early, in a string, that string may contain the hidden value.
 fn hides(way: &[Box<str>], path: &[JsonStep<'_>], is_text: bool) -> bool {
-    // Nobody can say where in bytes a member of the data is.
+    // The place of a member of the data in bytes is unknown.
     let is_data = way.first().is_some_and(|first| matches!(&**first, "data" | "*"));
     is_data && matches!(path, [only] if only.is("data_base64"))
         || (way.len() == path.len() || way.len() > path.len() && is_text) && leads(way, path)

@@ -33,7 +33,7 @@ pub struct Letters {
     mask: Mask,
 }
 
-/// What an edit of a letter starts from.
+/// The original that an edit of a letter starts from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LetterContent {
     /// The event as JSON, or bytes that are no event, as they were read.
@@ -102,8 +102,8 @@ impl LetterRow {
 }
 
 impl Letters {
-    /// Opens the store in this directory, even while another process writes it. What its mask hides
-    /// stays hidden.
+    /// Opens the store in this directory, even while another process writes it. Masked values stay
+    /// hidden.
     ///
     /// # Errors
     /// There is none, or it cannot be read.
@@ -127,7 +127,7 @@ impl Letters {
         self
     }
 
-    /// What is hidden.
+    /// The hidden values.
     pub fn mask(&self) -> &Mask {
         &self.mask
     }
@@ -427,7 +427,7 @@ pub enum WriteError {
     /// They cannot be read.
     #[error(transparent)]
     Letters(#[from] LetterError),
-    /// What is written to fails.
+    /// The writer fails.
     #[error(transparent)]
     Out(#[from] io::Error),
 }

@@ -26,7 +26,7 @@ const ROW: usize = 200;
 pub(super) enum TextPart {
     Event = 0,
     Raw = 1,
-    /// What outputs rejected, a JSON array.
+    /// Rejections by outputs, a JSON array.
     Rejected = 2,
     /// The event before it was edited.
     Original = 3,
@@ -84,8 +84,7 @@ fn insert(tables: &Connection, letter: &DeadLetter) -> rusqlite::Result<i64> {
     weigh(tables, id)
 }
 
-/// What is new of a letter that failed again. Its number, its first time, its bytes and its
-/// original stay.
+/// Updates a letter that failed again. Its number, its first time, its size and its original stay.
 fn again(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<i64> {
     let failed = "UPDATE jobs SET failed = failed + 1 \
                   WHERE id = (SELECT job FROM letters WHERE id = ?)";

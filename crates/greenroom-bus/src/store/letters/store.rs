@@ -54,7 +54,7 @@ struct StoreInner {
     shown: Arc<WriterStatus>,
     /// Replays that an earlier process may have begun and did not end.
     recovered: u64,
-    /// What errors do not repeat; nothing where they may repeat all.
+    /// Values that errors must not repeat; empty if there are none.
     in_errors: Mask,
 }
 
@@ -68,8 +68,8 @@ impl LetterStore {
         Self::start(directory, Some(options))
     }
 
-    /// As [`open`](Self::open), for an operator: nothing is removed for its age, and the mask
-    /// stays.
+    /// Like [`open`](Self::open), for an operator: nothing is removed because of its age, and the
+    /// mask stays.
     ///
     /// # Errors
     /// As there.
@@ -222,7 +222,7 @@ impl LetterStore {
         }
     }
 
-    /// As [`ask`](Self::ask), of a change that leaves as many bytes as there were.
+    /// Like [`ask`](Self::ask), for a change that leaves the number of bytes unchanged.
     async fn ask_quietly<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
@@ -253,7 +253,7 @@ impl LetterStore {
     }
 }
 
-/// Nobody writes any more.
+/// The writer is gone.
 fn refuse(order: WriterOrder) {
     if let WriterOrder::Store(letter) = order {
         letter.ack.refuse(Refusal::NotStored);
@@ -276,7 +276,7 @@ impl Drop for StoreInner {
         let writer = self.writer.lock().take();
         // Its last confirmation may drop the last clone.
         if let Some(writer) = writer.filter(|one| one.thread().id() != thread::current().id()) {
-            // What it could not store, it has said.
+            // Errors of its writes were reported.
             let _ = writer.join();
         }
     }

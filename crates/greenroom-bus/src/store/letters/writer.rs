@@ -37,8 +37,8 @@ use crate::{
 /// time from the handlers.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What one transaction holds at most: letters, and bytes of them, unless a single one has more.
-/// The room that is kept for the journal goes by it.
+/// The limits of one transaction: letters, and bytes of them, unless a single one has more. The
+/// reserve for the journal depends on it.
 const AT_ONCE: usize = 1_024;
 const BYTES_AT_ONCE: usize = 2 << 20;
 
@@ -48,13 +48,13 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How often the age of letters is looked at, and whether there is room for the reserves again.
 const CARE: Duration = Duration::from_secs(10);
 
-/// What the writer is asked for.
+/// An order to the writer.
 pub(super) enum WriterOrder {
     Store(Box<DeadLetter>),
     Ended(Replayed, ReplayEnd),
     /// Done at once, in a transaction of its own; it may change how much there is.
     Do(Change),
-    /// As that, where it does not.
+    /// Like that, if it does not.
     Mark(Change),
     /// As the first, of a change that makes room and found none for itself.
     MakeRoom(Change),
@@ -64,7 +64,7 @@ pub(super) enum WriterOrder {
 /// A change that a caller waits for.
 pub(super) type Change = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// What others see of the writer.
+/// The writer's state, as seen by others.
 #[derive(Debug, Default)]
 pub(super) struct WriterStatus {
     failure: Mutex<Option<SinkError>>,
@@ -102,7 +102,7 @@ impl WriterStatus {
     }
 }
 
-/// What waits for a transaction.
+/// Work that waits for a transaction.
 enum Pending {
     Letter(Box<DeadLetter>),
     Ended(Replayed, ReplayEnd),
@@ -117,7 +117,7 @@ impl Pending {
     }
 }
 
-/// What was ordered and is not done.
+/// Orders that are not done.
 #[derive(Default)]
 struct Due {
     pending: Vec<Pending>,
@@ -302,8 +302,8 @@ impl LetterWriter {
         true
     }
 
-    /// Has the change all the room that is kept. What is kept for the journal is kept again before
-    /// a letter finds it.
+    /// Lets the change use the whole reserve. The reserve of the journal is rebuilt before a letter
+    /// can use it.
     fn make_room(&mut self, change: Change) {
         self.gives_reserve_back();
         self.reserves.journal.give_back();
@@ -370,7 +370,7 @@ impl LetterWriter {
         if self.reserves.letters.is_kept() && self.reserves.journal.is_kept() {
             return;
         }
-        // What letters that were dropped have left is room for the reserves. Without any, it stays.
+        // The room of dropped letters is used for the reserves. Without any, it stays.
         let _ = vacuum(&self.tables).and_then(|()| checkpoint(&self.tables));
         let kept = self.reserves.journal.keep();
         if self.again.is_none() && kept.and_then(|()| self.reserves.letters.keep()).is_ok() {

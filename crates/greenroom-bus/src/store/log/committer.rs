@@ -47,7 +47,7 @@ pub(super) struct LogCommitter {
 }
 
 impl LogCommitter {
-    /// Goes on until the log is closed, or fails.
+    /// Runs until the log is closed, or fails.
     pub(super) fn spawn(mut self) -> io::Result<JoinHandle<()>> {
         thread::Builder::new().name("greenroom-log".to_owned()).spawn(move || {
             let ending = CommitterEnding(self.shared.clone());

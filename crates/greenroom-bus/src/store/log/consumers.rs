@@ -25,7 +25,7 @@ use super::{
 };
 use crate::watermark::Positions;
 
-/// Where they are, in the directory of the log.
+/// Their directory in the directory of the log.
 pub(super) const DIRECTORY: &str = "consumers";
 
 pub(super) const EXTENSION: &str = ".checkpoint";
@@ -126,7 +126,7 @@ pub(super) struct Consumers {
 }
 
 struct Consumer {
-    /// What is on disk.
+    /// The state on disk.
     stored: StoredConsumer,
     /// A source reads for it.
     is_in_use: bool,
@@ -147,7 +147,7 @@ impl Consumers {
         Self { directory, log: id, disk: disk.clone(), known: Mutex::new(known) }
     }
 
-    /// The lowest sequence number that one of them still needs; `None` where there are none.
+    /// The lowest sequence number that one of them still needs; `None` if there are no consumers.
     pub(super) fn lowest(&self) -> Option<u64> {
         let known = self.known.lock();
         known.values().map(|consumer| consumer.stored.positions.lowest()).min()
@@ -230,7 +230,7 @@ impl Consumers {
     }
 }
 
-/// What is stored of the consumers of a log, by name.
+/// The stored positions of the consumers of a log, by name.
 pub(super) fn read(
     disk: &dyn Disk,
     directory: &Path,

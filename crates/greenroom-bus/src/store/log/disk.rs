@@ -21,7 +21,7 @@ pub(super) trait Disk: Send + Sync + 'static {
     /// Creates a file of this many zeros, with its space allocated; an existing file is replaced.
     fn create(&self, path: &Path, length: u64) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Opens a file to read it, and to write it where that is wanted.
+    /// Opens a file to read it, and to write it if requested.
     fn open(&self, path: &Path, to_write: bool) -> io::Result<Arc<dyn DiskFile>>;
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;

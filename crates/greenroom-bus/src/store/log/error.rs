@@ -17,7 +17,7 @@ pub enum LogError {
     InUse {
         /// The directory of the log.
         directory: PathBuf,
-        /// Who writes it.
+        /// The process that writes it.
         by: String,
     },
     /// A file or directory cannot be read or written.
@@ -25,7 +25,7 @@ pub enum LogError {
     Io {
         /// Which.
         path: PathBuf,
-        /// What happened.
+        /// The error.
         error: io::Error,
     },
     /// Data that was durable has changed.
@@ -73,7 +73,7 @@ pub struct Damage {
     pub offset: u64,
     /// The sequence number of the first event that is concerned.
     pub sequence: u64,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
 }
 

@@ -32,7 +32,7 @@ const SEGMENT_MAGIC: [u8; 8] = *b"GRNRMLOG";
 /// The first bytes of a block.
 pub(super) const BLOCK_MAGIC: [u8; 4] = *b"GRBK";
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     /// The same in all segments of a log.
@@ -43,8 +43,8 @@ pub(super) struct SegmentHeader {
     pub(super) created: u64,
     /// Another one for each use of a file.
     pub(super) salt: u32,
-    /// Bytes of the file, which is made as a whole: a shorter one has lost something. 0 where it is
-    /// not known: in segments that were made before it was written.
+    /// Bytes of the file, which is created as a whole: a shorter one has lost something. 0 if it is
+    /// not known: in segments that were created before this field existed.
     pub(super) length: u64,
 }
 
@@ -241,7 +241,7 @@ impl Block {
     /// `bytes`: all of the block.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with it.
     pub(super) fn read(bytes: Bytes, salt: u32) -> Result<Self, &'static str> {
         let header = BlockHeader::read(&bytes).ok_or("no block begins there")?;
         if bytes.len() as u64 != header.length() {

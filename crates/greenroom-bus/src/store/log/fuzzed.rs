@@ -60,7 +60,7 @@ pub fn seal(segment: &mut [u8]) {
     }
 }
 
-/// What recovery has found.
+/// The findings of recovery.
 pub struct Found {
     /// The sequence number of the next event.
     pub next: u64,

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::event::Event;
 
-/// What is in a log.
+/// The contents of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Inspection {
@@ -38,7 +38,7 @@ pub struct Inspection {
     pub youngest: Option<SystemTime>,
     /// A block at the end is not whole: a crash has left it, or it is being written.
     pub is_torn: bool,
-    /// What was durable and is not whole. The events behind it were read.
+    /// Durable data that is damaged. The events after it were read.
     pub damage: Vec<Damage>,
     /// Its consumers, by name.
     pub consumers: Vec<ConsumerStanding>,
@@ -79,7 +79,7 @@ pub fn inspect(
                 found.damage.push(damage);
                 continue;
             }
-            // Nobody needed it any more.
+            // It was not needed any more.
             Err(LogError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -160,7 +160,7 @@ fn block_of(
     Ok(())
 }
 
-/// Not while the log is written: then they may know of more than was read.
+/// Not while the log is written: then they may be ahead of the inspection.
 fn check_consumers(directory: &Path, found: &mut Inspection) {
     found.next = found.next.max(found.first);
     if found.is_in_use {

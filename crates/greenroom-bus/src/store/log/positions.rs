@@ -83,7 +83,7 @@ impl LogPositions {
         }
     }
 
-    /// These are taken. What is done is taken out.
+    /// These are taken. Settled ones are removed.
     pub(super) fn received(&self, taken: &mut Vec<Taken>) {
         self.0.ahead.lock().received(taken, &self.0.due);
     }
@@ -134,7 +134,7 @@ impl LogPositions {
     }
 }
 
-/// What an earlier run has left, in a log that ends before `end`.
+/// The progress of an earlier run, in a log that ends before `end`.
 fn resumed(stored: &StoredConsumer, end: u64) -> Resumed {
     let positions = &stored.positions;
     let taken = stored.taken_below.min(end).saturating_sub(positions.next());

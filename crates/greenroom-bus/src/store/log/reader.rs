@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{event::Event, source::Taken};
 
-/// Where one consumer reads.
+/// The reading position of one consumer.
 pub(super) struct ConsumerReader {
     shared: Arc<Shared>,
     /// The sequence number of the next event.

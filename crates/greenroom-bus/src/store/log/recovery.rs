@@ -1,4 +1,4 @@
-//! What is found when a log is opened: where it ends, and which identities it remembers.
+//! Recovery when a log is opened: where it ends, and which identities it remembers.
 //!
 //! The last segment is read to its end, and those before it as far as identities are remembered;
 //! the others are checked when they are read. A torn tail is cut; anything else that is wrong
@@ -25,7 +25,7 @@ const IDENTITIES_MAGIC: [u8; 8] = *b"GRNRMIDS";
 /// Magic, checksum of the rest, the log, and a sequence number.
 const IDENTITIES_HEADER: usize = 8 + 4 + 8 + 8;
 
-/// What was found.
+/// The findings.
 pub(super) struct Recovered {
     pub(super) log: u64,
     pub(super) segments: Segments,
@@ -80,8 +80,8 @@ pub(super) fn recover(
     Ok(Some(Recovered { log, segments, active, next, time, identities, has_spare, consumers }))
 }
 
-/// What consumers have stored was durable: a log that ends before it, or begins behind it, has lost
-/// something.
+/// Stored positions of consumers were durable: a log that ends before one, or begins after it, has
+/// lost something.
 fn check_consumers(
     consumers: &[(String, StoredConsumer)],
     first: u64,

@@ -22,7 +22,7 @@ pub(super) struct RetentionMoment {
     pub(super) now: u64,
     /// The sequence number of the next event.
     pub(super) next: u64,
-    /// So many bytes are wanted for a new segment.
+    /// This many bytes are wanted for a new segment.
     pub(super) wanted: u64,
 }
 

@@ -91,7 +91,7 @@ impl Drop for Handle {
 pub struct LogStanding {
     /// The sequence number of the oldest event that is kept; `next` if there is none.
     pub first: u64,
-    /// That of the next event.
+    /// The sequence number of the next event.
     pub next: u64,
     /// Files of events.
     pub segments: usize,
@@ -99,7 +99,7 @@ pub struct LogStanding {
     pub bytes: u64,
     /// Syncs since it was opened.
     pub syncs: u64,
-    /// Why nothing more is stored, where that is so.
+    /// Why nothing more is stored, if so.
     pub failure: Option<String>,
     /// Its consumers, by name.
     pub consumers: Vec<ConsumerStanding>,
@@ -204,7 +204,7 @@ impl SegmentLog {
         &self.handle.shared
     }
 
-    /// What its parts share.
+    /// Shared by its parts.
     #[cfg(test)]
     pub(super) fn handle_for_tests(&self) -> &Shared {
         self.shared()
@@ -215,8 +215,8 @@ impl SegmentLog {
         self.shared().directory.clone()
     }
 
-    /// Reads for a consumer, from where it has got to; a new one begins with the oldest event that
-    /// is kept. Nothing is removed that it is not done with. Blocks while its position is stored.
+    /// Reads for a consumer, from its position; a new one begins with the oldest kept event. Events
+    /// that it is not done with are not removed. Blocks while its position is stored.
     ///
     /// # Errors
     /// Another source reads for it, its name cannot be a file name, or its position cannot be
@@ -265,8 +265,8 @@ impl SegmentLog {
         }
     }
 
-    /// What finds no room, and why: events, or the position of a consumer. `None` once all of it
-    /// has found some.
+    /// The data that finds no room, and why: events, or the position of a consumer. `None` once all
+    /// of it has found some.
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.shared().trouble.lock();
         trouble.full.clone().or_else(|| trouble.unstored.clone())
@@ -289,7 +289,7 @@ impl SegmentLog {
         }
     }
 
-    /// As [`close`](Self::close), outside of a runtime: blocks until nothing more is written.
+    /// Like [`close`](Self::close), outside a runtime: blocks until nothing more is written.
     pub fn close_and_wait(&self) {
         self.shared().waiting.close();
         let committer = self.handle.committer.lock().take();
@@ -337,7 +337,7 @@ impl SegmentLog {
         let shared = self.shared();
         let about = events.iter().map(|event| event.approximate_bytes() as u64).sum();
         let limit = shared.options.append_limit();
-        // Neither is made ready in vain.
+        // Checked first, so that neither is prepared for nothing.
         shared.waiting.room(events.len(), 0)?;
         if about > limit.saturating_mul(2) {
             return Err(AppendError::TooLarge { bytes: about, limit });

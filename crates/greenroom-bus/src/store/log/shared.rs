@@ -1,4 +1,4 @@
-//! What the parts of an open log share.
+//! Shared by the parts of an open log.
 
 use std::{
     any::Any,
@@ -54,7 +54,7 @@ pub(super) struct Shared {
     pub(super) trouble: Mutex<LogTrouble>,
 }
 
-/// What finds no room, and why: each until there is some.
+/// The data that finds no room, and why: each until there is some.
 #[derive(Default)]
 pub(super) struct LogTrouble {
     /// A further segment, and so events.

@@ -72,7 +72,7 @@ enum Change {
     Rename(PathBuf, PathBuf),
 }
 
-/// What can fail.
+/// Operations that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Create,

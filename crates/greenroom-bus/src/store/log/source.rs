@@ -19,7 +19,7 @@ use crate::{
 /// Events of one pull.
 const BATCH: usize = 1_024;
 
-/// What was read of a block.
+/// The events that were read of a block.
 type BlockRead = Result<VecDeque<Taken>, LogError>;
 
 /// Reads a log from its consumer's position, and continues with new appends. It ends when the log
@@ -34,7 +34,7 @@ pub struct LogSource {
     reader: Option<ConsumerReader>,
     /// The next block, on its way.
     reading: Option<JoinHandle<(ConsumerReader, BlockRead)>>,
-    /// What was read and not given.
+    /// Events that were read and not given.
     ready: VecDeque<Taken>,
     /// Events below this may be given.
     room_below: u64,

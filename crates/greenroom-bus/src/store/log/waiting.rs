@@ -13,10 +13,10 @@ use super::{
 };
 use crate::event::Event;
 
-/// What waits is written within a few syncs.
+/// Waiting appends are written within a few syncs.
 const SOON: Duration = Duration::from_secs(1);
 
-/// So many events are put into a block, or those of one append.
+/// This many events are put into a block, or those of one append.
 const BLOCK_EVENTS: usize = 4_096;
 /// And this many bytes, or fewer in a small log.
 const BLOCK_BYTES: u64 = 8 * 1024 * 1024;
@@ -194,7 +194,7 @@ impl Waiting {
 }
 
 impl State {
-    /// What goes into the next block.
+    /// The appends for the next block.
     fn take(&mut self, block_bytes: u64) -> Vec<Append> {
         let (mut taken, mut events, mut bytes) = (Vec::new(), 0, 0);
         while let Some(append) = self.queue.front() {

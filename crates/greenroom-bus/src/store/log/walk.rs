@@ -101,7 +101,7 @@ impl Walk {
         Damage { file, offset, sequence, what: what.into() }
     }
 
-    /// Goes on at another block.
+    /// Continues at another block.
     pub(super) fn go_to(&mut self, (offset, next): (u64, u64)) {
         (self.offset, self.next) = (offset, next);
     }

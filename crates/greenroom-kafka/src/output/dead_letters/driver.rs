@@ -48,10 +48,10 @@ const TOLD_EVERY: Duration = Duration::from_secs(30);
 
 /// Defaults that we set for librdkafka.
 const DEFAULTS: [(&str, &str); 2] = [
-    // How large a record may be is for the topic to say: a letter is a record that was taken
-    // before, and its headers.
+    // The topic decides how large a record may be: a letter is a record that was taken before, and
+    // its headers.
     ("message.max.bytes", "1000000000"),
-    // How long a topic that is not there is looked for before that is said.
+    // How long a missing topic is looked for before that is reported.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
 
@@ -67,7 +67,7 @@ pub(super) struct LetterDriver {
 
 impl LetterDriver {
     /// # Errors
-    /// What cannot be used, for an operator.
+    /// An option cannot be used; in words for an operator.
     pub(super) fn begin(
         shared: &Arc<Shared>,
         options: &KafkaDeadLettersOptions,
@@ -93,7 +93,7 @@ impl LetterDriver {
 }
 
 impl Drop for LetterDriver {
-    /// What is not stored is refused.
+    /// Unstored letters are refused.
     fn drop(&mut self) {
         self.shared.give_up(None);
         if let Some(thread) = self.thread.take() {
@@ -104,14 +104,14 @@ impl Drop for LetterDriver {
 }
 
 /// # Errors
-/// What cannot be used, for an operator.
+/// An option cannot be used; in words for an operator.
 pub(super) fn producer(
     shared: &Arc<Shared>,
     options: &KafkaDeadLettersOptions,
 ) -> Result<BaseProducer<LetterContext>, Unusable> {
     let ours = [
         ("enable.idempotence", "true".to_owned()),
-        // What brokers do not answer is sent again for as long as it takes.
+        // Records that brokers do not answer are sent again for as long as it takes.
         ("message.timeout.ms", "0".to_owned()),
         ("batch.num.messages", "1".to_owned()),
         ("linger.ms", "0".to_owned()),
@@ -122,7 +122,7 @@ pub(super) fn producer(
         .map_err(|error| client::creation_error(error, &options.properties))
 }
 
-/// What became of a letter.
+/// The result for a letter.
 type ToldLetter = (Box<Letter>, Result<(), RDKafkaErrorCode>);
 
 pub(super) struct LetterContext {

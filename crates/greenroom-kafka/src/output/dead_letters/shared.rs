@@ -1,4 +1,4 @@
-//! What the store and its thread share.
+//! Shared by the store and its thread.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ pub(super) struct Shared {
     thread: OnceLock<Thread>,
 }
 
-/// What has come since the thread has looked.
+/// Arrivals since the thread last looked.
 #[derive(Default)]
 pub(super) struct Arrived {
     pub(super) letters: Vec<DeadLetter>,
@@ -41,14 +41,14 @@ pub(super) struct Arrived {
     pub(super) is_over: bool,
 }
 
-/// What holds letters up.
+/// The obstacle for letters.
 #[derive(Default)]
 struct Standing {
     /// Letters that were refused or could not be made, by their numbers.
     failing: BTreeMap<u64, Failing>,
     /// Since when the brokers owe an answer.
     unanswered: Option<Instant>,
-    /// What the client has said last.
+    /// The client's last message.
     said: Option<(String, bool)>,
 }
 
@@ -99,7 +99,7 @@ impl Shared {
         self.wake();
     }
 
-    /// What has come. That nothing more is to come, or that it is over, stays so.
+    /// The arrivals. The end of arrivals, or of the store, is permanent.
     pub(super) fn take(&self) -> Arrived {
         let mut arrived = self.arrived.lock();
         let (finishes, is_over) = (arrived.finishes, arrived.is_over);
@@ -149,7 +149,7 @@ impl Shared {
         self.standing.lock().said = Some((error, is_paused));
     }
 
-    /// So many are under way: since now, or since the last answer.
+    /// Whether any are under way: since now, or since the last answer.
     pub(super) fn awaits(&self, any: bool) {
         let mut standing = self.standing.lock();
         standing.unanswered = any.then(|| standing.unanswered.unwrap_or_else(Instant::now));

@@ -14,7 +14,7 @@ pub(in crate::source) struct Moves {
     pub(in crate::source) latest: i64,
 }
 
-/// What became of them.
+/// The result.
 pub(in crate::source) struct Moved {
     /// Those that are in the topic for certain.
     pub(in crate::source) moves: Moves,

@@ -45,7 +45,7 @@ impl Mover {
         let (answer, answers) = mpsc::channel();
         let moves = move || {
             for moves in asked {
-                // Nobody listens any more at the end.
+                // The receiver is gone at the end.
                 let _ = answer.send(clients.moved(moves));
             }
         };
@@ -113,7 +113,7 @@ impl Clients {
                 }
             }
         }
-        // What was published before is stored all the same.
+        // Records that were published before are stored all the same.
         if let Err(error) = self.producer.flush(PATIENCE) {
             failed.get_or_insert(format!("topic {} does not take them: {error}", self.topic));
         }
@@ -152,7 +152,7 @@ struct MoveContext {
     stored: Mutex<Stored>,
 }
 
-/// What the broker has answered.
+/// The broker's answer.
 #[derive(Default)]
 struct Stored {
     offsets: Vec<u64>,

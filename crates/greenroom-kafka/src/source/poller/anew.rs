@@ -21,7 +21,7 @@ use super::{
     rebalance::withdraw,
 };
 
-/// What is open of these below this position, and nothing from there on.
+/// The open positions below this one, and none from there on.
 fn below(open: &[Range<u64>], first: u64) -> Positions {
     let cut = |range: &Range<u64>| range.start..range.end.min(first);
     let open = open.iter().map(cut).filter(|range| !range.is_empty());
@@ -50,7 +50,7 @@ impl Poller {
         reading.anew = Some(Anew { first, since: Instant::now() });
     }
 
-    /// Records come that were read before. Only where a topic is made of a copy they are others.
+    /// Records come that were read before. They differ only if a topic is restored from a copy.
     pub(super) fn tells_step_back(&self, reading: &AssignedPartition) {
         tracing::warn!(
             "{}: partition {} is read once more from before offset {}: what comes is no later than \
@@ -62,8 +62,8 @@ impl Poller {
         );
     }
 
-    /// Goes on once the engine has answered and nothing is in hand, or the budget for that has
-    /// passed. True where it does.
+    /// Continues once the engine has answered and nothing is in hand, or the budget for that has
+    /// passed. Returns whether it does.
     pub(super) fn begin_anew(&self, number: Partition, reading: &mut AssignedPartition) -> bool {
         let Some(Anew { first, since }) = reading.anew else { return false };
         let mut state = self.shared.state.lock();
@@ -97,7 +97,7 @@ impl Poller {
         true
     }
 
-    /// Without waiting. What was fetched before comes no more.
+    /// Without waiting. Records that were fetched before do not come any more.
     fn seek(&self, reading: &AssignedPartition, to: u64) {
         let (place, to) = (&reading.place, i64::try_from(to).unwrap_or(i64::MAX));
         let to = Offset::Offset(to);

@@ -1,4 +1,4 @@
-//! What is known of the brokers and of the group.
+//! The known state of the brokers and of the group.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ pub(super) const TOLD_EVERY: Duration = Duration::from_secs(30);
 const SESSION: u64 = 45_000;
 const STATISTICS: u64 = 1_000;
 
-/// What is known of the brokers, and of the group.
+/// The known state of the brokers, and of the group.
 #[derive(Default)]
 pub(super) struct Contact {
     /// Errors, and when they were told.
@@ -56,7 +56,7 @@ impl Contact {
         }
     }
 
-    /// True where it is to be told now.
+    /// True if it is to be logged now.
     pub(super) fn is_news(&mut self, code: RDKafkaErrorCode) -> bool {
         let now = Instant::now();
         self.told.retain(|(_, at)| now - *at <= TOLD_EVERY);

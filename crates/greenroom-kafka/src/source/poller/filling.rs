@@ -84,7 +84,7 @@ impl Poller {
         }
     }
 
-    /// One that came before its partition had a queue.
+    /// A record that came before its partition had a queue.
     pub(super) fn take_stray(&mut self, message: &BorrowedMessage<'_>) {
         let place = Place::new(message.topic(), message.partition());
         let found = self.reading.iter().find(|(_, reading)| reading.place == place);

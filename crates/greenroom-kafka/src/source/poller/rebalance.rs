@@ -43,8 +43,8 @@ const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// The timeout for the last commit of a revoked partition.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
 
-/// What the group has left in these partitions, where it has committed anything (C16). How much was
-/// taken after that is not known.
+/// The progress of the group in these partitions, if it has committed any (C16). How much was taken
+/// after that is not known.
 fn resumed(beginnings: &[Beginning]) -> Option<String> {
     let committed = beginnings.iter().filter(|beginning| beginning.is_committed);
     let (mut partitions, mut done, mut open) = (0_u64, 0, 0);
@@ -383,7 +383,7 @@ impl Poller {
         }
     }
 
-    /// Those that were assigned: librdkafka refuses a list with any other, and waits for ever.
+    /// The assigned ones: librdkafka refuses a list with any other, and waits for ever.
     fn assigned_of(&self, places: &[Place]) -> TopicPartitionList {
         let assigned = self.consumer.assignment().ok();
         let mut list = TopicPartitionList::with_capacity(places.len());

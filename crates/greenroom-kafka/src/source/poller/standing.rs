@@ -16,7 +16,7 @@ use crate::{
 const SEEN_AT_END: u32 = 3;
 
 impl Poller {
-    /// What librdkafka says once a second.
+    /// librdkafka's statistics, once a second.
     pub(super) fn hear_figures(&mut self, figures: &Figures) {
         let was_connected = mem::replace(&mut self.contact.is_connected, figures.is_connected);
         self.contact.was_connected |= figures.is_connected;

@@ -75,7 +75,7 @@ impl<'a> Sending<'a> {
         read: Read,
         place: &Place,
     ) -> Result<Result<(), String>, RedriveError> {
-        // What the guard has moved does not say by which input it came.
+        // The guard does not record by which input a moved record came.
         let input = read.marks.get(marks::INPUT).filter(|_| !self.options.inputs.is_empty());
         let Some(producer) = self.producers.get(&input) else {
             let name = input.unwrap_or_default();
@@ -178,7 +178,7 @@ struct SentLetter {
 #[derive(Default)]
 struct RedriveContext {
     told: Mutex<Vec<(usize, Told)>>,
-    /// What the client has said last.
+    /// The client's last message.
     said: Mutex<Option<String>>,
 }
 

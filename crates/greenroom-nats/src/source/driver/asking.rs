@@ -10,7 +10,7 @@ use crate::connection::because;
 /// A request is open for this long at most, and is then replaced.
 const EXPIRES: Duration = Duration::from_secs(30);
 
-/// So often at least the server says that a request is alive, where it brings nothing.
+/// The server signals at least this often that a request is alive, if it brings nothing.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// How long a request is open. None of a process that is frozen outlives its lease, which is half

@@ -9,8 +9,8 @@ use super::{
 };
 
 impl Driver {
-    /// What was never started goes back where nothing more is given: after the source is gone, and
-    /// while the partition is paused and nothing of it is in hand.
+    /// Unstarted messages go back if nothing more is given: after the source is gone, and while the
+    /// partition is paused and nothing of it is in hand.
     pub(super) async fn give_back_where_idle(&mut self) {
         let waits = self.holding.hold.as_ref().map_or(0, Hold::len);
         let is_idle = self

@@ -55,7 +55,7 @@ impl Driver {
             self.ask_for_hold().await;
         }
         if is_due {
-            // What the server had sent before its answer is here by now.
+            // Messages that the server had sent before its answer are here by now.
             self.receive_ready();
         }
         let Some(hold) = &self.holding.hold else { return };
@@ -84,7 +84,7 @@ impl Driver {
         }
     }
 
-    /// Begins another turn. Nothing was waited for in vain in a turn that stood still.
+    /// Begins another turn. Time in a turn that stood still does not count as waiting.
     pub(super) fn begin_turn(&mut self) {
         let now = Instant::now();
         if self.stood_still(now)

@@ -1,4 +1,4 @@
-//! What was waited for in vain.
+//! Messages that did not come in time.
 
 use std::time::Duration;
 

@@ -112,7 +112,7 @@ impl Driver {
             tokio::select! {
                 opened = &mut opening => break opened,
                 command = self.commands.recv() => match command {
-                    // Nothing is confirmed. Whoever does not wait any more needs not know.
+                    // Nothing is confirmed. A caller that is gone need not know.
                     Some(Command::Commit(done)) => _ = done.send(()),
                     Some(Command::End) | None => return false,
                 },

@@ -57,13 +57,13 @@ impl Driver {
         self.asking.requests.clear();
         self.last_settled = None;
         self.bound.lost = Some(Lost::Waiting);
-        // What was asked for would be delivered here.
+        // Requested messages would be delivered here.
         self.subscribe_anew().await;
         self.shared.look(|state| (state.stats.waiting, state.stats.held_back) = (1, 0));
         self.shared.revoke();
     }
 
-    /// What is to be said of the partition.
+    /// The reported state of the partition.
     pub(in super::super) fn who_reads(&self) -> WhoReads {
         let is_waiting = matches!(self.bound.lost, Some(Lost::Waiting));
         match &self.bound.lease {

@@ -19,7 +19,7 @@ pub(super) struct Suspicion {
 }
 
 impl Suspicion {
-    /// The connection was lost, and nothing was found. What was on its way comes again within this
+    /// The connection was lost, and nothing was found. Messages on their way come again within this
     /// time.
     pub(super) fn loses(&mut self, comes_within: Duration, now: Instant) {
         self.is_confirmed = self.is_fresh(now);

@@ -1,4 +1,4 @@
-//! What ends the connection each time that it comes.
+//! A message that ends the connection each time it comes.
 //!
 //! A server stores a message whatever its headers are. At one that it cannot read, the client ends
 //! the connection, or panics, without naming it; the server delivers it again once its time is
@@ -6,9 +6,9 @@
 //! stream, in a form that is readable for any message. One that the client cannot read is given to
 //! the engine as one that is not an event, and is terminated as a dead letter from then on.
 //!
-//! Where the stream may not be asked, or has none that is known not to be readable, messages are
-//! asked for one by one from the second time on: all behind that one would be lost with it again,
-//! since they come again in the same order.
+//! If reading the stream is not permitted, or finds no message that is known to be unreadable,
+//! messages are requested one by one from the second time on: all behind that one would be lost
+//! with it again, since they come again in the same order.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::connection::because;
 
-/// So long is looked for them at most.
+/// They are searched for at most this long.
 pub(super) const LOOK_FOR: Duration = Duration::from_secs(2);
 
 const TOO_LONG: &str = "to look takes too long, and goes on once it is lost again";
@@ -67,7 +67,7 @@ impl Driver {
         below: &mut LookFrom,
     ) -> Result<bool, String> {
         let (floor, last) = (info.ack_floor.stream_sequence, info.delivered.stream_sequence);
-        // What was on its way is above all that has come, unless it came for another time.
+        // Messages on their way are above all that have come, unless they came before.
         let next = self.shared.look(|state| state.tracker.next());
         let middle = next.max(self.bound.delivered_before + 1).max(floor + 1).min(last + 1);
         let filters = filters(&info.config);

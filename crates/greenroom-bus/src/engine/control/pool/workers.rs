@@ -10,14 +10,14 @@ use greenroom::{
 use super::PoolControl;
 use crate::event::Event;
 
-/// What one worker of a pool does.
+/// The state of one worker of a pool.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkerView {
     /// Its figures; counters continue across restarts.
     pub stats: WorkerStats,
-    /// What it has in hand, where its pool keeps order and the handler waits for something; of a
-    /// handler that computes or blocks its thread, only where the key is among the hottest.
+    /// Its key in hand, if its pool keeps order and the handler waits for something; if the handler
+    /// computes or blocks its thread, only if the key is among the hottest.
     pub key: Option<KeyInHand>,
     /// The event, where its handler waits for something.
     pub event: Option<Event>,
@@ -36,7 +36,7 @@ pub struct KeyInHand {
 }
 
 impl WorkerView {
-    /// True where a worker is in the slot, or is being started there.
+    /// True if a worker is in the slot, or is being started there.
     pub fn is_live(&self) -> bool {
         matches!(self.stats.status, Some(WorkerStatus::Live | WorkerStatus::Starting))
     }
@@ -57,8 +57,8 @@ impl PoolControl {
         stats.map(view).collect()
     }
 
-    /// What each slot has done and does, also those whose worker has gone. Without keys: quicker
-    /// than [`workers`](Self::workers), however many there are.
+    /// The figures of each slot, including those whose worker is gone. Without keys: quicker than
+    /// [`workers`](Self::workers), however many there are.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.managed().admin.worker_stats()
     }

@@ -43,7 +43,7 @@ impl Shared {
             Err(none) => (Err(self.broken(none)), false),
         };
         let is_rejected = result.as_ref().is_err_and(|failure| failure.kind.blames_the_event());
-        // What is wrong with the body of an answer is no reason to post anything twice.
+        // An error in the body of an answer is no reason to post anything twice.
         if is_rejected && !is_handled {
             // One of them is to blame, and it is unknown which.
             return self.attempt_each(events).await;

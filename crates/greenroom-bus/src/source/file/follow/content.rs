@@ -1,4 +1,4 @@
-//! What is remembered of a file's content, to be found there at later looks.
+//! The remembered content of a file, to be found there at later looks.
 
 use std::{
     fs::{File, Metadata},
@@ -14,10 +14,10 @@ use super::super::{
 /// A file that was written to less than this ago may be written to again with the same time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// So many bytes before the place that was read to.
+/// This many bytes before the present position.
 const RECENT: usize = 256;
 
-/// What was read of a file.
+/// The content that was read of a file.
 #[derive(Default)]
 pub(super) struct ReadContent {
     /// How it begins.

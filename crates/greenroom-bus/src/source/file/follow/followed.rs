@@ -25,7 +25,7 @@ use super::{
 
 /// A compressed file is complete when it has not grown for this long.
 const STEADY: Duration = Duration::from_secs(2);
-/// So many bytes tell whether a file is compressed.
+/// This many bytes show whether a file is compressed.
 const MAGIC: usize = 4;
 
 pub(super) struct Followed {
@@ -44,7 +44,7 @@ pub(super) struct Followed {
     pub(super) quiet_since: Option<Instant>,
     pub(super) told: LastTold,
     cutter: Cutter,
-    /// What was read, unless it is compressed.
+    /// The content that was read, unless it is compressed.
     content: ReadContent,
     compressed: Compressed,
 }
@@ -57,7 +57,7 @@ struct Cutter {
     lines: Lines,
 }
 
-/// What is known of a file that is compressed.
+/// The known state of a compressed file.
 #[derive(Default)]
 struct Compressed {
     archive: Option<Archive>,
@@ -73,7 +73,7 @@ struct Steady {
     met: Instant,
 }
 
-/// What the engine's side was told of it last.
+/// The last message to the engine about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastTold {
     Lines,
@@ -89,7 +89,7 @@ struct Archive {
     content: Option<Box<dyn Read + Send>>,
 }
 
-/// What came of reading on.
+/// The result of reading on.
 pub(super) enum Visit {
     Lines(Vec<Items>),
     /// Read on: no line is whole yet.
@@ -202,8 +202,8 @@ impl Followed {
         self.file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|found| links(&found) == 0))
     }
 
-    /// Whether a file that is compressed does not grow any more. One that was last written to long
-    /// ago is whole at first sight.
+    /// Whether a compressed file has stopped growing. One whose last write was long ago is complete
+    /// at first sight.
     pub(super) fn is_steady(&mut self, now: Instant) -> bool {
         let length = self.length;
         let Steady { as_long, since, .. } =
@@ -338,8 +338,7 @@ impl Followed {
         if all.is_empty() { Visit::Nothing } else { Visit::Lines(all) }
     }
 
-    /// Why it is not the file any more that was read before. What is compressed says nothing of it
-    /// but its length.
+    /// Why it is not the same file any more. For a compressed one, only its length is known.
     fn difference(&mut self) -> io::Result<Option<String>> {
         match &mut self.file {
             Some(file) if self.compressed.archive.is_none() => {

@@ -14,7 +14,7 @@ use super::{
     content::written,
 };
 
-/// What a file is known by as long as it is open, whatever it is called.
+/// The identity of a file as long as it is open, whatever its name.
 pub(super) type Id = (u64, u64, PathBuf);
 
 /// A file that is there.
@@ -30,13 +30,13 @@ pub(super) struct FoundFile {
     pub(super) created: SystemTime,
 }
 
-/// What a path names now.
+/// The files that a path names now.
 pub(super) struct NamedFiles {
     /// In the order in which they were last written to, then of their names.
     pub(super) files: Vec<FoundFile>,
     /// It is a directory or a pattern.
     pub(super) is_set: bool,
-    /// What it names and cannot be read.
+    /// The named entries that cannot be read.
     pub(super) unreadable: Vec<UnreadableEntry>,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn in_order(files: &mut [FoundFile]) {
 /// Files in the directory of this one for which this is true.
 pub(super) fn beside(path: &Path, is_one: impl Fn(&FoundFile) -> bool) -> Vec<FoundFile> {
     let Some(Ok(entries)) = directory(path).map(fs::read_dir) else { return Vec::new() };
-    // What cannot be looked at is not found.
+    // Entries that cannot be examined are left out.
     let found = entries.flatten().filter_map(|entry| find_file(&entry.path()).ok().flatten());
     found.filter(is_one).collect()
 }

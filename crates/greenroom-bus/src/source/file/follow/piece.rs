@@ -7,7 +7,7 @@ use super::super::{lines::Items, positions::FilePositions};
 /// A replaced file is done when it has not grown for this long, and a quiet one may be closed.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
-/// What a step has found, in order.
+/// The findings of a step, in order.
 pub(super) enum Piece {
     /// Lines of a file.
     Items(Arc<Visited>, Items),

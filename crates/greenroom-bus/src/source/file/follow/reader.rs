@@ -1,4 +1,4 @@
-//! What is followed, and in which order it is read. All of this blocks.
+//! The followed files, and the order in which they are read. All of this blocks.
 
 mod opening;
 mod start;
@@ -42,7 +42,7 @@ const PAST: usize = 64;
 /// end are closed, the longest quiet first.
 const AWAKE: usize = 64;
 
-/// What came of opening a file.
+/// The result of opening a file.
 enum Woken {
     Open,
     /// It cannot be read now, or has another name by now: the next look finds that.
@@ -51,7 +51,7 @@ enum Woken {
     NoRoom,
 }
 
-/// What a step came to.
+/// The result of a step.
 pub(super) struct ReadStep {
     pub(super) pieces: Vec<Piece>,
     /// There is more to be read before the next look.
@@ -64,7 +64,7 @@ pub(super) struct ReadStep {
 
 pub(super) struct FollowReader {
     path: PathBuf,
-    /// What reports call it.
+    /// Its name in reports.
     name: String,
     options: FileSourceOptions,
     keeper: Option<Keeper>,
@@ -89,7 +89,7 @@ struct ReadTurns {
     round: VecDeque<usize>,
     /// No descriptor is free for the first of them.
     waits_for_room: bool,
-    /// So many files may be opened before it is looked again how many descriptors are free.
+    /// This many files may be opened before the number of free descriptors is checked again.
     room: usize,
 }
 
@@ -99,7 +99,7 @@ struct Past {
     content: ContentMark,
 }
 
-/// What tells whether something has the same content.
+/// The mark by which the same content is recognized.
 enum ContentMark {
     /// How it begins, and its length.
     Read(Fingerprint, u64),
@@ -118,7 +118,7 @@ impl ContentMark {
 }
 
 impl FollowReader {
-    /// Finds the files that a checkpoint knows. What is new is found by the first look.
+    /// Finds the files that a checkpoint knows. New ones are found by the first look.
     ///
     /// # Errors
     /// It can never be followed, or the checkpoint cannot be used; in words for an operator.
@@ -230,8 +230,8 @@ impl FollowReader {
                     self.turns.round.pop_front();
                     continue;
                 }
-                // Those behind it are not read before it; nor are those before it again, where they
-                // grow all the time.
+                // Those behind it are not read before it; nor are earlier ones again, even if they
+                // keep growing.
                 Woken::NoRoom => {
                     self.turns.waits_for_room = true;
                     break;
@@ -630,7 +630,7 @@ impl FollowReader {
             let content = file.content().map(|(of, read)| ContentMark::Read(of, read));
             content.is_some_and(|content| content.is(&beginning, length))
         };
-        // What is compressed stays until its copy is whole.
+        // A compressed file stays until its copy is complete.
         Ok(self.files.iter().any(has_read)
             || unopened.into_iter().any(|content| content.is(&beginning, length))
             || self.past.iter().any(|past| past.content.is(&beginning, length)))
@@ -664,7 +664,7 @@ fn name_of(path: &Path) -> Arc<str> {
     format!("file:{}", path.display()).into()
 }
 
-/// What an open file is called by now.
+/// The present name of an open file.
 #[cfg(target_os = "linux")]
 fn path_now(file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;

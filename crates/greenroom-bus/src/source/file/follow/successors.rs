@@ -16,10 +16,10 @@ use std::{
 
 use super::found::{FoundFile, Id, directory, find_file};
 
-/// What may stand behind a name in place of a number.
+/// Words that may follow a name in place of a number.
 const WORDS: [&str; 4] = ["old", "bak", "prev", "backup"];
 
-/// What a file is known by: an inode is used again.
+/// The identity of a file: inodes are reused.
 type Seen = (Id, SystemTime);
 
 #[derive(Default)]
@@ -82,7 +82,7 @@ pub(super) fn put_aside(path: &Path, renamed: &[PathBuf]) -> Vec<FoundFile> {
     let entries = places.filter_map(directory).filter_map(|place| fs::read_dir(place).ok());
     let entries = entries.flatten().flatten().filter(|entry| is_one(&entry.file_name()));
     let mut known = HashSet::new();
-    // What cannot be looked at cannot be read.
+    // Entries that cannot be examined cannot be read.
     let found = entries.filter_map(|entry| find_file(&entry.path()).ok().flatten());
     found.filter(|found| known.insert(found.id.clone())).collect()
 }

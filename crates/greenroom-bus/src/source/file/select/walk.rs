@@ -170,7 +170,7 @@ fn names(directory: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// What is in the working directory is named without a dot.
+/// Entries of the working directory are named without a dot.
 fn joined(directory: &Path, name: &OsStr) -> PathBuf {
     if directory == Path::new(".") { PathBuf::from(name) } else { directory.join(name) }
 }

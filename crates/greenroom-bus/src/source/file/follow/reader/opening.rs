@@ -40,8 +40,8 @@ impl FollowReader {
         }
     }
 
-    /// So many files may be opened: as many as leave a quarter of the descriptors to the rest of
-    /// the process, and `least` in any case where none is open.
+    /// This many files may be opened: as many as leave a quarter of the descriptors to the rest of
+    /// the process, and at least `least` if none is open.
     fn free(&self, least: usize) -> usize {
         let Some(limit) = limit() else { return usize::MAX };
         let each = 1 + usize::from(self.keeper.is_some());
@@ -63,7 +63,7 @@ impl FollowReader {
         if self.turns.room == 0 {
             self.put_to_sleep(pieces, 0);
             self.turns.room = self.free(1);
-            // What was closed may be held until a commit.
+            // Closed ones may be held until a commit.
             self.keeper.iter().for_each(|keeper| keeper.due().notify_one());
         }
         match self.turns.room {
@@ -104,8 +104,8 @@ impl FollowReader {
         Ok(is_it.then_some(opened))
     }
 
-    /// Opens a file for the first time: it is read from its start, or from where an earlier run has
-    /// left it. False if another one has its name by now.
+    /// Opens a file for the first time: it is read from its start, or from the position of an
+    /// earlier run. Returns false if another one has its name by now.
     fn begin_file(&mut self, at: usize) -> Result<bool, String> {
         let Some(opened) = self.opened(at)? else { return Ok(false) };
         let stored = self.files[at].visited.place.zip(self.keeper.clone());

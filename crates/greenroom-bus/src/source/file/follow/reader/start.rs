@@ -1,4 +1,4 @@
-//! What an earlier run has left in its checkpoint.
+//! The records of an earlier run in its checkpoint.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::source::Resumed;
 
-/// What a checkpoint has of a file that is there.
+/// The record of an existing file.
 struct Claimed {
     record: StoredCheckpoint,
     found: FoundFile,
@@ -67,7 +67,7 @@ impl FollowReader {
                 Err(record) => left.push((at, record)),
             }
         }
-        // What is named by the path itself is new.
+        // The file named by the path itself is new.
         copies.extend(found.extract_if(.., |found| found.path != self.path));
         in_order(&mut copies);
         let mut differ: Vec<_> = left.iter().map(|(_, record)| record.identity.inode()).collect();
@@ -76,7 +76,7 @@ impl FollowReader {
             let copy = is_looked_for(record).then(|| claim_copy(record, &mut copies)).flatten();
             let is_left = copy.is_none();
             if copy.as_ref().is_some_and(Claimed::is_packed) {
-                // What was compressed is removed, so another file has its inode by now.
+                // A compressed original is removed, so another file has its inode by now.
                 differ.retain(|inode| *inode != record.identity.inode());
             }
             claimed.extend(copy.map(|copy| (*at, copy)));
@@ -147,7 +147,7 @@ impl FollowReader {
     }
 }
 
-/// Beside the path, files that the records know and that were not found by its name.
+/// In the directory of the path, files that the records know and that were not found by its name.
 fn renamed(path: &Path, records: &[StoredCheckpoint], found: &[FoundFile]) -> Vec<FoundFile> {
     let is_known = |one: &FoundFile| found.iter().any(|known| known.id == one.id);
     beside(path, |one| {
