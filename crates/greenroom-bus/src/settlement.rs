@@ -133,7 +133,7 @@ impl Settled {
     }
 
     /// The outcome or refusal that this state encodes.
-    fn of(state: u8) -> Self {
+    fn from_state(state: u8) -> Self {
         match state {
             0 => Self::Acknowledged(Outcome::Handled),
             1 => Self::Acknowledged(Outcome::DeadLettered),
@@ -365,7 +365,7 @@ fn fire_in_turn(shared: Arc<Shared>) {
     // On a thread that ends, there is no such place any more.
     let is_first = is_first.unwrap_or(false);
     while let Some(shared) = next.take() {
-        shared.fire(Settled::of(shared.state.load(Ordering::Relaxed)));
+        shared.fire(Settled::from_state(shared.state.load(Ordering::Relaxed)));
         drop(shared);
         if is_first {
             next = BEHIND.with(|behind| behind.borrow_mut().as_mut()?.pop_front());

@@ -325,7 +325,7 @@ impl Watermark {
     /// the first was answered cannot know which of the two is the last.
     pub fn snapshot(&self) -> Option<Snapshot> {
         let ranges = self.open.ranges().chain(self.expected.ranges());
-        let positions = Positions::of(self.next, ranges);
+        let positions = Positions::from_ranges(self.next, ranges);
         let (epoch, settled) = (self.epoch, self.settled);
         self.assigned.then_some(Snapshot { epoch, positions, settled })
     }

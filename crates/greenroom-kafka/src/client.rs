@@ -230,7 +230,7 @@ pub(crate) enum Matter {
 }
 
 impl Matter {
-    pub(crate) fn of(code: RDKafkaErrorCode) -> Self {
+    pub(crate) fn from_code(code: RDKafkaErrorCode) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
             Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => {
@@ -261,12 +261,12 @@ impl Matter {
 
 /// A broker refuses the login, or the operation.
 pub(crate) fn is_refused(code: RDKafkaErrorCode) -> bool {
-    matches!(Matter::of(code), Matter::Forbidden | Matter::NotLetIn)
+    matches!(Matter::from_code(code), Matter::Forbidden | Matter::NotLetIn)
 }
 
 /// The meaning of an error for an operator, if librdkafka's own words do not say what to do.
 pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
-    match Matter::of(code) {
+    match Matter::from_code(code) {
         Matter::NotThere => {
             "; it is looked for again until it is there: create it, or correct its name"
         }
@@ -281,7 +281,7 @@ pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
 
 /// The same for an error that is not retried.
 pub(crate) fn advice_at_once(code: RDKafkaErrorCode) -> &'static str {
-    match Matter::of(code) {
+    match Matter::from_code(code) {
         Matter::NotThere => "; create it, or correct its name",
         Matter::Forbidden | Matter::NotLetIn => {
             "; correct the credentials or the broker's access rules"

@@ -154,7 +154,7 @@ impl Connection {
                 Ok(Ok(client)) => {
                     // The first event of a connection is no other one.
                     let _ = seen.connected.subscribe().wait_for(|times| *times > 0).await;
-                    return Ok(Self::of(client, server, seen));
+                    return Ok(Self::new(client, server, seen));
                 }
                 Ok(Err(error)) => match error.kind() {
                     ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    fn of(client: Client, server: &NatsServer, seen: Arc<Seen>) -> Arc<Self> {
+    fn new(client: Client, server: &NatsServer, seen: Arc<Seen>) -> Arc<Self> {
         let builder = jetstream::context::ContextBuilder::new().timeout(ANSWER_WITHIN);
         let jetstream = match &server.domain {
             Some(domain) => builder.domain(domain).build(client.clone()),
@@ -225,7 +225,7 @@ impl Connection {
     }
 
     /// Waits until it is.
-    pub(crate) async fn up(&self) {
+    pub(crate) async fn ready(&self) {
         let mut connected = self.connected();
         while !self.is_up() {
             tokio::select! {

@@ -223,7 +223,7 @@ impl Origins<'_> {
         let (Some((name, _)), Some(position)) = (name, position) else {
             return Ok(Err(format!("it came from {source:?}, which is no stream")));
         };
-        let origin = match self.of(header(letter, "greenroom-input"), name).await? {
+        let origin = match self.find(header(letter, "greenroom-input"), name).await? {
             Ok(origin) => origin,
             Err(why) => return Ok(Err(why)),
         };
@@ -241,7 +241,7 @@ impl Origins<'_> {
         })
     }
 
-    async fn of(
+    async fn find(
         &mut self,
         input: Option<&str>,
         stream: &str,

@@ -44,7 +44,7 @@ impl<T: 'static> Decoders<T> {
         let bytes = event.data_bytes().ok_or(DataError::Missing)?;
         let declared = event.datacontenttype().unwrap_or(media_type::JSON);
         let media = media_type::normal(declared);
-        let Some(decoder) = self.of(&media) else {
+        let Some(decoder) = self.find(&media) else {
             let known = self.by_type.keys().map(|known| known.to_string()).collect();
             return Err(DataError::NoCodec { content_type: declared.to_owned(), known });
         };
@@ -52,7 +52,7 @@ impl<T: 'static> Decoders<T> {
         decoder.decode(&bytes).map_err(unreadable)
     }
 
-    fn of(&self, media: &str) -> Option<&Arc<dyn Decode<T>>> {
+    fn find(&self, media: &str) -> Option<&Arc<dyn Decode<T>>> {
         let found = self.by_type.get(media);
         let json = || self.by_type.get(media_type::JSON).filter(|_| media_type::is_json(media));
         found.or_else(json).or(self.otherwise.as_ref())

@@ -41,7 +41,7 @@ impl<T: ?Sized + 'static> Encoders<T> {
     /// The media type has no encoder, or the value cannot be encoded.
     pub fn encode(&self, content_type: &str, value: &T) -> Result<Vec<u8>, DataError> {
         let content_type = content_type.to_owned();
-        match self.of(&media_type::normal(&content_type)) {
+        match self.find(&media_type::normal(&content_type)) {
             Some(encoder) => {
                 encoder.encode(value).map_err(|error| DataError::Unwritable { content_type, error })
             }
@@ -52,7 +52,7 @@ impl<T: ?Sized + 'static> Encoders<T> {
         }
     }
 
-    fn of(&self, media: &str) -> Option<&Arc<dyn Encode<T>>> {
+    fn find(&self, media: &str) -> Option<&Arc<dyn Encode<T>>> {
         let found = self.by_type.get(media);
         let json = || self.by_type.get(media_type::JSON).filter(|_| media_type::is_json(media));
         found.or_else(json).or(self.otherwise.as_ref())

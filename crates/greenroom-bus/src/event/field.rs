@@ -77,7 +77,7 @@ impl FromStr for Field {
             "dataschema" => FieldPlace::Schema,
             "specversion" | "data" => return Err(FieldError::NoField(text.to_owned())),
             name if is_attribute_name(name) => FieldPlace::Extension(Name::new(name)),
-            other => match Pointer::of(other) {
+            other => match Pointer::from_text(other) {
                 Ok(pointer) => FieldPlace::Pointer(pointer),
                 Err(NoPointer::Start) => return Err(FieldError::Name(shown(other))),
                 Err(NoPointer::Escape) => return Err(FieldError::Escape(other.to_owned())),

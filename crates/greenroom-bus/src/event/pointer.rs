@@ -50,7 +50,7 @@ static KEPT: LazyLock<Mutex<HashMap<Box<str>, &'static ParsedPointer>>> =
 
 impl Pointer {
     /// The pointer that is written so.
-    pub(crate) fn of(written: &str) -> Result<Self, NoPointer> {
+    pub(crate) fn from_text(written: &str) -> Result<Self, NoPointer> {
         let mut kept = KEPT.lock();
         if let Some(known) = kept.get(written) {
             return Ok(Self(known));
@@ -330,7 +330,7 @@ mod tests {
 
     fn pointers(written: &[&str]) -> Pointers {
         let mut pointers = Pointers::default();
-        written.iter().for_each(|pointer| pointers.add(Pointer::of(pointer).unwrap()));
+        written.iter().for_each(|pointer| pointers.add(Pointer::from_text(pointer).unwrap()));
         pointers
     }
 
@@ -369,9 +369,9 @@ mod tests {
         for text in ["", "{", "{} x", "nul", r#"{"a":1,}"#] {
             assert!(pointers(&["/a"]).find(text).is_err(), "{text}");
         }
-        assert_eq!(Pointer::of("a"), Err(NoPointer::Start));
-        assert_eq!(Pointer::of("/a~2"), Err(NoPointer::Escape));
-        assert_eq!(Pointer::of("/a~"), Err(NoPointer::Escape));
+        assert_eq!(Pointer::from_text("a"), Err(NoPointer::Start));
+        assert_eq!(Pointer::from_text("/a~2"), Err(NoPointer::Escape));
+        assert_eq!(Pointer::from_text("/a~"), Err(NoPointer::Escape));
     }
 
     fn json() -> impl Strategy<Value = Value> {
@@ -410,7 +410,7 @@ mod tests {
                 let expected = json.pointer(pointer);
                 let found = found.map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap());
                 prop_assert_eq!(found.as_ref(), expected, "{} in {}", pointer, text);
-                let alone = Pointer::of(pointer).unwrap().find(&text).unwrap();
+                let alone = Pointer::from_text(pointer).unwrap().find(&text).unwrap();
                 prop_assert_eq!(alone.is_some(), expected.is_some());
             }
         }

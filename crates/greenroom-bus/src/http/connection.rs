@@ -67,7 +67,7 @@ impl Connection {
         let of_url = target.take_credentials(&client)?;
         let headers = credentials::headers(of_url, config)?;
         let has_query = target.url.query().is_some();
-        let identification = Identification::of(&headers, has_query, config);
+        let identification = Identification::detect(&headers, has_query, config);
         let (timeout, warned) = (config.timeout, AtomicBool::new(false));
         Ok(Self { target, client, opened, fresh, headers, identification, timeout, warned })
     }
@@ -159,7 +159,7 @@ fn builder(config: &TargetConfig, target: &Target) -> Result<ClientBuilder, Stri
         .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    tls::with(builder, &target.url, &config.tls)
+    tls::configure(builder, &target.url, &config.tls)
 }
 
 fn built(builder: ClientBuilder, target: &Target) -> Result<Client, String> {

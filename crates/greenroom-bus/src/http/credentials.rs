@@ -150,7 +150,7 @@ pub(crate) enum Identification {
 
 impl Identification {
     /// Whether requests with these headers, which the configuration adds, carry credentials.
-    pub(super) fn of(headers: &HeaderMap, has_query: bool, config: &TargetConfig) -> Self {
+    pub(super) fn detect(headers: &HeaderMap, has_query: bool, config: &TargetConfig) -> Self {
         match () {
             () if headers.contains_key(AUTHORIZATION) => Self::Known,
             () if config.tls.identity.is_some() => Self::Known,

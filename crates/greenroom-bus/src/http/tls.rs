@@ -56,7 +56,11 @@ pub fn check_tls(tls: &Tls) -> Result<(), BadTls> {
 ///
 /// # Errors
 /// A sentence for the operator.
-pub(super) fn with(builder: ClientBuilder, url: &Url, tls: &Tls) -> Result<ClientBuilder, String> {
+pub(super) fn configure(
+    builder: ClientBuilder,
+    url: &Url,
+    tls: &Tls,
+) -> Result<ClientBuilder, String> {
     if url.scheme() != "https" {
         if !tls.is_default() {
             return Err("http: `tls` is for an https URL, and this one is http".to_owned());

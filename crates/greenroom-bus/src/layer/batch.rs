@@ -63,7 +63,7 @@ pub(super) async fn hold(
     events: Vec<(Event, Attempt)>,
     passages: &[Arc<Passage>],
 ) -> Vec<HandlerResult> {
-    let meeting = Arc::new(Meeting::of(events.len()));
+    let meeting = Arc::new(Meeting::new(events.len()));
     let call = |(place, (event, attempt))| {
         let (way, passage) = (Way::Together(meeting.clone(), place), passages[place].clone());
         let request = Request { event, attempt, way, passage };

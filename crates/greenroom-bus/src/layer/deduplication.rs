@@ -78,7 +78,7 @@ struct SeenEvents {
 struct Key(Arc<(Box<str>, Box<str>)>);
 
 impl Key {
-    fn of(event: &Event) -> Self {
+    fn from_event(event: &Event) -> Self {
         Self(Arc::new((event.source().into(), event.id().into())))
     }
 }
@@ -94,17 +94,17 @@ enum Stand {
 impl Deduplication {
     /// Remembers acknowledged events for this time, at most 100,000 of them.
     pub fn within(window: Duration) -> Self {
-        Self::of(window, REMEMBERED)
+        Self::new(window, REMEMBERED)
     }
 
     /// Remembers at most this many acknowledged events; the oldest is dropped for a newer one.
     /// Should be at least the number of events within a window. Starts empty, and is no clone of
     /// the layer that it was made from.
     pub fn remember(self, most: usize) -> Self {
-        Self::of(self.window.within, most)
+        Self::new(self.window.within, most)
     }
 
-    fn of(within: Duration, most: usize) -> Self {
+    fn new(within: Duration, most: usize) -> Self {
         let (skipped, seen) = (AtomicU64::new(0), Mutex::default());
         Self {
             window: Arc::new(Window {
@@ -178,7 +178,7 @@ impl Around for Deduplication {
 
     fn before(&self, request: &mut Request) -> Result<(), HandlerResult> {
         let Some(watch) = request.event.local::<Watch>() else { return Ok(()) };
-        let key = Key::of(&request.event);
+        let key = Key::from_event(&request.event);
         match self.window.meet(&key, watch) {
             Meets::Itself => Ok(()),
             Meets::Nobody => {

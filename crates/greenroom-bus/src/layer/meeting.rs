@@ -35,7 +35,7 @@ pub(super) fn released(why: &str) -> HandlerResult {
 
 impl Meeting {
     /// For this many events, none of which has arrived.
-    pub(super) fn of(events: usize) -> Self {
+    pub(super) fn new(events: usize) -> Self {
         Self { places: Mutex::new((0..events).map(|_| None).collect()) }
     }
 

@@ -112,7 +112,7 @@ impl Mapping {
     /// # Errors
     /// Which attribute cannot be had, and why.
     pub fn event(&self, record: &Record<'_>) -> Result<Event, Unmapped> {
-        let members = Members::of(&self.pointers, record.value.as_deref());
+        let members = Members::read(&self.pointers, record.value.as_deref());
         let text = |attribute: &str, pick| text(attribute, pick, record, &members);
         let required = |attribute: &'static str, pick| {
             let missing = EventError::Missing { name: attribute };

@@ -46,7 +46,7 @@ pub(super) struct Members<'v> {
 
 impl<'v> Members<'v> {
     /// Parses the value once, if there is a pointer.
-    pub(super) fn of(pointers: &'v Pointers, value: Option<&'v [u8]>) -> Self {
+    pub(super) fn read(pointers: &'v Pointers, value: Option<&'v [u8]>) -> Self {
         let found = match value {
             Some(value) if !pointers.is_empty() => find(pointers, value),
             _ => Ok(Vec::new()),
@@ -54,7 +54,7 @@ impl<'v> Members<'v> {
         Self { pointers, found }
     }
 
-    fn at(&self, pointer: Pointer) -> Result<Option<&'v RawValue>, String> {
+    fn find(&self, pointer: Pointer) -> Result<Option<&'v RawValue>, String> {
         let place = self.pointers.place(pointer);
         match &self.found {
             Ok(found) => Ok(place.and_then(|place| found.get(place).copied().flatten())),
@@ -143,7 +143,7 @@ impl Pick {
             RecordPart::Time => {
                 Ok(record.time.map(|time| Picked::Text(rfc3339::format_utc(time).into())))
             }
-            RecordPart::Pointer(pointer) => match members.at(*pointer)? {
+            RecordPart::Pointer(pointer) => match members.find(*pointer)? {
                 Some(raw) => scalar(raw).map_err(|found| {
                     format!("at the JSON pointer `{pointer}` stands {found}, not a text, number or truth value")
                 }),

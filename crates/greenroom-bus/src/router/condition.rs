@@ -62,7 +62,7 @@ pub(super) enum FieldValue<'e> {
 
 impl<'e> FieldValue<'e> {
     /// Of a member of the data.
-    pub(super) fn of(raw: Option<&'e RawValue>) -> Self {
+    pub(super) fn from_raw(raw: Option<&'e RawValue>) -> Self {
         let text = raw.map_or("null", RawValue::get);
         match text.as_bytes() {
             [b'n', ..] => Self::Missing,

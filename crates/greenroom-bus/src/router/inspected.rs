@@ -30,7 +30,7 @@ impl<'e> Inspected<'e> {
         match self.found.get_or_init(|| self.find()) {
             Ok(found) => {
                 let place = self.pointers.place(pointer);
-                FieldValue::of(place.and_then(|place| found.get(place).copied().flatten()))
+                FieldValue::from_raw(place.and_then(|place| found.get(place).copied().flatten()))
             }
             Err(NotJson) => FieldValue::NotJson,
         }

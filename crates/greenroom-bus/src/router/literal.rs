@@ -79,7 +79,7 @@ fn whole_with(whole: i128, other: f64) -> Option<Ordering> {
 }
 
 impl Literal {
-    fn of(value: LiteralValue) -> Self {
+    fn new(value: LiteralValue) -> Self {
         Self { value }
     }
 
@@ -140,7 +140,7 @@ impl Literal {
 impl From<&str> for Literal {
     fn from(text: &str) -> Self {
         let moment = rfc3339::moment(text);
-        Self::of(LiteralValue::Text { text: text.into(), moment })
+        Self::new(LiteralValue::Text { text: text.into(), moment })
     }
 }
 
@@ -152,13 +152,13 @@ impl From<String> for Literal {
 
 impl From<bool> for Literal {
     fn from(truth: bool) -> Self {
-        Self::of(LiteralValue::Bool(truth))
+        Self::new(LiteralValue::Bool(truth))
     }
 }
 
 impl From<f64> for Literal {
     fn from(number: f64) -> Self {
-        Self::of(LiteralValue::Number(Number::Other(number)))
+        Self::new(LiteralValue::Number(Number::Other(number)))
     }
 }
 
@@ -166,7 +166,7 @@ macro_rules! whole {
     ($($type:ty)+) => {$(
         impl From<$type> for Literal {
             fn from(number: $type) -> Self {
-                Self::of(LiteralValue::Number(Number::Whole(number.into())))
+                Self::new(LiteralValue::Number(Number::Whole(number.into())))
             }
         }
     )+};

@@ -42,7 +42,7 @@ impl Watch {
         let Some(shared) = self.shared.as_ref().and_then(Weak::upgrade) else { return false };
         // While this part is held, it cannot be settled.
         let Some(part) = self.part() else {
-            super::contained(|| told(Settled::of(shared.state.load(Ordering::Relaxed))));
+            super::contained(|| told(Settled::from_state(shared.state.load(Ordering::Relaxed))));
             return true;
         };
         shared.watchers.lock().get_or_insert_default().told.push(Box::new(told));

@@ -45,7 +45,7 @@ pub(crate) struct Ahead {
 
 impl Ahead {
     /// From stored positions, and the bound below which they allow others to be taken.
-    pub(crate) fn of(stored: &Positions, room_below: u64) -> Self {
+    pub(crate) fn from_stored(stored: &Positions, room_below: u64) -> Self {
         let mut watermark = Watermark::default();
         let epoch = watermark.assign(stored);
         Self {

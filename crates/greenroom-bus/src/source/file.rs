@@ -153,7 +153,7 @@ impl FileSource {
             let form = Form::of(max_event, options.records, path, None);
             Self::start(name.clone(), form, io::stdin(), false, None)
         } else if is_pipe(path) {
-            let pipe = Pipe::at(path, name.clone());
+            let pipe = Pipe::open(path, name.clone());
             Self::start(
                 name.clone(),
                 Form::of(max_event, options.records, path, None),
@@ -200,7 +200,7 @@ impl FileSource {
     ) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
         let claimed = checkpoint.claimed();
         let opened =
             claimed.and_then(|checkpoint| Self::go_on(name.clone(), path, checkpoint, options));
@@ -219,7 +219,7 @@ impl FileSource {
     ) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
         let opened = Self::go_on(name.clone(), path, checkpoint, options);
         opened.map_err(|reason| SourceError::new(name, reason))
     }
@@ -233,7 +233,7 @@ impl FileSource {
         if is_pipe(path) {
             return Err(not_regular());
         }
-        let mut opened = OpenedFile::at(path)?;
+        let mut opened = OpenedFile::open(path)?;
         let known = known(path, &mut opened, &checkpoint)?;
         let (start, keeper, place) = known.kept(name.clone(), checkpoint);
         let resume = Resume::of(path, &mut opened, start, &keeper)?;
@@ -266,7 +266,7 @@ impl FileSource {
         let (sender, batches) = mpsc::channel(BATCHES);
         let demand = lines.demand();
         let give: Give =
-            Box::new(move |chunk| lines.of(chunk, |batch| sender.blocking_send(batch).is_ok()));
+            Box::new(move |chunk| lines.parse(chunk, |batch| sender.blocking_send(batch).is_ok()));
         let count = Arc::new(AtomicU64::new(0));
         let (counted, called) = (count.clone(), name.clone());
         thread::Builder::new()
@@ -362,7 +362,7 @@ struct OpenedFile {
 }
 
 impl OpenedFile {
-    fn at(path: &Path) -> Result<Self, String> {
+    fn open(path: &Path) -> Result<Self, String> {
         let (file, length) = open_file(path).map_err(|error| unreadable(&error))?;
         let length = length.ok_or_else(not_regular)?;
         let mut beginning = Vec::new();

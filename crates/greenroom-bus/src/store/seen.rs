@@ -22,7 +22,7 @@ use std::{
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
-use super::sqlite::{self, Failed, Owned, Schema, in_words};
+use super::sqlite::{self, Failed, Owned, Schema, error_text};
 use crate::sink::SinkError;
 
 const SCHEMA: Schema = Schema {
@@ -101,10 +101,10 @@ impl SeenStore {
         let tables = &owned.connection;
         let known = match bounds.forget(tables) {
             // The writer forgets, once there is room for that.
-            Err(error) if Failed::of(&error) == Failed::Full => bounds.known(tables),
+            Err(error) if Failed::classify(&error) == Failed::Full => bounds.known(tables),
             forgotten => forgotten.and_then(|()| bounds.known(tables)),
         };
-        let known = known.map_err(|error| cannot(in_words(&error)))?;
+        let known = known.map_err(|error| cannot(error_text(&error)))?;
         let started = Self::start(name.clone(), owned, bounds);
         let store = started.map_err(|error| cannot(format!("no thread: {error}")))?;
         Ok((store, known))
@@ -262,13 +262,13 @@ impl SeenWriter {
             };
             let why = format!(
                 "what was seen is not stored, and would be handled again after a restart: {}",
-                in_words(&error)
+                error_text(&error)
             );
             if self.shown.error.lock().replace(why.clone()).is_none() {
                 tracing::error!(store = self.name, "{why}");
             }
             let is_closing = self.shown.is_closing.load(Ordering::Acquire);
-            if Failed::of(&error) == Failed::ForGood || is_closing {
+            if Failed::classify(&error) == Failed::ForGood || is_closing {
                 return false;
             }
             // Ended early by a store that is dropped, which says so first.

@@ -75,7 +75,7 @@ impl NotOpened {
 
 impl From<rusqlite::Error> for NotOpened {
     fn from(error: rusqlite::Error) -> Self {
-        Self::because(in_words(&error))
+        Self::because(error_text(&error))
     }
 }
 
@@ -312,7 +312,7 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    pub(crate) fn of(error: &rusqlite::Error) -> Self {
+    pub(crate) fn classify(error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
@@ -322,7 +322,7 @@ impl Failed {
 }
 
 /// An error of SQLite, and the next step.
-pub(crate) fn in_words(error: &rusqlite::Error) -> String {
+pub(crate) fn error_text(error: &rusqlite::Error) -> String {
     let next = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full: make room",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {

@@ -53,7 +53,7 @@ impl Positions {
     }
 
     /// Like [`new`](Self::new), for ranges that are known to be in order.
-    pub(super) fn of(next: u64, open: impl Iterator<Item = Range<u64>>) -> Self {
+    pub(super) fn from_ranges(next: u64, open: impl Iterator<Item = Range<u64>>) -> Self {
         let mut positions = Self::starting_at(next);
         open.for_each(|range| positions.open_too(range));
         positions

@@ -60,7 +60,7 @@ impl Events {
 
     /// A repeated event is one line, so that a thousand dead letters leave other events visible.
     fn add(&mut self, record: &PoolEventRecord, since: u64) {
-        let (kind, text) = (record.what.kind().name(), in_words(&record.what));
+        let (kind, text) = (record.what.kind().name(), event_text(&record.what));
         let same = |told: &&mut ToldEvents| {
             told.number >= since
                 && told.kind == kind
@@ -101,7 +101,7 @@ pub(super) fn unix_millis() -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
-fn in_words(event: &PoolEvent) -> String {
+fn event_text(event: &PoolEvent) -> String {
     use PoolEvent as E;
     match event {
         E::Started { workers } => format!("started with {workers} workers"),

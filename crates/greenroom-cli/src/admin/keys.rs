@@ -22,7 +22,7 @@ use crate::config::{Config, LettersTo};
 const HOTTEST: usize = 10;
 
 pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
-    let query = Query::of(query, "/api/keys", &["key"])?;
+    let query = Query::parse(query, "/api/keys", &["key"])?;
     let Some(key) = query.one("key") else { return Ok(Json::ok(all(&daemon))) };
     let handlers = daemon.control.handler_views();
     let outage = |name: &str| {
@@ -77,7 +77,7 @@ pub(super) async fn decide(
 ) -> Answer {
     let at = uri.path();
     let decision = decision(&word).ok_or_else(|| no_decision(StatusCode::NOT_FOUND, &word, at))?;
-    let query = Query::of(query, at, &["key", "handler", "event"])?;
+    let query = Query::parse(query, at, &["key", "handler", "event"])?;
     let given = |name: &str| {
         query.one(name).ok_or_else(|| {
             let next = "`GET /api/keys?key=KEY` shows the event that is decided about: say \
@@ -108,7 +108,7 @@ pub(super) async fn decide_all(
     uri: Uri,
 ) -> Answer {
     let at = uri.path();
-    let query = Query::of(query, at, &["decision", "group", "confirm"])?;
+    let query = Query::parse(query, at, &["decision", "group", "confirm"])?;
     let given = |name: &str| {
         query.one(name).ok_or_else(|| {
             let next = "`GET /api/keys` lists the parked keys, each with its group";

@@ -51,7 +51,7 @@ impl Operation {
     }
 
     /// As it is asked: `POST /api/keys/skip?key=KEY[&handler=HANDLER]`.
-    pub(super) fn in_words(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let mut words = format!("{} {}", self.method, self.path);
         let (mut mark, mut optional) = ('?', Vec::new());
         for parameter in self.query {

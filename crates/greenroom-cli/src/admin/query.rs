@@ -13,7 +13,7 @@ pub(super) struct Query(Vec<(String, String)>);
 impl Query {
     /// # Errors
     /// A name that is not known here: it would be ignored otherwise.
-    pub(super) fn of(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn parse(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
         let query = query.unwrap_or_default();
         let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {

@@ -91,7 +91,7 @@ pub(super) fn routes() -> Routes {
 
 async fn history(State(daemon): Asked, RawQuery(query): RawQuery, uri: Uri) -> Answer {
     let at = uri.path();
-    let query = Query::of(query, at, &["seconds", "points"])?;
+    let query = Query::parse(query, at, &["seconds", "points"])?;
     let (seconds, points) = (query.number("seconds", at)?, query.number("points", at)?);
     Ok(Json::ok(daemon.history.view(seconds, points)))
 }
@@ -104,7 +104,7 @@ async fn admit(
 ) -> Response {
     let path = request.uri().path();
     let open = matches!(path, "/healthz" | "/readyz") || page::is_part(path);
-    let (action, whose) = (Action::of(&request), guard.whose(request.headers()));
+    let (action, whose) = (Action::from_request(&request), guard.whose(request.headers()));
     let admitted = guard.admit(request.method(), request.headers(), path, open);
     let response = match admitted {
         Ok(role) => {
@@ -121,7 +121,7 @@ async fn admit(
 
 fn paths() -> Value {
     let told = |operation: &super::operations::Operation| {
-        (operation.in_words(), Value::from(operation.about))
+        (operation.description(), Value::from(operation.about))
     };
     OPERATIONS.iter().map(told).collect()
 }

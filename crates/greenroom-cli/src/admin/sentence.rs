@@ -7,7 +7,7 @@ use greenroom_bus::engine::{KeyView, OutageView};
 
 /// For example `17 waiting; head attempt 4 of 10, next in 8.1 s, last error: 503 after 12 ms`.
 /// `held_by`: the output that the workers of its pool wait for.
-pub(super) fn of(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&str>) -> String {
+pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&str>) -> String {
     let mut out = match &key.why {
         None => {
             let unsettled = key.unsettled;

@@ -139,7 +139,7 @@ pub(super) async fn export(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let (_, path) = store(&daemon)?;
-    let filter = filter(&Query::of(query, AT, &FILTERS)?)?;
+    let filter = filter(&Query::parse(query, AT, &FILTERS)?)?;
     let (pieces, taken) = mpsc::channel(PIECES);
     // It holds a turn for as long as it is taken.
     tokio::spawn(async move {
@@ -203,7 +203,7 @@ pub(super) async fn replays(
 pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
     let (store, _) = store(&daemon)?;
     let known: Vec<_> = FILTERS.iter().copied().chain(["all", "rate"]).collect();
-    let query = Query::of(query, AT, &known)?;
+    let query = Query::parse(query, AT, &known)?;
     let (filter, rate) = (named(&query)?, query.number::<f64>("rate", AT)?);
     if rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
         let what = "`rate` is a number of letters a second above 0";
@@ -245,7 +245,7 @@ pub(super) async fn drop_letters(
 ) -> Answer {
     let (store, path) = store(&daemon)?;
     let known: Vec<_> = FILTERS.iter().copied().chain(["all", "confirm"]).collect();
-    let query = Query::of(query, AT, &known)?;
+    let query = Query::parse(query, AT, &known)?;
     let (mut filter, confirmed) = (named(&query)?, query.number::<u64>("confirm", AT)?);
     let counted = filter.clone();
     let count = move || {
@@ -297,7 +297,7 @@ pub(super) async fn edit(
     let at = request.uri().path().to_owned();
     let (store, path) = store(&daemon)?;
     let letter = number.parse().map_err(|_| not_a_number("a dead letter", &number, &at))?;
-    let query = Query::of(query, &at, &["set"])?;
+    let query = Query::parse(query, &at, &["set"])?;
     let sets: Vec<String> = query.all("set").map(str::to_owned).collect();
     let Ok(_turn) = EDITS.try_acquire() else {
         let (status, what) = (StatusCode::SERVICE_UNAVAILABLE, "dead letters are being edited");

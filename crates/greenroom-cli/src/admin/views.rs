@@ -267,7 +267,7 @@ pub(super) fn line(
         "pool": key.pool,
         "input": key.input,
         "unsettled": key.unsettled,
-        "text": sentence::of(key, outage, held_by),
+        "text": sentence::compose(key, outage, held_by),
         "event": key.parked_for.as_ref().map(|parked| decided_about(parked, mask)),
     });
     if !key.partitions.is_empty() {

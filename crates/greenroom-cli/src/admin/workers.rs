@@ -62,7 +62,7 @@ pub(super) async fn resize(
 ) -> Answer {
     let at = uri.path();
     let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
-    let query = Query::of(query, at, &["count", "confirm"])?;
+    let query = Query::parse(query, at, &["count", "confirm"])?;
     let count =
         query.number::<usize>("count", at)?.filter(|count| *count > 0).ok_or_else(|| {
             let next = format!("ask for `{at}?count=N` with N of 1 or more; to stop it, pause it");

@@ -60,7 +60,7 @@ impl SignalCounts {
     }
 
     #[cfg(all(test, feature = "otlp"))]
-    pub(crate) fn of(&self, signal: Signal) -> (u64, u64) {
+    pub(crate) fn get(&self, signal: Signal) -> (u64, u64) {
         let SignalCount { exported, dropped } = &self.0[signal as usize];
         (exported.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed))
     }

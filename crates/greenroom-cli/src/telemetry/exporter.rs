@@ -68,7 +68,7 @@ impl Telemetry {
     /// The settings that cannot be used, without secret parts.
     pub(crate) fn start(config: &Config) -> Result<Self, String> {
         let Some(otlp) = config.otlp() else { return Ok(Self(None)) };
-        let settings = Settings::of(otlp, |name| env::var(name).ok());
+        let settings = Settings::read(otlp, |name| env::var(name).ok());
         let running = settings.and_then(|settings| Running::start(&settings));
         Ok(Self(Some(running.map_err(|why| format!("telemetry.otlp: {why}"))?)))
     }

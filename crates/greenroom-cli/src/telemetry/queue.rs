@@ -69,7 +69,7 @@ mod tests {
         let counts = Arc::<SignalCounts>::default();
         let queue = Queue::new(Signal::Traces, counts.clone());
         (0..ROOM + 3).for_each(|item| queue.push(item));
-        assert_eq!(counts.of(Signal::Traces), (0, 3));
+        assert_eq!(counts.get(Signal::Traces), (0, 3));
         assert_eq!(queue.take(), (0..BATCH).collect::<Vec<_>>());
         queue.push(ROOM);
         let rest: Vec<_> = std::iter::repeat_with(|| queue.take())
@@ -77,6 +77,6 @@ mod tests {
             .flatten()
             .collect();
         assert_eq!(rest, (BATCH..=ROOM).collect::<Vec<_>>());
-        assert_eq!(counts.of(Signal::Traces), (0, 3));
+        assert_eq!(counts.get(Signal::Traces), (0, 3));
     }
 }

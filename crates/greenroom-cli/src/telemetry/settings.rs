@@ -39,7 +39,7 @@ pub(super) struct Settings {
 impl Settings {
     /// # Errors
     /// The settings that cannot be used, without secret parts.
-    pub(super) fn of(
+    pub(super) fn read(
         config: &OtlpConfig,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
@@ -153,7 +153,7 @@ mod tests {
             let found = env.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        Settings::of(&config(text), find)
+        Settings::read(&config(text), find)
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(super) struct Run {
 }
 
 /// The runs from the lowest open offset on, until behind the last that is done.
-pub(super) fn of(positions: &Positions) -> Vec<Run> {
+pub(super) fn from_positions(positions: &Positions) -> Vec<Run> {
     let mut at = positions.lowest();
     let runs = positions.done().map(|done| {
         let run = Run { open: done.start - at, done: done.end - done.start };

@@ -52,7 +52,7 @@ pub struct Encoded {
 ///
 /// Takes time for each open range: some 50 ns.
 pub fn encode(positions: &Positions, limit: Limit) -> Encoded {
-    let runs = runs::of(positions);
+    let runs = runs::from_positions(positions);
     if runs.is_empty() {
         return Encoded { text: String::new(), is_whole: true };
     }
@@ -103,7 +103,7 @@ fn bitmap_bits(positions: &Positions) -> u64 {
 /// The coded size once all open offsets and this many more are settled, in the order with the
 /// longest code.
 fn coded_bits(positions: &Positions, more: u64) -> u64 {
-    let runs = runs::of(positions);
+    let runs = runs::from_positions(positions);
     let coded = shorter(positions.lowest(), &runs).len() as u64 * 8;
     let open = positions.count_open() + more;
     coded + open + open / 16 + LEARNING

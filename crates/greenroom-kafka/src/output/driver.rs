@@ -72,14 +72,14 @@ impl ClientContext for OutputContext {
     fn error(&self, error: KafkaError, reason: &str) {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
         // A connection that was lost is nothing to speak of while another one is there.
-        if code != RDKafkaErrorCode::AllBrokersDown && Meaning::of(code) != Meaning::Pauses {
+        if code != RDKafkaErrorCode::AllBrokersDown && Meaning::from_code(code) != Meaning::Pauses {
             return;
         }
         let failure = self.0.failures.last();
         let failure = failure.as_deref().unwrap_or(reason);
         match client::to_correct(failure) {
             Some(next) => self.0.fails(format!("{failure}; {next}"), Meaning::Pauses),
-            None => self.0.fails(format!("{failure}{}", advice(code)), Meaning::of(code)),
+            None => self.0.fails(format!("{failure}{}", advice(code)), Meaning::from_code(code)),
         }
     }
 }
@@ -107,7 +107,7 @@ impl ProducerContext for OutputContext {
             // Dropped, it is refused.
             return drop(sent);
         }
-        let meaning = Meaning::of(code);
+        let meaning = Meaning::from_code(code);
         if meaning == Meaning::Rejected && sent.is_alone {
             let (is_news, is_done) = (state.works(), state.is_done());
             drop(state);
@@ -290,7 +290,7 @@ fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     while let Some(sent) = rest.pop_front() {
         match send(producer, &shared.options, sent) {
             Ok(()) => {}
-            Err((code, sent)) if Meaning::of(code) == Meaning::Rejected => {
+            Err((code, sent)) if Meaning::from_code(code) == Meaning::Rejected => {
                 shared.state.lock().under_way -= 1;
                 is_fewer = true;
                 reject_unsent(sent, code, &shared.options);

@@ -86,7 +86,7 @@ pub(super) enum Meaning {
 }
 
 impl Meaning {
-    pub(super) fn of(code: RDKafkaErrorCode) -> Self {
+    pub(super) fn from_code(code: RDKafkaErrorCode) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
             Code::MessageSizeTooLarge

@@ -82,7 +82,7 @@ impl ClientContext for SourceContext {
     }
 
     fn stats(&self, statistics: Statistics) {
-        self.say(Said::Figures(Figures::of(&statistics)));
+        self.say(Said::Figures(Figures::from_statistics(&statistics)));
     }
 }
 

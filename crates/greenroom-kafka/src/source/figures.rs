@@ -31,7 +31,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn of(statistics: &Statistics) -> Self {
+    pub(super) fn from_statistics(statistics: &Statistics) -> Self {
         let mut figures = Self::default();
         for (topic, known) in &statistics.topics {
             for (number, partition) in &known.partitions {
@@ -118,21 +118,26 @@ mod tests {
 
     #[test]
     fn f10_a_partition_is_fetched_to_its_end_where_nothing_waits_and_its_broker_answers() {
-        let fetched = |partition: Partition| Figures::of(&statistics(partition)).fetched.len();
+        let fetched =
+            |partition: Partition| Figures::from_statistics(&statistics(partition)).fetched.len();
         assert_eq!(fetched(at_its_end()), 1);
         assert_eq!(fetched(Partition { fetchq_cnt: 1, ..at_its_end() }), 0, "some wait");
         assert_eq!(fetched(Partition { next_offset: 101, ..at_its_end() }), 0);
         assert_eq!(fetched(Partition { broker: 2, ..at_its_end() }), 0, "it may be of long ago");
         assert_eq!(fetched(Partition { fetch_state: "none".to_owned(), ..at_its_end() }), 0);
-        let figures = Figures::of(&statistics(at_its_end()));
+        let figures = Figures::from_statistics(&statistics(at_its_end()));
         assert_eq!(figures.ends[&Place::new("orders", 3)], 102);
     }
 
     #[test]
     fn d12_the_coordinator_has_heard_of_what_it_has_answered() {
         let mut statistics = statistics(at_its_end());
-        let heard = |of: &Statistics| Figures::of(of).coordinator.map(|age| age.as_secs());
-        assert_eq!((heard(&statistics), Figures::of(&statistics).at.as_secs()), (Some(2), 5));
+        let heard =
+            |of: &Statistics| Figures::from_statistics(of).coordinator.map(|age| age.as_secs());
+        assert_eq!(
+            (heard(&statistics), Figures::from_statistics(&statistics).at.as_secs()),
+            (Some(2), 5)
+        );
         let coordinator = |of: &mut Statistics, waits| {
             of.brokers.get_mut(COORDINATOR).unwrap().waitresp_cnt = waits;
         };

@@ -161,7 +161,7 @@ impl Looking {
             added.map_err(|error| format!("{place}: {error}"))?;
             // Before it is assigned, so that all of it comes there.
             if let Some(queue) = consumer.split_partition_queue(topic, *partition) {
-                open.push(Reading { number: numbers.of(&place), done: positions, queue });
+                open.push(Reading { number: numbers.number(&place), done: positions, queue });
             }
         }
         consumer

@@ -49,7 +49,7 @@ impl Shared {
         Self {
             status: StatusCell::new(name.clone(), format!("brokers {brokers}")),
             lease: session.map(|session| Lease::new(Instant::now() + session)),
-            names: Arc::new(Names::of(&name)),
+            names: Arc::new(Names::new(&name)),
             name,
             state: Mutex::default(),
             changed: Notify::new(),

@@ -23,7 +23,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn of(error: &PublishError) -> Self {
+    pub(super) fn from_error(error: &PublishError) -> Self {
         match error.kind() {
             PublishErrorKind::StreamNotFound => Self::NoStream,
             PublishErrorKind::MaxPayloadExceeded => Self::Rejected,
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn d13_what_no_attempt_mends_is_rejected_or_pauses() {
-        let of = |kind| Refusal::of(&PublishError::new(kind));
+        let of = |kind| Refusal::from_error(&PublishError::new(kind));
         assert_eq!(of(PublishErrorKind::MaxPayloadExceeded), Refusal::Rejected);
         assert_eq!(of(PublishErrorKind::TimedOut), Refusal::Unknown);
         assert_eq!(of(PublishErrorKind::StreamNotFound), Refusal::NoStream);

@@ -58,8 +58,8 @@ impl Remote for NatsTarget {
         (!self.connection.is_up()).then(|| self.connection.why_down())
     }
 
-    async fn up(&self) {
-        self.connection.up().await;
+    async fn ready(&self) {
+        self.connection.ready().await;
     }
 
     fn is_refused(&self) -> bool {
@@ -105,7 +105,7 @@ impl NatsTarget {
 
     async fn refused(&self, message: &Message, error: PublishError) -> Attempted {
         let (subject, why) = (&message.subject, because(&error));
-        match Refusal::of(&error) {
+        match Refusal::from_error(&error) {
             Refusal::Rejected => {
                 let bytes = message.payload.len();
                 Attempted::Rejected(format!("{subject} does not take it ({bytes} bytes): {why}"))

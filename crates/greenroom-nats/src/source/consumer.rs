@@ -48,7 +48,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The consumer of one partition, or the only one.
-    pub(super) fn of(options: &NatsSourceOptions, partition: Option<u32>) -> Self {
+    pub(super) fn from_options(options: &NatsSourceOptions, partition: Option<u32>) -> Self {
         let number = partition.map(|number| number.to_string());
         let name = match &number {
             Some(number) => format!("{}-{number}", options.consumer),

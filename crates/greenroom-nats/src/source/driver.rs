@@ -135,7 +135,7 @@ impl Driver {
         options: Arc<NatsSourceOptions>,
         partition: Option<u32>,
     ) -> Result<(Self, Option<u64>), NoConsumer> {
-        let wanted = Wanted::of(&options, partition);
+        let wanted = Wanted::from_options(&options, partition);
         let connected = connection.connected();
         let (mut lease, is_waiting) =
             open_lease(&connection, &shared, &wanted, options.ack_wait).await;

@@ -55,7 +55,7 @@ impl Form {
         delivery: &Delivery,
     ) -> Result<Event, String> {
         let subject = message.subject.as_str();
-        let key = self.key.as_ref().and_then(|key| key.of(subject, headers));
+        let key = self.key.as_ref().and_then(|key| key.find(subject, headers));
         let key = key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty());
         match &self.records {
             None => {

@@ -72,7 +72,7 @@ impl NatsLooking {
         };
         let mut open = Vec::new();
         for number in partitions {
-            let wanted = Wanted::of(&options, number);
+            let wanted = Wanted::from_options(&options, number);
             let stream = wanted.stream(&connection.jetstream).await;
             let stream = stream.map_err(|error| failed(error.into_text()))?;
             let partition = number.map_or(Partition::ONLY, Partition);

@@ -2,7 +2,7 @@
 
 use greenroom::keys::KeyStatus;
 
-use super::{Control, look::in_words};
+use super::{Control, look::error_text};
 use crate::{dead_letter::Reason, engine::account::order_audit::OrderLine, excerpt::excerpt};
 
 /// A decision about a key that waits for an operator.
@@ -74,7 +74,7 @@ impl Control {
             }
             let Some(keys) = self.keys_of(&line) else { continue };
             // Looked at before the event: that is the one of this failure, or of a later one.
-            let Some(why) = keys.status(&line, in_words) else { continue };
+            let Some(why) = keys.status(&line, error_text) else { continue };
             let parked = self.shared.process.parked.event(&line);
             let id = parked.as_ref().map(|parked| parked.event.id());
             match is_meant(id) {

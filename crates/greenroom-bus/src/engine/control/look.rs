@@ -228,7 +228,7 @@ impl Control {
         for keys in self.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
             parked.extend(keys.parked().into_iter().map(|parked| {
                 let (handler, input) = self.names(&parked.key);
-                let why = keys.status(&parked.key, in_words);
+                let why = keys.status(&parked.key, error_text);
                 ParkedView {
                     key: parked.key.key.to_string(),
                     handler: handler.name.to_string(),
@@ -302,7 +302,7 @@ impl Control {
         let counted = Cell::new(None);
         let describe = |error: &BusError| {
             counted.set(Some(error.failures));
-            in_words(error)
+            error_text(error)
         };
         let mut why = self.keys_of(line).and_then(|keys| keys.status(line, describe));
         // The pool also counts events that its worker returned unstarted.
@@ -325,7 +325,7 @@ impl Control {
     }
 
     fn key_partitions(&self, line: &OrderLine) -> Vec<KeyPartition> {
-        let of = self.shared.ledger.by_partition.of(line.id()).into_iter();
+        let of = self.shared.ledger.by_partition.partitions(line.id()).into_iter();
         let view = |(partition, events)| KeyPartition { partition, unsettled: u64::from(events) };
         of.map(view).collect()
     }
@@ -356,6 +356,6 @@ impl Control {
     }
 }
 
-pub(super) fn in_words(error: &BusError) -> String {
+pub(super) fn error_text(error: &BusError) -> String {
     error.failure.error.clone()
 }

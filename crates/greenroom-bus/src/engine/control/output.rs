@@ -39,7 +39,7 @@ pub struct OutputView {
 }
 
 impl OutputView {
-    fn of(output: &Output) -> Self {
+    fn new(output: &Output) -> Self {
         let report = output.report();
         Self {
             name: report.name,
@@ -135,7 +135,7 @@ impl Control {
     /// The states of the present outputs, in the order in which they are tried; then those that
     /// were removed, and are not done.
     pub fn output_views(&self) -> Vec<OutputView> {
-        self.shared.egress.outputs.at_work().iter().map(|output| OutputView::of(output)).collect()
+        self.shared.egress.outputs.at_work().iter().map(|output| OutputView::new(output)).collect()
     }
 
     /// Declares the cause that [paused](crate::sink::Trouble::paused) this output as corrected: it

@@ -304,7 +304,11 @@ impl Output {
             // Pairs with the addition in `enter`: each that was turned away is counted here.
             events: self.entered.load(SeqCst) - turned_away,
             rejected: self.rejected(),
-            trouble: self.sink.trouble().filter(|_| !fate.over).map(|trouble| in_words(&trouble)),
+            trouble: self
+                .sink
+                .trouble()
+                .filter(|_| !fate.over)
+                .map(|trouble| trouble_text(&trouble)),
             removed: fate.removed,
             error: fate.error.clone(),
         }
@@ -312,7 +316,7 @@ impl Output {
 }
 
 /// As reports and errors have it.
-pub(crate) fn in_words(trouble: &Trouble) -> String {
+pub(crate) fn trouble_text(trouble: &Trouble) -> String {
     let (seconds, error) = (trouble.lasted.as_secs(), &trouble.error);
     match trouble.paused {
         true => format!("paused for {seconds} s: {error}"),

@@ -128,7 +128,7 @@ impl UnderWay {
         if revocations.has(NO_ASSIGNMENT) { revocations.give_back(how) } else { how }
     }
 
-    pub(crate) fn of(input: &Arc<Input>) -> Self {
+    pub(crate) fn new(input: &Arc<Input>) -> Self {
         input.outstanding.under_way.fetch_add(1, Ordering::AcqRel);
         Self(input.clone())
     }

@@ -131,7 +131,7 @@ impl Inputs {
         }
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
-        let under_way = UnderWay::of(&input);
+        let under_way = UnderWay::new(&input);
         let reading = StillReading { input, all: self.reading.clone() };
         door.arrivals.push(Arrival { place, source, takes, reading, under_way });
         drop((all, door));
@@ -241,7 +241,7 @@ impl Inputs {
         self.reading() > 0 || (self.is_stopping.load(Ordering::Acquire) && goes_on())
     }
 
-    pub(crate) fn at(&self, place: u32) -> Arc<Input> {
+    pub(crate) fn get(&self, place: u32) -> Arc<Input> {
         self.all.read()[place as usize].clone()
     }
 
@@ -362,7 +362,7 @@ mod tests {
         let taken =
             |leaving| ChangeError::NameTaken { kind: "input", name: "a".to_owned(), leaving };
         assert_eq!(add(&inputs, "a"), Err(taken(false)));
-        let batch = UnderWay::of(&inputs.remove("a").unwrap());
+        let batch = UnderWay::new(&inputs.remove("a").unwrap());
         drop(inputs.arrivals());
         assert_eq!(add(&inputs, "a"), Err(taken(true)), "an event of it is not settled");
         drop(batch);

@@ -176,7 +176,7 @@ enum Then {
 }
 
 impl Then {
-    fn of(why: NotAccepted) -> Self {
+    fn from_refusal(why: NotAccepted) -> Self {
         match why {
             NotAccepted::Full => Self::Waits,
             NotAccepted::KeyFull => Self::WaitsBehindKey,
@@ -231,7 +231,7 @@ impl PoolOverflow {
         self.advance(shared, pool, &mut Context::from_waker(Waker::noop()));
         while !self.queue.is_empty() {
             let Err(why) = pool.try_send_many(self.queue.front()) else { continue };
-            match Then::of(why) {
+            match Then::from_refusal(why) {
                 Then::Waits => return,
                 Then::WaitsBehindKey => self.set_first_aside(pool),
                 Then::Refused => {
@@ -262,7 +262,7 @@ impl PoolOverflow {
         let Err(error) = sent else { return };
         let why = error.without_message();
         let Some(job) = error.into_message() else { return };
-        match Then::of(why) {
+        match Then::from_refusal(why) {
             Then::Waits => self.queue.front().push_front(job),
             Then::WaitsBehindKey => {
                 self.queue.front().push_front(job);

@@ -233,7 +233,7 @@ impl Drop for Assigned {
 pub(crate) struct OpenBatch(Arc<Assigned>);
 
 impl OpenBatch {
-    pub(crate) fn of(assigned: &Arc<Assigned>) -> Self {
+    pub(crate) fn open(assigned: &Arc<Assigned>) -> Self {
         // Pairs with the load in `is_done`: a batch is open before its events are handed on.
         // Otherwise a partition could appear done while they are under way.
         assigned.batches.fetch_add(1, Ordering::SeqCst);
@@ -381,7 +381,7 @@ mod tests {
     fn d15_a_revoked_assignment_is_told_from_the_next_of_its_partition_until_it_is_done() {
         let revocations = Arc::<Revocations>::default();
         let first = assigned(&revocations);
-        let (number, open) = (first.number, OpenBatch::of(&first));
+        let (number, open) = (first.number, OpenBatch::open(&first));
         assert!(!revocations.has(number));
         first.give_up(GivenUp::Revoked);
         first.give_up(GivenUp::Revoked);
@@ -441,7 +441,7 @@ mod tests {
     async fn d15_a_partition_is_drained_once_its_last_batch_is_settled_and_nothing_waits() {
         let assigned = assigned(&Arc::default());
         assigned.done().await;
-        let (first, second) = (OpenBatch::of(&assigned), OpenBatch::of(&assigned));
+        let (first, second) = (OpenBatch::open(&assigned), OpenBatch::open(&assigned));
         assigned.budget.show_waiting(0, 3);
         let waits = assigned.clone();
         let waits = tokio::spawn(async move { waits.done().await });

@@ -112,7 +112,7 @@ struct ReadPartition {
 }
 
 impl ReadPartition {
-    fn of(assigned: Arc<Assigned>) -> Self {
+    fn new(assigned: Arc<Assigned>) -> Self {
         let rest = Vec::new().into_iter();
         Self { assigned, rest, taken_at: Instant::now(), receipts: None }
     }
@@ -122,7 +122,7 @@ impl ReadPartition {
     }
 
     fn batch(&self, ledger: &Arc<Ledger>, input: &Arc<Input>) -> Arc<Batch> {
-        Batch::of(ledger, input, &self.assigned, self.taken_at, self.receipts.clone())
+        Batch::new(ledger, input, &self.assigned, self.taken_at, self.receipts.clone())
     }
 
     /// Items that wait for room in the budget are not handed on.
@@ -142,9 +142,9 @@ impl InputReader {
         managed: Arc<[Managed]>,
     ) -> Self {
         let Arrival { place, source, takes, reading, under_way } = arrival;
-        let input = shared.inputs.at(place);
+        let input = shared.inputs.get(place);
         let routing = Routing::new(shared.clone(), place, pools, managed);
-        let parts = input.partitions.all().into_iter().map(ReadPartition::of).collect();
+        let parts = input.partitions.all().into_iter().map(ReadPartition::new).collect();
         Self {
             shared,
             place,
@@ -457,7 +457,7 @@ impl InputReader {
         let receipts = source.and_then(|source| source.receipts());
         let known = self.parts.iter().position(|part| part.assigned.partition == partition);
         let at = known.unwrap_or_else(|| {
-            self.parts.push(ReadPartition::of(self.input.partitions.assign(partition)));
+            self.parts.push(ReadPartition::new(self.input.partitions.assign(partition)));
             self.parts.len() - 1
         });
         let part = &mut self.parts[at];

@@ -152,7 +152,7 @@ async fn send_back(
             return;
         }
     };
-    let batch = Batch::of_replay(&shared.ledger, &shared.inputs.at(loopback.place));
+    let batch = Batch::of_replay(&shared.ledger, &shared.inputs.get(loopback.place));
     let Origin { assigned, taken_at, .. } = Origin::of_replay(loopback.place, 0);
     let Again { event, to, under_way } = again;
     shared.ledger.takes(1);

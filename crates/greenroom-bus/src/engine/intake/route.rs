@@ -57,7 +57,7 @@ impl Routing {
         pools: Vec<JobAddress>,
         managed: Arc<[Managed]>,
     ) -> Self {
-        let budget_of = shared.inputs.at(input);
+        let budget_of = shared.inputs.get(input);
         let pools = BesidePools::new(shared.clone(), pools, budget_of.partitions.come_and_go);
         let unreserved = shared.process.handlers.iter().map(|_| VecDeque::new()).collect();
         Self { shared, input, pools, managed, budget_of, unreserved }

@@ -38,7 +38,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn of(
+    pub(crate) fn new(
         ledger: &Arc<Ledger>,
         input: &Arc<Input>,
         assigned: &Arc<Assigned>,
@@ -46,7 +46,7 @@ impl Batch {
         receipts: Option<Arc<dyn Receipts>>,
     ) -> Arc<Self> {
         let partition = input.partitions.come_and_go.then_some(assigned.partition);
-        let of = Some((UnderWay::of(input), Some(OpenBatch::of(assigned))));
+        let of = Some((UnderWay::new(input), Some(OpenBatch::open(assigned))));
         let (ledger, taken_after) = (ledger.clone(), assigned.age(taken_at));
         Arc::new(Self { ledger, taken_at, taken_after, receipts, partition, of })
     }
@@ -55,7 +55,7 @@ impl Batch {
     /// under way is bounded by itself. Nor does it belong to a partition, which it does not know.
     pub(crate) fn of_replay(ledger: &Arc<Ledger>, input: &Arc<Input>) -> Arc<Self> {
         let (ledger, taken_at) = (ledger.clone(), Instant::now());
-        let of = Some((UnderWay::of(input), None));
+        let of = Some((UnderWay::new(input), None));
         let taken_after = Duration::ZERO;
         Arc::new(Self { ledger, taken_at, taken_after, receipts: None, partition: None, of })
     }

@@ -47,7 +47,7 @@ impl Commits {
         let before = self.kept.len();
         for arrival in arrivals {
             let Some(committer) = arrival.source.committer() else { continue };
-            let input = inputs.at(arrival.place);
+            let input = inputs.get(arrival.place);
             input.keeps_positions(committer.clone());
             let kept = CommittedInput { input, committer };
             self.tasks.spawn(keep(kept.clone()));

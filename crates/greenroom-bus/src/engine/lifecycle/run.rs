@@ -31,7 +31,7 @@ use crate::{
     engine::{
         account::report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
         control::{Control, HandlerView},
-        egress::outputs::in_words,
+        egress::outputs::trouble_text,
         intake::{
             reader::{Ended, InputReader},
             replay, returning,
@@ -356,7 +356,7 @@ impl Run {
         }
         engine.shared.egress.outputs.at_work().iter().find_map(|output| {
             let trouble = output.sink.trouble()?;
-            let (name, what) = (&output.name, in_words(&trouble));
+            let (name, what) = (&output.name, trouble_text(&trouble));
             (trouble.idle >= engine.outage_limit).then(|| format!("the output {name:?} is {what}"))
         })
     }
@@ -430,9 +430,9 @@ impl Run {
         let name = &engine.shared.process.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
         if !events.is_empty() && !stopped {
-            let left = LeftParked::of(&engine.shared, events);
+            let left = LeftParked::count(&engine.shared, events);
             self.left_parked += left.events();
-            self.error(format!("the pool {name:?}: {}", left.in_words()));
+            self.error(format!("the pool {name:?}: {}", left.summary()));
         }
     }
 
@@ -511,7 +511,7 @@ impl Run {
     fn left_in_trouble(&mut self, engine: &Parts) {
         for output in engine.shared.egress.outputs.at_work() {
             if let Some(trouble) = output.sink.trouble() {
-                self.error(format!("the output {:?} is {}", output.name, in_words(&trouble)));
+                self.error(format!("the output {:?} is {}", output.name, trouble_text(&trouble)));
             }
         }
     }

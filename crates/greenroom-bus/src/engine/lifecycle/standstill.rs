@@ -40,7 +40,7 @@ pub(crate) struct LeftParked {
 
 impl LeftParked {
     /// Counts jobs that a pool has given back.
-    pub(crate) fn of(shared: &Shared, jobs: &[PoolJob]) -> Self {
+    pub(crate) fn count(shared: &Shared, jobs: &[PoolJob]) -> Self {
         let mut left = Self { events: jobs.len() as u64, ..Self::default() };
         for job in jobs {
             let Some(error) = job.extras().and_then(|extras| extras.parked_for.as_ref()) else {
@@ -63,7 +63,7 @@ impl LeftParked {
 
     /// For example: `12 events are not handled, because their keys are parked (2 keys: "a" of
     /// "push", whose event ...)`.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let more = if self.keys > self.named.len() as u64 { "; ..." } else { "" };
         let keys = if self.keys == 1 { "key" } else { "keys" };
         format!(
@@ -124,7 +124,7 @@ impl StandstillWatch {
         if now.duration_since(since) < STANDSTILL {
             return None;
         }
-        let why = in_words(shared);
+        let why = explain(shared);
         shared.process.parked.stands_still(&why);
         if ending || shared.inputs.all_are_finite() {
             return Some(why);
@@ -174,7 +174,7 @@ fn stands_still(engine: &Parts) -> bool {
     shared.ledger.counts().unsettled() <= waits
 }
 
-fn in_words(shared: &Shared) -> String {
+fn explain(shared: &Shared) -> String {
     let ParkedCounts { keys, events } = shared.process.parked.counts();
     let full = shared.inputs.names_of_those_that_stand();
     let full = match full.is_empty() {

@@ -120,7 +120,7 @@ impl Attempts {
         if shared.process.recorder.is_some() {
             let attempts = jobs.iter_mut().zip(&attempts);
             recorded
-                .extend(attempts.map(|(job, attempt)| AttemptUnderWay::of(shared, job, attempt)));
+                .extend(attempts.map(|(job, attempt)| AttemptUnderWay::new(shared, job, attempt)));
         }
         let made = match built(&mut handlers[place], entry, *slot) {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
@@ -179,7 +179,7 @@ impl Attempts {
             let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
             return Err(failed(shared, pool, job, failure, probe));
         }
-        let recorded = AttemptUnderWay::of(shared, job, &attempt);
+        let recorded = AttemptUnderWay::new(shared, job, &attempt);
         let result = match built(&mut handlers[job.handler()], entry, *slot) {
             Err(failure) => Err(failure),
             Ok(BuiltHandler { handler, figures }) => {

@@ -65,7 +65,7 @@ pub enum OutageCause {
 }
 
 impl OutageCause {
-    pub(crate) fn of(kind: FailureKind) -> Self {
+    pub(crate) fn from_failure(kind: FailureKind) -> Self {
         match kind {
             FailureKind::Pause => Self::Refused,
             FailureKind::Broken => Self::Broken,

@@ -134,7 +134,7 @@ impl Leaving<'_> {
             let rejections = rejections.get_or_insert_with(|| {
                 let of = input.unwrap_or(&event).clone();
                 let (handler, origin) = (*handler, *origin);
-                Rejections::of(
+                Rejections::new(
                     shared,
                     InputEvent { event: of, handler, origin, attempts: attempt },
                     ack.child(),

@@ -70,7 +70,7 @@ impl FairShare {
         if self.apart[pool] {
             return;
         }
-        let mut waits = WaitingStart::at(self, pool);
+        let mut waits = WaitingStart::new(self, pool);
         let mut looks = 0;
         while looks < LOOKS || !waits.try_start() {
             tokio::task::yield_now().await;
@@ -94,7 +94,7 @@ struct WaitingStart<'a> {
 }
 
 impl<'a> WaitingStart<'a> {
-    fn at(shares: &'a FairShare, pool: usize) -> Self {
+    fn new(shares: &'a FairShare, pool: usize) -> Self {
         let mut state = shares.state.lock();
         let now = state.now;
         let share = &mut state.pools[pool];
@@ -181,7 +181,7 @@ mod tests {
     async fn r06_a_pool_with_threads_of_its_own_waits_for_nobody() {
         let shares = FairShare::new([Some(1), None].into_iter());
         // Pool 0 is furthest behind, and about to start something.
-        let _here = WaitingStart::at(&shares, 0);
+        let _here = WaitingStart::new(&shares, 0);
         for _ in 0..1_000 {
             let mut turn = std::pin::pin!(shares.turn(1));
             let first =

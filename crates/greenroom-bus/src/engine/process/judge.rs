@@ -117,7 +117,9 @@ pub(crate) fn failed(
     let failures = tries.failures();
     let is_last = failures >= retry.attempts || tries.is_over(retry.total, now);
     let why = shared.inputs.revocations.why(job.origin.assigned);
-    if let Some(class) = RetryClass::of(failure.kind, waits.is_some(), is_last || why.is_some()) {
+    if let Some(class) =
+        RetryClass::from_failure(failure.kind, waits.is_some(), is_last || why.is_some())
+    {
         pool.retries.count(class);
     }
     let is_given_up = why.is_some_and(|why| gives_up(why, failure.kind));
@@ -153,7 +155,7 @@ fn blamed(
     let (left, since) = (tries.left(entry.retry(), now), tries.streak());
     let failing = Failing {
         event: job.origin.identity(),
-        cause: OutageCause::of(failure.kind),
+        cause: OutageCause::from_failure(failure.kind),
         error: &failure.error,
         probe: probe.done(),
         left,

@@ -46,7 +46,7 @@ pub(crate) struct Rejections {
 struct Noted(Mutex<Vec<OutputRejection>>);
 
 impl Rejections {
-    pub(crate) fn of(shared: &Arc<Shared>, input: InputEvent, ack: Ack) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, input: InputEvent, ack: Ack) -> Self {
         let noted = Arc::new(Noted::default());
         // Weak: sinks hold accepted events, and `shared` holds the sinks.
         let shared = Arc::downgrade(shared);
@@ -139,7 +139,7 @@ fn give_up(shared: &Shared, input: InputEvent, mut rejected: Vec<OutputRejection
         event: Some(input.event),
         raw: None,
         reason: Reason::OutputRejected,
-        error: in_words(&rejected),
+        error: summary(&rejected),
         attempts: input.attempts,
         handler: Some(input.handler),
         rejected,
@@ -147,7 +147,7 @@ fn give_up(shared: &Shared, input: InputEvent, mut rejected: Vec<OutputRejection
     shared.dead_letter(input.origin, ack, given);
 }
 
-fn in_words(rejected: &[OutputRejection]) -> String {
+fn summary(rejected: &[OutputRejection]) -> String {
     let Some((first, others)) = rejected.split_first() else { return String::new() };
     let others = match others.len() {
         0 => String::new(),

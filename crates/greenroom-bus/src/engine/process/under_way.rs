@@ -48,7 +48,7 @@ impl<'a> AttemptUnderWay<'a> {
     /// The attempt that begins now, where its delivery is recorded. That is decided at its first.
     /// In a box, because most attempts have none.
     #[inline]
-    pub(crate) fn of(
+    pub(crate) fn new(
         shared: &'a Shared,
         job: &mut PoolJob,
         attempt: &Attempt,

@@ -43,7 +43,7 @@ async fn attempt<R: Remote>(
         let number = events[0].number;
         if let Some(why) = remote.down() {
             gate.fails(number, &remote.describe(), &why, None);
-            remote.up().await;
+            remote.ready().await;
         }
         let _pass = gate.pass().await;
         // Their new owner sends them.

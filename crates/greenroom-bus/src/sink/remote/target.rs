@@ -38,7 +38,7 @@ pub trait Remote: Send + Sync + 'static {
     }
 
     /// Waits until there is a connection.
-    fn up(&self) -> impl Future<Output = ()> + Send {
+    fn ready(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 

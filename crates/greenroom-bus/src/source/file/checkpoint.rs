@@ -185,7 +185,7 @@ fn in_turns(open: &[Range<u64>]) -> Vec<u64> {
 }
 
 impl Checkpoint {
-    pub(super) fn at(path: &Path) -> Self {
+    pub(super) fn at_path(path: &Path) -> Self {
         let mut beside = OsString::from(path);
         beside.push(".tmp");
         Self { path: path.to_owned(), beside: beside.into(), held: None }
@@ -344,7 +344,7 @@ mod tests {
         let path = directory.join("in");
         fs::write(&path, "something\n").unwrap();
         let mut file = File::open(&path).unwrap();
-        let identity = FileIdentity::of(&mut file).unwrap();
+        let identity = FileIdentity::read(&mut file).unwrap();
         let tail = Fingerprint::before(&mut file, 0).unwrap();
         let positions = Positions::new(1_000, [3..5, 17..18, 990..1_000]).unwrap();
         StoredCheckpoint::new("in".to_owned(), identity, (Mark::START, tail), &positions, 1_200)
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn b01_what_is_written_is_read() {
         let directory = tempfile::tempdir().unwrap();
-        let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
+        let mut checkpoint = Checkpoint::at_path(&directory.path().join("checkpoint"));
         assert!(checkpoint.read().unwrap().is_none());
         let stored = stored(directory.path());
         checkpoint.write(&text_of_one(&stored).unwrap()).unwrap();
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn b01_what_is_written_of_several_files_is_read() {
         let directory = tempfile::tempdir().unwrap();
-        let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
+        let mut checkpoint = Checkpoint::at_path(&directory.path().join("checkpoint"));
         let first = stored(directory.path());
         let second = StoredCheckpoint { input: "in2".to_owned(), read: Some(10), ..first.clone() };
         let files = [first.clone(), second.clone()].map(Arc::new);

@@ -235,7 +235,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
             return;
         }
         let (kept, excess) = self.pending.split_at(self.max_event);
-        self.too_long.get_or_insert_with(|| Measured::of(kept)).add(excess);
+        self.too_long.get_or_insert_with(|| Measured::new(kept)).add(excess);
         self.pending.truncate(self.max_event);
     }
 

@@ -129,7 +129,7 @@ impl FollowSource {
         poll: Duration,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        Self::with(path.as_ref(), poll, options, None, false)
+        Self::build(path.as_ref(), poll, options, None, false)
     }
 
     /// Like [`open`](Self::open), with the settled lines of each file kept in `checkpoint`. A file
@@ -145,9 +145,9 @@ impl FollowSource {
         poll: Duration,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let claimed = Checkpoint::at(checkpoint.as_ref()).claimed();
+        let claimed = Checkpoint::at_path(checkpoint.as_ref()).claimed();
         let claimed = claimed.map_err(|why| SourceError::new(named(path.as_ref()), why))?;
-        Self::with(path.as_ref(), poll, options, Some(claimed), false)
+        Self::build(path.as_ref(), poll, options, Some(claimed), false)
     }
 
     /// Reads the present data, from the position of a checkpoint, if one is named, and ends.
@@ -160,11 +160,11 @@ impl FollowSource {
         checkpoint: Option<&Path>,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let checkpoint = checkpoint.map(Checkpoint::at);
-        Self::with(path.as_ref(), Duration::ZERO, options, checkpoint, true)
+        let checkpoint = checkpoint.map(Checkpoint::at_path);
+        Self::build(path.as_ref(), Duration::ZERO, options, checkpoint, true)
     }
 
-    fn with(
+    fn build(
         path: &Path,
         poll: Duration,
         options: FileSourceOptions,

@@ -27,7 +27,7 @@ struct Records {
 
 impl Form {
     /// Of lines of this file, or of something that has only a path.
-    pub(super) fn of(
+    pub(super) fn new(
         max_event: usize,
         records: Option<Arc<Mapping>>,
         path: &Path,

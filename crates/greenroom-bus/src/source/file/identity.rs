@@ -23,11 +23,11 @@ pub(super) struct Fingerprint {
 impl Fingerprint {
     /// Of up to 4 KiB that end here. Moves the file's cursor.
     pub(super) fn before(file: &mut File, end: u64) -> io::Result<Self> {
-        Self::of(file, end.saturating_sub(BYTES)..end)
+        Self::read(file, end.saturating_sub(BYTES)..end)
     }
 
     /// Of the bytes of this range that the file has. Moves its cursor.
-    pub(super) fn of(file: &mut File, range: std::ops::Range<u64>) -> io::Result<Self> {
+    pub(super) fn read(file: &mut File, range: std::ops::Range<u64>) -> io::Result<Self> {
         let mut content = Vec::new();
         file.seek(SeekFrom::Start(range.start))?;
         file.take(range.end - range.start).read_to_end(&mut content)?;
@@ -64,7 +64,7 @@ impl Fingerprint {
 
     /// Whether the same bytes are still there.
     pub(super) fn holds(&self, file: &mut File) -> io::Result<bool> {
-        Ok(Self::of(file, self.from..self.from.saturating_add(self.bytes))? == *self)
+        Ok(Self::read(file, self.from..self.from.saturating_add(self.bytes))? == *self)
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) struct FileIdentity {
 
 impl FileIdentity {
     /// Leaves the cursor of the file somewhere.
-    pub(super) fn of(file: &mut File) -> io::Result<Self> {
+    pub(super) fn read(file: &mut File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         let head = Fingerprint::written(file)?;
         Ok(Self { inode: inode(file)?, length, head })
@@ -177,7 +177,7 @@ mod tests {
         for piece in content.chunks(1_500) {
             grown.extend(piece);
             at += piece.len() as u64;
-            assert_eq!(grown, Fingerprint::of(&mut file, 0..at.min(BYTES)).unwrap());
+            assert_eq!(grown, Fingerprint::read(&mut file, 0..at.min(BYTES)).unwrap());
         }
     }
 }

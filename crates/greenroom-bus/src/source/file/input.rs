@@ -70,7 +70,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    pub(super) fn at(path: &Path, name: String) -> Self {
+    pub(super) fn open(path: &Path, name: String) -> Self {
         Self { path: path.to_owned(), name, file: None }
     }
 }

@@ -89,7 +89,7 @@ impl Unclaimed {
     fn claim(&mut self, path: &Path, checkpoint: &Checkpoint) -> Result<FileFindings, String> {
         let in_file = |why: String| format!("{} {why}", path.display());
         let unreadable = |error| in_file(super::unreadable(&error));
-        let mut opened = OpenedFile::at(path).map_err(in_file)?;
+        let mut opened = OpenedFile::open(path).map_err(in_file)?;
         let mut differs = None;
         let inode = inode(&opened.beside).map_err(unreadable)?;
         let same_inode = self.by_inode.get(&inode);

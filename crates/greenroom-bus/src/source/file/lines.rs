@@ -98,7 +98,7 @@ impl Lines {
     }
 
     /// Gives the lines of a chunk, in batches. False if no more is wanted.
-    pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
+    pub(super) fn parse(&mut self, chunk: Chunk, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
         match chunk {
             Chunk::Lines { bytes, at } => self.parse(bytes, at, give),
             Chunk::TooLong(too_long) => self.give_alone(too_long, give),
@@ -210,7 +210,7 @@ fn read_line(whole: &[u8], number: u64, form: &Form) -> Option<Result<Event, Mal
     let whole = &whole[blank::at_the_start(whole)..];
     let line = whole.strip_suffix(&[CARRIAGE_RETURN]).unwrap_or(whole);
     if line.len() > form.max_event {
-        return Some(Err(TooLong::of(whole, form.max_event).malformed()));
+        return Some(Err(TooLong::new(whole, form.max_event).malformed()));
     }
     form.event(line, number)
 }

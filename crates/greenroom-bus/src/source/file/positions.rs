@@ -94,9 +94,9 @@ impl FilePositions {
         due: Arc<Notify>,
     ) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let identity = FileIdentity::of(&mut file)?;
+        let identity = FileIdentity::read(&mut file)?;
         let state = State {
-            ahead: Ahead::of(&start.done, 0),
+            ahead: Ahead::from_stored(&start.done, 0),
             marks: Marks::new(start.mark),
             read: None,
             bases: Vec::new(),

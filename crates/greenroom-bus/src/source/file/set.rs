@@ -106,7 +106,7 @@ impl FileSetSource {
         set: &FileSet,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        Self::with(path.as_ref(), |name| {
+        Self::build(path.as_ref(), |name| {
             Ok(Self::new(name.clone(), Plan::new(set, &name)?, options, None))
         })
     }
@@ -124,8 +124,8 @@ impl FileSetSource {
         checkpoint: impl AsRef<Path>,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
-        Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint.claimed()?, options))
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
+        Self::build(path.as_ref(), |name| Self::go_on(name, set, checkpoint.claimed()?, options))
     }
 
     /// Like [`with_checkpoint`](Self::with_checkpoint), for a read-only caller: another run may be
@@ -139,11 +139,11 @@ impl FileSetSource {
         checkpoint: impl AsRef<Path>,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
-        Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint, options))
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
+        Self::build(path.as_ref(), |name| Self::go_on(name, set, checkpoint, options))
     }
 
-    fn with(
+    fn build(
         path: &Path,
         open: impl FnOnce(String) -> Result<Self, String>,
     ) -> Result<Self, SourceError> {
@@ -271,7 +271,7 @@ impl Files {
     fn prepare(&self, place: usize) -> Result<Option<PreparedFile>, String> {
         let path = &self.files[place].path;
         let name = format!("file:{}", path.display());
-        let mut opened = OpenedFile::at(path)?;
+        let mut opened = OpenedFile::open(path)?;
         let Some(keeper) = &self.keeper else {
             return Ok(Some(PreparedFile { name, path: path.clone(), opened, resume: None }));
         };

@@ -18,8 +18,8 @@ pub(super) struct TooLong {
 
 impl TooLong {
     /// Of a line that is there as a whole, without its line feed.
-    pub(super) fn of(line: &[u8], max_event: usize) -> Self {
-        Measured::of(line).line(line[..max_event].to_vec())
+    pub(super) fn new(line: &[u8], max_event: usize) -> Self {
+        Measured::new(line).line(line[..max_event].to_vec())
     }
 
     /// Reports the length of the line, the kept part, and how to find the whole again.
@@ -41,7 +41,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    pub(super) fn of(beginning: &[u8]) -> Self {
+    pub(super) fn new(beginning: &[u8]) -> Self {
         let mut measured = Self { bytes: 0, sha256: Context::new(&SHA256) };
         measured.add(beginning);
         measured

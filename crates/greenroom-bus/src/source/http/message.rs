@@ -96,7 +96,10 @@ impl MessageForm {
     ///
     /// # Errors
     /// It is nothing that is read here.
-    pub(super) fn of(headers: &[(&str, &[u8])], records: bool) -> Result<Self, BadMessage> {
+    pub(super) fn from_headers(
+        headers: &[(&str, &[u8])],
+        records: bool,
+    ) -> Result<Self, BadMessage> {
         let value = |name: &str| {
             let mut named = headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
             named.next().map(|(_, value)| String::from_utf8_lossy(value))
@@ -148,7 +151,7 @@ impl MessageForm {
 /// nothing.
 pub fn read(message: &Message<'_>, reading: &Reading<'_>) -> Result<Vec<Event>, BadMessage> {
     let Message { headers, body, .. } = *message;
-    let events = match MessageForm::of(headers, reading.records.is_some())? {
+    let events = match MessageForm::from_headers(headers, reading.records.is_some())? {
         MessageForm::Structured => vec![Event::parse(body)?],
         MessageForm::Binary => vec![read_binary(headers, body)?],
         MessageForm::Batch => Event::parse_batch_within(body, reading.max_batch)?,

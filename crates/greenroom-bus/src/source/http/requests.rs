@@ -107,7 +107,7 @@ fn admit(
     if let Some(answer) = unable(shared) {
         return Err(Box::new(answer));
     }
-    MessageForm::of(&headers(head), current.settings.records.is_some())
+    MessageForm::from_headers(&headers(head), current.settings.records.is_some())
         .map_err(|why| Box::new(answer::bad(&why)))
 }
 

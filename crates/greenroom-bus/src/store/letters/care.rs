@@ -113,7 +113,7 @@ pub fn compact(directory: &Path) -> Result<(u64, u64), LetterError> {
 }
 
 fn is_full(error: &rusqlite::Error) -> bool {
-    Failed::of(error) == Failed::Full
+    Failed::classify(error) == Failed::Full
 }
 
 fn give_free_pages_back(tables: &rusqlite::Connection) -> rusqlite::Result<()> {

@@ -70,7 +70,7 @@ pub(super) fn mark(
         return Ok(Marked { without_event, marked_before, ..Marked::default() });
     }
     let job = "INSERT INTO jobs (created_at, wanted, rate, letters) VALUES (?, ?, ?, ?)";
-    let (now, wanted) = (micros(SystemTime::now()), filter.in_words());
+    let (now, wanted) = (micros(SystemTime::now()), filter.describe());
     tables.execute(job, params![now, wanted, rate, number(letters)])?;
     let job = tables.last_insert_rowid();
     let mark = format!(

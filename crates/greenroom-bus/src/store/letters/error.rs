@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::store::sqlite::{Failed, NotOpened, in_words};
+use crate::store::sqlite::{Failed, NotOpened, error_text};
 
 /// Why a store of dead letters cannot fulfil a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,9 +50,9 @@ impl LetterError {
 
 impl From<rusqlite::Error> for LetterError {
     fn from(error: rusqlite::Error) -> Self {
-        match Failed::of(&error) {
-            Failed::Full => Self::Full(in_words(&error)),
-            Failed::Busy | Failed::ForGood => Self::Failed(in_words(&error)),
+        match Failed::classify(&error) {
+            Failed::Full => Self::Full(error_text(&error)),
+            Failed::Busy | Failed::ForGood => Self::Failed(error_text(&error)),
         }
     }
 }

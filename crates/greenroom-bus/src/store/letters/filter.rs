@@ -115,7 +115,7 @@ impl Filter {
     }
 
     /// Its conditions, for people.
-    pub(super) fn in_words(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         let mut all = Vec::new();
         match &*self.ids {
             [] => {}

@@ -33,7 +33,7 @@ impl Mask {
     /// # Errors
     /// One of them is no pointer.
     pub fn of(pointers: &[impl AsRef<str>]) -> Result<Self, NoMask> {
-        let pointers = pointers.iter().map(|pointer| Pointer::of(pointer.as_ref()));
+        let pointers = pointers.iter().map(|pointer| Pointer::from_text(pointer.as_ref()));
         pointers.collect::<Result<_, _>>().map(Self).map_err(|_| NoMask)
     }
 

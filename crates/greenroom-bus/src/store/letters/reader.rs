@@ -73,10 +73,10 @@ struct LetterRow {
 }
 
 impl LetterRow {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
-            state: State::of(row.get(1)?),
+            state: State::from_number(row.get(1)?),
             bytes: row.get(2)?,
             reason: row.get(3)?,
             group: row.get(4)?,
@@ -165,7 +165,7 @@ impl Letters {
             order.condition()
         );
         let mut select = self.tables.prepare_cached(&select)?;
-        let rows = select.query_map(params_from_iter(bound), LetterRow::of)?;
+        let rows = select.query_map(params_from_iter(bound), LetterRow::read)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

@@ -14,7 +14,7 @@ pub enum State {
 }
 
 impl State {
-    pub(super) fn of(number: i64) -> Self {
+    pub(super) fn from_number(number: i64) -> Self {
         match number {
             1 => Self::Marked,
             2 => Self::Handed,

@@ -30,7 +30,7 @@ use crate::{
     },
     settlement::Refusal,
     sink::{SinkError, Trouble},
-    store::sqlite::{Failed, Owned, checkpoint, in_words, vacuum},
+    store::sqlite::{Failed, Owned, checkpoint, error_text, vacuum},
 };
 
 /// Letters wait this long for others, as those of a file do: a sync for each would take processor
@@ -244,10 +244,10 @@ impl LetterWriter {
                     self.bytes += grown;
                     self.stored(count);
                 }
-                Err(error) => match Failed::of(&error) {
+                Err(error) => match Failed::classify(&error) {
                     Failed::Full if self.gives_reserve_back() => {}
                     Failed::Full | Failed::Busy => {
-                        return self.waits(&in_words(&error));
+                        return self.waits(&error_text(&error));
                     }
                     Failed::ForGood => self.fail(&error),
                 },
@@ -330,7 +330,7 @@ impl LetterWriter {
     }
 
     fn fail(&mut self, error: &rusqlite::Error) {
-        let reason = format!("cannot be written: {}; then run again", in_words(error));
+        let reason = format!("cannot be written: {}; then run again", error_text(error));
         tracing::error!(store = self.name, reason, "dead letters cannot be stored any more");
         self.shown.fail(SinkError::new(self.name.clone(), reason));
     }
@@ -365,7 +365,7 @@ impl LetterWriter {
             return;
         }
         if let Err(error) = self.retire() {
-            tracing::warn!(store = self.name, error = in_words(&error), "nothing was removed");
+            tracing::warn!(store = self.name, error = error_text(&error), "nothing was removed");
         }
         if self.reserves.letters.is_kept() && self.reserves.journal.is_kept() {
             return;

@@ -13,10 +13,13 @@ impl LogClock {
     /// Of a log whose last time was this.
     pub(super) fn after(last: u64) -> Self {
         let since = Instant::now();
-        Self::with(wall().max(last), move || since.elapsed())
+        Self::with_elapsed(wall().max(last), move || since.elapsed())
     }
 
-    pub(super) fn with(begin: u64, elapsed: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+    pub(super) fn with_elapsed(
+        begin: u64,
+        elapsed: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
         Self { begin, elapsed: Box::new(elapsed) }
     }
 

@@ -92,7 +92,7 @@ pub fn inspect(
     let Some(log) = log else { return Ok(found) };
     match consumers::read(&disk, &directory.join(consumers::DIRECTORY), log) {
         Ok(all) => {
-            let all = all.into_iter().map(|(name, stored)| ConsumerStanding::of(name, &stored));
+            let all = all.into_iter().map(|(name, stored)| ConsumerStanding::new(name, &stored));
             found.consumers = all.collect();
         }
         Err(LogError::Damaged(damage)) => found.damage.push(damage),

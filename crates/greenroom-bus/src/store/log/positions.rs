@@ -52,7 +52,7 @@ impl LogPositions {
     ) -> Self {
         let durable = log.durable();
         let resumed = (!is_new).then(|| resumed(stored, durable.borrow().next));
-        let ahead = Ahead::of(&stored.positions, stored.taken_below);
+        let ahead = Ahead::from_stored(&stored.positions, stored.taken_below);
         Self(Arc::new(Inner {
             log,
             consumer,

@@ -116,7 +116,7 @@ impl Segments {
     }
 
     /// The segment that contains this sequence number, or will contain it.
-    pub(super) fn with(&self, sequence: u64) -> Option<&Segment> {
+    pub(super) fn containing(&self, sequence: u64) -> Option<&Segment> {
         let after = self.0.partition_point(|segment| segment.header.base <= sequence);
         self.0.get(after.checked_sub(1)?)
     }

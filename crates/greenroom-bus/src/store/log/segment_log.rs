@@ -120,7 +120,7 @@ pub struct ConsumerStanding {
 }
 
 impl ConsumerStanding {
-    pub(super) fn of(name: String, stored: &StoredConsumer) -> Self {
+    pub(super) fn new(name: String, stored: &StoredConsumer) -> Self {
         let positions = &stored.positions;
         let (oldest_open, next) = (positions.lowest(), positions.next());
         Self { name, oldest_open, next, done_beyond: positions.count_done() }
@@ -260,7 +260,7 @@ impl SegmentLog {
             syncs: shared.syncs.load(Ordering::Relaxed),
             failure,
             consumers: consumers
-                .map(|(name, stored, _)| ConsumerStanding::of(name, &stored))
+                .map(|(name, stored, _)| ConsumerStanding::new(name, &stored))
                 .collect(),
         }
     }

@@ -61,7 +61,7 @@ pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
                 count(came.settled, "event"),
                 time(recent::WITHIN),
                 share * 100.0,
-                told.as_ref().map(in_words).unwrap_or_default()
+                told.as_ref().map(error_text).unwrap_or_default()
             ))
             .why("Each is an event that was given up: nobody handles it unless it is replayed.")
             .change("See what they have failed of, mend that, and replay them.")
@@ -70,7 +70,7 @@ pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
 }
 
 /// The error of one of them.
-fn in_words(letter: &ToldLetter) -> String {
+fn error_text(letter: &ToldLetter) -> String {
     let reason = letter.reason.as_str().replace('_', " ");
     let of = letter.handler.as_ref().map(|handler| format!(" of `{handler}`"));
     format!("; one of them{}: {reason}: {}", of.unwrap_or_default(), letter.error)

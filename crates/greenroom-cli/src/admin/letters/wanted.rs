@@ -37,7 +37,7 @@ impl Wanted {
     /// The query says something that is not known here.
     pub(in crate::admin) fn parse(query: Option<String>) -> Result<Self, Refusal> {
         let known: Vec<_> = FILTERS.into_iter().chain(["after", "limit", "order", "by"]).collect();
-        let query = Query::of(query, AT, &known)?;
+        let query = Query::parse(query, AT, &known)?;
         let wrong =
             |what: String, next: &str| Refusal::new(StatusCode::BAD_REQUEST, what, AT, next);
         let by = query.one("by").map(|word| {

@@ -137,7 +137,7 @@ impl ClientContext for LetterContext {
 
     fn error(&self, error: KafkaError, reason: &str) {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-        let is_paused = Meaning::of(code) == Meaning::Pauses;
+        let is_paused = Meaning::from_code(code) == Meaning::Pauses;
         // That all brokers are lost follows from that none has let us in.
         if is_paused || code != RDKafkaErrorCode::AllBrokersDown {
             self.shared.says(format!("{reason}{}", advice(code)), is_paused);
@@ -302,7 +302,7 @@ impl Drive {
 
     /// It is tried again later.
     fn failed(&self, mut letter: Letter, code: RDKafkaErrorCode) -> Letter {
-        let meaning = Meaning::of(code);
+        let meaning = Meaning::from_code(code);
         let (what, topic) = (letter.described(), &self.shared.topic);
         let bytes = letter.content.as_ref().map_or(0, Content::bytes);
         let error = match meaning {

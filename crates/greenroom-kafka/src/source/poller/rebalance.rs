@@ -211,7 +211,7 @@ impl Poller {
     /// An epoch begins.
     fn begin_reading(&mut self, beginning: Beginning) {
         let Beginning { place, positions, from, is_committed, is_of_former, remark } = beginning;
-        let number = self.numbers.of(&place);
+        let number = self.numbers.number(&place);
         if let Some(remark) = remark {
             tracing::warn!("{}: partition {place}: {remark}", self.shared.name);
         }

@@ -72,7 +72,7 @@ impl Poller {
     }
 
     pub(super) fn tell(&mut self, code: RDKafkaErrorCode, what: &str) {
-        let matter = Matter::of(code);
+        let matter = Matter::from_code(code);
         self.contact.hear(code, matter);
         self.show_status();
         let is_shown = !self.shared.status.get().is_connected() && matter.is_known();

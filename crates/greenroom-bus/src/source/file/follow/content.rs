@@ -45,7 +45,7 @@ struct Nuls {
 impl ReadContent {
     /// For a file of which this many bytes were read. Moves the cursor.
     pub(super) fn before(file: &mut File, end: u64) -> io::Result<Self> {
-        let head = Fingerprint::of(file, 0..end.min(identity::BYTES))?;
+        let head = Fingerprint::read(file, 0..end.min(identity::BYTES))?;
         let recent = bytes_before(file, end, RECENT.min(usize::try_from(end).unwrap_or(RECENT)))?;
         Ok(Self { head, recent, ..Self::default() })
     }

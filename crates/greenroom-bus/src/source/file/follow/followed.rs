@@ -328,7 +328,7 @@ impl Followed {
         let mut all = Vec::new();
         let Cutter { cut, lines, .. } = &mut self.cutter;
         for chunk in cut.try_iter() {
-            lines.of(chunk, |batch| {
+            lines.parse(chunk, |batch| {
                 if let ReadBatch::Items(items) = batch {
                     all.push(items);
                 }

@@ -45,7 +45,7 @@ impl NamedFiles {
     ///
     /// # Errors
     /// A directory cannot be read, or one file that is named by itself cannot be followed.
-    pub(super) fn by(path: &Path) -> Result<Self, String> {
+    pub(super) fn find(path: &Path) -> Result<Self, String> {
         let Some(set) = FileSet::at(path)? else {
             let found = find_file(path).map_err(|why| format!("{} {why}", path.display()))?;
             let files = found.into_iter().collect();

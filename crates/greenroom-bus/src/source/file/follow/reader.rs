@@ -134,7 +134,7 @@ impl FollowReader {
                     .to_owned(),
             );
         }
-        let named = NamedFiles::by(path)?;
+        let named = NamedFiles::find(path)?;
         let mut reader = Self {
             path: path.to_owned(),
             name,
@@ -170,7 +170,7 @@ impl FollowReader {
     /// Early, so that it is reported before a run begins.
     fn refuse_compressed(&self, found: &[FoundFile]) -> Result<(), String> {
         match found {
-            [one] if !self.is_set => match OpenedFile::at(&one.path) {
+            [one] if !self.is_set => match OpenedFile::open(&one.path) {
                 Ok(opened) if !opened.is_plain => Err(compressed()),
                 // It is waited for until it can be read.
                 _ => Ok(()),
@@ -182,7 +182,7 @@ impl FollowReader {
     /// A file that was found, as it is before it is opened.
     fn unopened(&self, found: FoundFile, place: Option<usize>) -> Followed {
         let max_event = self.options.max_event;
-        let lines = Lines::new(Form::of(max_event, None, &found.path, None));
+        let lines = Lines::new(Form::new(max_event, None, &found.path, None));
         let visited = Arc::new(Visited { name: name_of(&found.path), place, positions: None });
         let mut file = Followed::new((found.path, found.id), visited, None, (lines, 0, max_event));
         file.length = found.length;
@@ -198,7 +198,7 @@ impl FollowReader {
         start: Start,
     ) -> io::Result<Followed> {
         let FileSourceOptions { max_event, records } = self.options.clone();
-        let form = Form::of(max_event, records, &path, Some(&opened.file));
+        let form = Form::new(max_event, records, &path, Some(&opened.file));
         let mark = start.mark;
         let lines = match &self.keeper {
             Some(keeper) => Lines::going_on(form, mark, keeper.skip(&start)),
@@ -333,7 +333,7 @@ impl FollowReader {
 
     /// For a single path: preceded by the files that had its name since the last look.
     fn named_once(&self, known: &HashSet<&Id>) -> Result<NamedFiles, String> {
-        let mut named = NamedFiles::by(&self.path)?;
+        let mut named = NamedFiles::find(&self.path)?;
         let is_new = |found: &FoundFile| !known.contains(&found.id);
         if !named.is_set && named.files.iter().all(is_new) {
             let mut before = self.successors.find(&self.path, &self.renamed());
@@ -348,7 +348,7 @@ impl FollowReader {
 
     /// Whether this is a copy of a file that is followed, as one leaves it that is then cut.
     fn has_copy(&self, found: &FoundFile) -> bool {
-        let Ok(mut opened) = OpenedFile::at(&found.path) else { return false };
+        let Ok(mut opened) = OpenedFile::open(&found.path) else { return false };
         opened.is_plain && self.files.iter().any(|file| file.is_begun_by(&mut opened.beside))
     }
 

@@ -95,7 +95,7 @@ impl FollowReader {
     /// The file that was found by this name. `None` if that is another one by now.
     fn opened(&self, at: usize) -> Result<Option<OpenedFile>, String> {
         let Followed { path, id, .. } = &self.files[at];
-        let opened = match OpenedFile::at(path) {
+        let opened = match OpenedFile::open(path) {
             Ok(opened) => opened,
             Err(_) if !path.exists() => return Ok(None),
             Err(why) => return Err(why),

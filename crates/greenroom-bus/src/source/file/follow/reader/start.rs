@@ -33,7 +33,7 @@ struct Claimed {
 
 impl Claimed {
     fn is_packed(&self) -> bool {
-        OpenedFile::at(&self.found.path).is_ok_and(|opened| !opened.is_plain)
+        OpenedFile::open(&self.found.path).is_ok_and(|opened| !opened.is_plain)
     }
 }
 
@@ -158,7 +158,7 @@ fn renamed(path: &Path, records: &[StoredCheckpoint], found: &[FoundFile]) -> Ve
 /// The copy of this record's file: it was copied and cut, or compressed, while no process followed
 /// it. An unreadable file is not a copy.
 fn claim_copy(record: &StoredCheckpoint, copies: &mut Vec<FoundFile>) -> Option<Claimed> {
-    let of_copy = |copy: &FoundFile| copied(record, OpenedFile::at(&copy.path).ok()?).ok()?;
+    let of_copy = |copy: &FoundFile| copied(record, OpenedFile::open(&copy.path).ok()?).ok()?;
     let (at, record) =
         copies.iter().enumerate().find_map(|(at, copy)| Some((at, of_copy(copy)?)))?;
     let found = copies.remove(at);
@@ -179,7 +179,7 @@ fn copied(
         let differs = identity.difference(&mut opened.beside, &record.tail)?;
         return Ok(differs.is_none().then(|| record.of_copy(identity)));
     }
-    let identity = FileIdentity::of(&mut opened.beside)?;
+    let identity = FileIdentity::read(&mut opened.beside)?;
     let mut beginning = Vec::new();
     opened.file.seek(SeekFrom::Start(0))?;
     decompressed(opened.file, &record.input)?.take(BYTES).read_to_end(&mut beginning)?;
@@ -196,7 +196,7 @@ fn claim(
     let Some(at) = found.iter().position(|found| found.id.1 == inode) else {
         return Ok(Err(record));
     };
-    let start = OpenedFile::at(&found[at].path)
+    let start = OpenedFile::open(&found[at].path)
         .map(|mut opened| Start::after(&record, &mut opened.beside, opened.is_plain));
     let resumed = match start {
         Ok(Ok(start)) => start.resumed,
