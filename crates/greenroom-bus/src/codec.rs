@@ -1,10 +1,9 @@
 //! Marshalling: the bytes of an event's data to a type, and back, by content type.
 //!
-//! Data stays bytes until a handler asks for a type. What those bytes are is said by the event's
-//! `datacontenttype`, and a registry says who reads it: [`Decoders`] for one type that is read,
-//! [`Encoders`] for one that is written. JSON is there to begin with, for every type that serde
-//! knows; [`Raw`] takes the bytes as they are; others are added, a trait with one method each
-//! ([`Decode`], [`Encode`]).
+//! Data stays bytes until a handler asks for a type. The event's `datacontenttype` says how they
+//! are encoded, and a registry has the codec: [`Decoders`] for one type that is read, [`Encoders`]
+//! for one that is written. JSON is built in, for every type that serde knows; [`Raw`] takes the
+//! bytes as they are; others are added, a trait with one method each ([`Decode`], [`Encode`]).
 //!
 //! ```text
 //! event ──datacontenttype──▶ Decoders<Order> ─┬─ application/json, +json, none ──▶ Json
@@ -59,8 +58,7 @@ pub use encoders::Encoders;
 pub use json::Json;
 pub use raw::Raw;
 
-/// What a codec says of bytes or values that it cannot do anything with: a sentence for an
-/// operator, or an error of its own.
+/// The error of a codec: a sentence for an operator, or an error of its own.
 pub type CodecError = Box<dyn Error + Send + Sync>;
 
 /// Reads a type from bytes.
@@ -68,7 +66,7 @@ pub trait Decode<T>: Send + Sync + 'static {
     /// The value that the bytes stand for.
     ///
     /// # Errors
-    /// What is wrong with the bytes. The event keeps them.
+    /// The bytes are malformed. The event keeps them.
     fn decode(&self, bytes: &[u8]) -> Result<T, CodecError>;
 }
 

@@ -1,4 +1,4 @@
-//! What could not be handled, and where it goes.
+//! Events that could not be handled, and where they go.
 
 pub mod file;
 pub mod redrive;
@@ -16,7 +16,7 @@ use crate::{
 
 /// Where dead letters go. The event stays unsettled until its letter is stored.
 pub trait DeadLetterStore: Send + Sync + 'static {
-    /// What reports and logs call this store, for example `file:dead-letters.ndjson`.
+    /// Its name in reports and logs, for example `file:dead-letters.ndjson`.
     fn describe(&self) -> String;
 
     /// Takes a letter to be stored. Never waits: the number of letters on their way is bounded by
@@ -26,35 +26,35 @@ pub trait DeadLetterStore: Send + Sync + 'static {
     /// Stores and confirms all that was taken. Nothing may be stored afterwards.
     ///
     /// # Errors
-    /// What could not be stored (it was refused), in words for an operator.
+    /// Some letters could not be stored (they were refused), in words for an operator.
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>>;
 
     /// Why the store cannot store any more, once that has happened.
     fn failure(&self) -> Option<SinkError>;
 
-    /// The text of an error without what nobody is to see of the event that it is about. Asked for
-    /// each failed attempt, before anybody is told of it.
+    /// The text of an error without those parts of its event that are to stay hidden. Called for
+    /// each failed attempt, before it is reported.
     fn redact(&self, event: &Event, error: String) -> String {
         let _ = event;
         error
     }
 
-    /// As [`Sink::reopen`](crate::sink::Sink::reopen).
+    /// Like [`Sink::reopen`](crate::sink::Sink::reopen).
     fn reopen(&self) {}
 
-    /// As [`Sink::remark`](crate::sink::Sink::remark).
+    /// Like [`Sink::remark`](crate::sink::Sink::remark).
     fn remark(&self) -> Option<String> {
         None
     }
 
-    /// Why it stores nothing for now ([paused](Trouble::paused)), or soon may not. Letters wait
-    /// meanwhile, and their events stay unsettled.
+    /// Why it cannot store anything at present ([paused](Trouble::paused)), or soon may not.
+    /// Letters wait for that time, and their events stay unsettled.
     fn trouble(&self) -> Option<Trouble> {
         None
     }
 
-    /// The letters that are to be handled again, where it can tell. Asked once, when an engine is
-    /// built.
+    /// The letters that are to be handled again, if it supports that. Called once, when an engine
+    /// is built.
     fn replays(&self) -> Option<Arc<dyn Replays>> {
         None
     }
@@ -65,7 +65,7 @@ pub trait DeadLetterStore: Send + Sync + 'static {
 pub struct DeadLetter {
     /// The event, where the bytes were one.
     pub event: Option<Event>,
-    /// The bytes, where they were none.
+    /// The bytes, if they were not an event.
     pub raw: Option<Vec<u8>>,
     /// Why it is here.
     pub reason: Reason,
@@ -79,32 +79,32 @@ pub struct DeadLetter {
     pub last_at: SystemTime,
     /// The name of the input that it came from.
     pub input: Arc<str>,
-    /// What that input reads, for example `file:orders.ndjson`.
+    /// The source of that input, for example `file:orders.ndjson`.
     pub source: Arc<str>,
     /// Its position there.
     pub position: u64,
-    /// The pool, where it reached one.
+    /// The pool, if it reached one.
     pub pool: Option<Arc<str>>,
-    /// The handler, where it reached one.
+    /// The handler, if it reached one.
     pub handler: Option<Arc<str>>,
-    /// The key that its handler orders it by, where it has one.
+    /// The key by which its handler orders it, if any.
     pub key: Option<Arc<str>>,
     /// The letter that was replayed and has become this one.
     pub replayed: Option<Replayed>,
-    /// What outputs rejected of what its handler had made. Of one event, other outputs may have
-    /// stored what they got.
+    /// The handler's results that outputs rejected. Other outputs may have stored other results of
+    /// the same event.
     pub rejected: Vec<OutputRejection>,
     /// Confirmed when the letter is stored; dropped, it refuses.
     pub ack: Ack,
 }
 
 impl DeadLetter {
-    /// The trace that its event belongs to, where it names one.
+    /// The trace of its event, if any.
     pub fn trace_id(&self) -> Option<&str> {
         self.event.as_ref()?.trace_id()
     }
 
-    /// About what its texts take.
+    /// The approximate size of its texts.
     pub(crate) fn approximate_bytes(&self) -> usize {
         let made = self.rejected.iter().filter_map(|rejection| rejection.event.as_ref());
         let events = self.event.iter().chain(made).map(Event::approximate_bytes);
@@ -114,14 +114,14 @@ impl DeadLetter {
     }
 }
 
-/// What an output does not take, for good.
+/// A permanent rejection by an output.
 #[derive(Debug, Clone)]
 pub struct OutputRejection {
     /// The name of the output.
     pub output: Arc<str>,
-    /// What its handler had made for it; `None` where that is the event itself.
+    /// The handler's result for it; `None` if that is the event itself.
     pub event: Option<Event>,
-    /// What the output said.
+    /// The output's error.
     pub error: String,
 }
 
@@ -151,7 +151,7 @@ pub enum Reason {
     PoolFull,
     /// Its key was parked, and an operator dropped all that waited there.
     Dropped,
-    /// Its handler was done with it, and an output rejected what it had made.
+    /// Its handler was done with it, and an output rejected a result.
     OutputRejected,
 }
 

@@ -7,9 +7,8 @@
 //!                 full pool
 //! ```
 //!
-//! An event is settled only when its outcome is stored: what its handler produced is in
-//! the output, or the event is in the dead letters. What is not settled is refused, and
-//! the report says how many.
+//! An event is settled only when its outcome is stored: its handler's results are in the output, or
+//! the event is in the dead letters. All other events are refused, and the report counts them.
 
 mod account;
 mod config;

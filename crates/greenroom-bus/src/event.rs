@@ -1,9 +1,9 @@
 //! CloudEvents 1.0, cheap to clone, data kept as bytes until a handler asks for a type.
 //!
 //! An [`Event`] is one reference to its attributes and its data; a clone costs one atomic
-//! increment. Reading one from JSON takes four allocations (the attributes lie in one text),
-//! and JSON data is neither decoded nor re-encoded on its way from a source to a sink: it is
-//! written back as it was read.
+//! increment. Reading one from JSON takes four allocations (the attributes share one text), and
+//! JSON data is neither decoded nor re-encoded on its way from a source to a sink: it is written
+//! back as it was read.
 //!
 //! ```
 //! use greenroom_bus::event::Event;

@@ -1,9 +1,9 @@
-//! What came from outside and is shown to people is cut where it is long: a line of the log is no
+//! Text from outside is cut if it is long before it is shown to people: a line of the log is no
 //! place for a megabyte.
 
 use std::borrow::Cow;
 
-/// So many bytes are shown: more than any sentence or identifier that was written by hand.
+/// This many bytes are shown: more than any sentence or identifier that was written by hand.
 const SHOWN: usize = 1_024;
 
 /// The text, or its beginning and how much more there is.

@@ -1,5 +1,5 @@
-//! The contract of a handler: one event in, zero or more events out, or a [`Failure`]
-//! that says what to do next.
+//! The contract of a handler: one event in, zero or more events out, or a [`Failure`] that names
+//! the consequence.
 //!
 //! A [`HandlerFactory`] belongs to the configuration and is shared; each worker of a pool
 //! builds its own [`Handler`] from it, so a handler may keep state (a process, a
@@ -31,8 +31,8 @@ use crate::{
 
 /// Builds one [`Handler`] for each worker of a pool.
 pub trait HandlerFactory: Send + Sync + 'static {
-    /// Builds the handler of one worker. Cheap: what takes time (starting a process, connecting)
-    /// belongs into the first [`Handler::handle`].
+    /// Builds the handler of one worker. Cheap: slow work (starting a process, connecting) belongs
+    /// in the first [`Handler::handle`].
     ///
     /// # Errors
     /// A sentence for the operator; the worker tries again with backoff.
@@ -45,13 +45,13 @@ pub trait HandlerFactory: Send + Sync + 'static {
         false
     }
 
-    /// How often handlers of this factory restarted what they run (a process that died or was
-    /// killed), all workers together. 0 for a handler that runs nothing of its own.
+    /// How often handlers of this factory restarted their processes, all workers together. 0 for a
+    /// handler without processes.
     fn restarts(&self) -> u64 {
         0
     }
 
-    /// How often a worker process died, or was killed for what it answered.
+    /// How often a worker process died, or was killed because of its answer.
     fn crashes(&self) -> u64 {
         0
     }
@@ -61,9 +61,9 @@ pub trait HandlerFactory: Send + Sync + 'static {
         None
     }
 
-    /// How often a handler gave an event to the other side anew, within one call of
-    /// [`Handler::handle`], although the first time [may have taken effect](Effect::Unknown). What
-    /// a [`Failure`] says is not counted here.
+    /// How often a handler sent an event again, within one call of [`Handler::handle`], although
+    /// the first time [may have taken effect](Effect::Unknown). Those that a [`Failure`] reports
+    /// are not counted here.
     fn unanswered(&self) -> u64 {
         0
     }
@@ -88,12 +88,12 @@ pub struct CrashLoop {
     pub crashes: u64,
     /// For how long: since the first of them.
     pub lasted: Duration,
-    /// How the last one ended, and what it wrote last.
+    /// How the last one ended, and its last output.
     pub last: String,
 }
 
 impl CrashLoop {
-    /// So many crashes since so long, the last of which was this.
+    /// This many crashes in this time, the last of which was this.
     pub fn new(crashes: u64, lasted: Duration, last: impl Into<String>) -> Self {
         Self { crashes, lasted, last: last.into() }
     }
@@ -107,11 +107,10 @@ pub trait Handler: Send + 'static {
     /// Dropping the future cancels the attempt at its next await.
     fn handle<'a>(&'a mut self, event: &'a Event, attempt: &'a Attempt) -> Handling<'a>;
 
-    /// As [`handle`](Self::handle), for handlers that are run with
-    /// [`ack: manual`](crate::engine::AckWhen::Manual): says through `settlement` how the
-    /// event ends, now or later, at the latest when the handler is [stopped](Self::stop).
-    /// After a failed attempt the next one is given the same settlement; an event that is
-    /// given up is settled as that.
+    /// Like [`handle`](Self::handle), for handlers that are run with [`ack:
+    /// manual`](crate::engine::AckWhen::Manual): reports through `settlement` how the event ends,
+    /// now or later, at the latest when the handler is [stopped](Self::stop). After a failed
+    /// attempt the next one gets the same settlement; an event that is given up is settled as such.
     fn handle_and_settle<'a>(
         &'a mut self,
         event: &'a Event,
@@ -122,13 +121,14 @@ pub trait Handler: Send + 'static {
         self.handle(event, attempt)
     }
 
-    /// Makes an attempt at each of several events, in this order: a result for each, by which each
-    /// is settled. They stand in one line, or in none
-    /// ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). Where this is not done in one
-    /// go, one comes after the other, and those behind one that failed are given back unstarted.
+    /// Makes an attempt at each of several events, in this order; returns a result for each, by
+    /// which it is settled. They belong to one line, or to none
+    /// ([`PoolConfig::batches`](crate::engine::PoolConfig::batches)). The default handles them one
+    /// after the other, and gives those after a failed one back unstarted.
     ///
-    /// A handler that does it in one go keeps the order of the line by the same rule: what succeeds
-    /// behind an event that is to be tried again has left it, and is counted as out of order.
+    /// A handler that handles them in one go keeps the order of the line by the same rule: an event
+    /// that succeeds after one that is to be retried has left the line, and is counted as out of
+    /// order.
     fn handle_all<'a>(
         &'a mut self,
         events: &'a [(&'a Event, Attempt)],
@@ -151,30 +151,30 @@ pub trait Handler: Send + 'static {
         })
     }
 
-    /// Whether the handler itself gave the result at this place of the last call; a single event
-    /// is at place 0. What something around it answered in its place (a layer that found a
-    /// duplicate) does not show that it works.
+    /// Whether the handler itself gave the result at this index of the last call; a single event
+    /// has index 0. An answer that was given in its place (by a layer that found a duplicate) does
+    /// not show that it works.
     fn gave_result(&self, place: usize) -> bool {
         let _ = place;
         true
     }
 
-    /// Ends what the handler keeps open, within `patience`.
+    /// Closes the handler's resources, within `patience`.
     fn stop(&mut self, patience: Duration) -> BoxFuture<'_, ()> {
         let _ = patience;
         Box::pin(std::future::ready(()))
     }
 }
 
-/// An attempt that is done, or one that has to be awaited.
+/// An attempt that is done, or one that needs to be awaited.
 pub enum Handling<'a> {
     /// The result is there.
     Done(HandlerResult),
-    /// The result has to be awaited.
+    /// The result needs to be awaited.
     Later(BoxFuture<'a, HandlerResult>),
 }
 
-/// What an attempt ends in.
+/// The result of an attempt.
 pub type HandlerResult = Result<Outputs, Failure>;
 
 /// True for an event whose line waits for it.
@@ -191,19 +191,19 @@ pub(crate) fn shows_that_it_works(result: &HandlerResult) -> bool {
     }
 }
 
-/// What a handler makes of an event that it handled.
+/// A handler's results for a handled event.
 #[derive(Debug, Clone, Default)]
 pub enum Outputs {
-    /// Nothing goes on.
+    /// No event is passed on.
     #[default]
     None,
-    /// The event itself goes on, as it is.
+    /// The event itself is passed on, unchanged.
     Same,
-    /// These events go on, in this order.
+    /// These events are passed on, in this order.
     Events(Vec<Event>),
 }
 
-/// What a handler may know of the attempt it makes.
+/// An attempt, as its handler may see it.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt {
     /// 1 for the first attempt.
@@ -214,37 +214,36 @@ pub struct Attempt {
     pub handler: Name,
     /// The index of the worker within its pool.
     pub worker: usize,
-    /// What tells an assignment of the event's partition from a later one, which has a higher
-    /// number, also in another process. `None` unless the handler's
+    /// Distinguishes an assignment of the event's partition from a later one, which has a higher
+    /// number, even in another process. `None` unless the handler's
     /// [factory](HandlerFactory::sends_fence) asks for it.
     pub fence: Option<u64>,
 }
 
-/// Why an attempt failed, in words, and what follows from it.
+/// Why an attempt failed, in words, and the consequence.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What the engine does next.
+    /// The consequence.
     pub kind: FailureKind,
-    /// What happened, where, in words for an operator.
+    /// The error and its place, in words for an operator.
     pub error: String,
-    /// What the attempt may have done.
+    /// The possible effect of the attempt.
     pub effect: Effect,
 }
 
-/// What a failed attempt may have done on the other side.
+/// The possible effect of a failed attempt on the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The other side has never had the event: no connection was made, or no process was there.
     None,
     /// The other side had the event and said that it failed.
     Answered,
-    /// The other side had the event, or a part of it, and what it did is not known: the connection
-    /// was lost, the process died, the time was over. The report counts these as `repeated at
-    /// most`.
+    /// The other side had the event, or a part of it, and the effect is unknown: the connection was
+    /// lost, the process died, the time was over. The report counts these as `repeated at most`.
     Unknown,
 }
 
-/// What the engine does after a failed attempt.
+/// The consequence of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -254,17 +253,17 @@ pub enum FailureKind {
         /// The wait that the other side asked for.
         after: Option<Duration>,
     },
-    /// The attempt took longer than its limit: as `Retry`, counted apart.
+    /// The attempt took longer than its limit: like `Retry`, counted separately.
     Timeout,
     /// The event cannot be handled: a dead letter at once.
     Reject,
-    /// It has made more events that would come back in than its handler declares, or there is no
-    /// room for as many as that: as `Retry`, and says nothing of the handler's health.
+    /// It has made more loopback events than its handler declares, or there is no room for that
+    /// many: like `Retry`, and says nothing about the handler's health.
     LoopbackFull,
-    /// The source must not go on: it is stopped, and the event is refused.
+    /// The source must not continue: it is stopped, and the event is refused.
     Fatal,
     /// An operator has to decide: the event's key waits, with the event at its head. Without a key,
-    /// or in a pool that does not keep order, a dead letter at once.
+    /// or in a pool that does not keep order, it is a dead letter at once.
     Park,
     /// The worker process died with this event in hand: counts against the event's poison limit.
     Crash,
@@ -273,18 +272,18 @@ pub enum FailureKind {
     /// The other side refuses the handler itself (a wrong credential): it is paused and probed, and
     /// no event is blamed.
     Pause,
-    /// What the handler runs does not work (its program cannot be started, or crashes at once): as
-    /// `Pause`.
+    /// The program that the handler runs does not work (it cannot be started, or crashes at once):
+    /// like `Pause`.
     Broken,
 }
 
 impl FailureKind {
-    /// True where it is the event that was refused, by a handler that works.
+    /// True if the event was refused, by a handler that works.
     pub fn blames_the_event(self) -> bool {
         matches!(self, Self::Reject | Self::Park)
     }
 
-    /// True where no event will do better before the handler is mended.
+    /// True if no event will do better before the handler is mended.
     pub fn blames_the_handler(self) -> bool {
         matches!(self, Self::Pause | Self::Broken)
     }

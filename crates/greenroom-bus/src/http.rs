@@ -1,5 +1,5 @@
-//! HTTP as it is spoken to targets: what the [handler](crate::handler::http) and the
-//! [output](crate::sink::http) share.
+//! HTTP to targets: the common part of the [handler](crate::handler::http) and the
+//! [output](crate::sink::http).
 //!
 //! ```text
 //! TargetConfig ──▶ Connection: one client with its pool ──▶ message: an event as a request ──▶ answer: a verdict by StatusMap

@@ -1,6 +1,6 @@
 //! What inputs, outputs and handlers say of themselves to a program that reads a configuration.
 //!
-//! The options of each kind lie beside what they are for, and implement
+//! The options of each kind are next to its code, and implement
 //! [`InputKind`](crate::source::InputKind), [`OutputKind`](crate::sink::OutputKind) or
 //! [`HandlerKind`](crate::handler::HandlerKind): a program asks its kinds, and names none.
 

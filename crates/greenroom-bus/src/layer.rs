@@ -1,9 +1,9 @@
-//! Layers: what is done around every attempt, whatever the handler does with it.
+//! Layers: code around every attempt, independent of the handler.
 //!
-//! A limit on time or rate, a check, a count, a span: written into each handler, they are forgotten
-//! in one of them. A layer is written once and put around any handler. (Other frameworks call it
-//! middleware.) Layers are [`tower`]'s, so what the field has written is at hand; [`Request`] is
-//! what they are given, [`Outputs`](crate::handler::Outputs) what they answer.
+//! A time limit, a rate limit, a check, a count, a span: if each handler has to include them, one
+//! of them will be forgotten. A layer is written once and put around any handler. (Other frameworks
+//! call it middleware.) Layers are [`tower`]'s, so existing ones can be used; they take a
+//! [`Request`] and return [`Outputs`](crate::handler::Outputs).
 //!
 //! ```text
 //! pool: attempts, retries, settlement          (outermost of all: no layer can lose an event)
@@ -48,26 +48,26 @@
 //! ```
 //!
 //! # What a layer is and is not
-//! * There is one stack of layers for a handler, shared by its workers: a rate is that of all
-//!   of them. It is asked for readiness by one worker at a time, first come, first served;
-//!   attempts then run side by side.
-//! * Each attempt goes through the layers, a retry as well. **Retry is no layer**: it would
-//!   hold the worker. A layer fails with a [`Failure`](crate::handler::Failure) where it wants
-//!   to say what follows; any other error is retried,
-//!   [`Elapsed`](tower::timeout::error::Elapsed) is a timeout, and
-//!   [`Overloaded`](tower::load_shed::error::Overloaded) gives the event back unstarted.
-//! * What a layer answers in the handler's place about an event (a duplicate, data that does not
-//!   fit its schema) says nothing of the handler: it neither ends an outage nor keeps one from
-//!   being noticed. A layer that fails so that the event is tried again counts as a failed attempt:
-//!   what it needs may be down.
+//! * A handler has one stack of layers, shared by its workers: a rate limit applies to all of them
+//!   together. One worker at a time waits for readiness, first come, first served; attempts then
+//!   run concurrently.
+//! * Each attempt goes through the layers, retries included. **Retry is not a layer**: it would
+//!   block the worker. A layer fails with a [`Failure`](crate::handler::Failure) to decide the
+//!   consequence; any other error is retried, [`Elapsed`](tower::timeout::error::Elapsed) is a
+//!   timeout, and [`Overloaded`](tower::load_shed::error::Overloaded) gives the event back
+//!   unstarted.
+//! * If a layer answers in place of the handler (a duplicate, data that does not match its schema),
+//!   the answer says nothing about the handler: it neither ends an outage nor hides one. A layer
+//!   that fails so that the event is retried counts as a failed attempt: the service that it needs
+//!   may be down.
 //! * A layer that never answers holds its worker until a limit outside of it, or the deadline of a
 //!   stop, drops it: the event is then refused, and delivered again. A layer that is never ready
 //!   also holds the other workers of its handler.
-//! * A layer that panics ends its worker as a handler that panics does: the event counts as
-//!   poison, the worker is restarted, and the stack is built anew. What layers share (a
+//! * A layer that panics ends its worker, like a handler that panics: the event counts as poison,
+//!   the worker is restarted, and the stack is rebuilt. State that clones of a layer share (a
 //!   breaker, a window) is kept.
-//! * Of a [batch](crate::handler::Handler::handle_all) each event goes through the layers by
-//!   itself; those that come out on the inside in one go are handled together.
+//! * The events of a [batch](crate::handler::Handler::handle_all) go through the layers one by one;
+//!   those that reach the handler at the same time are handled together.
 //!
 //! # Price
 //! A lock and three allocations for each attempt, one or two more for each layer. A handler

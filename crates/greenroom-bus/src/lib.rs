@@ -1,8 +1,8 @@
 //! An event-consumer runtime on [`greenroom`] pools.
 //!
-//! Events come from a [`Source`](source::Source), are handled by named pools of workers, and go on
-//! to a [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is acknowledged once,
-//! or refused once, and the engine's report adds up.
+//! Events come from a [`Source`](source::Source), are handled by named pools of workers, and are
+//! passed on to a [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is
+//! acknowledged once, or refused once, and the engine's report adds up.
 
 mod byte_order_mark;
 pub mod codec;
@@ -30,6 +30,6 @@ pub mod watermark;
 
 use std::{future::Future, pin::Pin};
 
-/// A boxed future that can move between threads: what the object-safe
-/// contracts of this crate return.
+/// A boxed future that can move between threads, as returned by the object-safe contracts of this
+/// crate.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,4 +1,4 @@
-//! What an engine counts, as metrics: names, units and labels, and their values on request (O02,
+//! An engine's figures, as metrics: names, units and labels, and their values on request (O02,
 //! O03).
 //!
 //! ```text
@@ -6,10 +6,10 @@
 //!  (counters that it has anyway)               (ages, rates)             └─feed──▶ the `metrics` facade
 //! ```
 //!
-//! Nothing is done for it while events pass. An [`Observer`] reads what pools, inputs and the
-//! ledger have counted. Some figures are of how things change: the rate, for how long a position
-//! has been the lowest open one. These it keeps itself, from [looking](Observer::look) once a
-//! second. Its price is that of the looks: some microseconds for each pool and partition.
+//! It adds no work to the path of an event. An [`Observer`] reads the counters of pools, inputs and
+//! the ledger. Some figures describe changes: the rate, or for how long a position has been the
+//! lowest open one. It computes these itself, from a [look](Observer::look) once a second. The
+//! price is that of the looks: some microseconds for each pool and partition.
 //!
 //! The number of series is bounded: there is none for a key, and none for a worker unless [asked
 //! for](Observer::per_worker); of an input with more than [`MOST_PARTITIONS`], only its sums. An

@@ -1,4 +1,4 @@
-//! An outage: since when something does not work, and who finds out whether it works again.
+//! An outage: since when something does not work, and which attempt probes whether it works again.
 //!
 //! ```text
 //!        what begins one is for others to say       the wait is over: one probes
@@ -25,13 +25,15 @@ pub struct Outage {
     pub next_probe: Instant,
     /// How many failures there were.
     failures: u32,
-    /// A probe is under way. It [ends](Self::ends_probe), whatever comes of it.
+    /// A probe is under way. It [ends](Self::ends_probe) in any case.
     probing: bool,
 }
 
 impl Outage {
-    /// A failure begins an outage, or is one of it: the next probe is due once `waits` says so, of
-    /// which `chance`, from 0 to 1, is the jitter. A probe that is under way stays one.
+    /// A failure begins an outage, or prolongs it: the next probe is due after the wait that
+    /// `waits` names, with `chance`, from 0 to 1, as its jitter. Attempts that were under way when
+    /// the outage began may all fail before the probe is due, and prolong nothing. A probe that is
+    /// under way stays one.
     pub fn fails(
         outage: &mut Option<Self>,
         error: &str,
@@ -47,12 +49,15 @@ impl Outage {
             probing: false,
         });
         error.clone_into(&mut outage.error);
+        if outage.failures > 0 && now < outage.next_probe {
+            return;
+        }
         outage.failures = outage.failures.saturating_add(1);
         outage.next_probe = now + waits.wait(outage.failures, chance);
     }
 
-    /// True for one at a time that is to find out whether it works again. Unless it succeeds, it
-    /// has to [end](Self::ends_probe).
+    /// True for one attempt at a time, which is to find out whether it works again. Unless it
+    /// succeeds, it has to [end](Self::ends_probe).
     pub fn try_probe(&mut self, now: Instant) -> bool {
         let probes = !self.probing && now >= self.next_probe;
         self.probing |= probes;

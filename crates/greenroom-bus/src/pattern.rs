@@ -109,8 +109,8 @@ impl PatternSegment {
     }
 }
 
-/// Goes through both from the left; where they part, the last `**` takes one word more. A `**`
-/// before that need not be tried again: whatever it could take, the last one can take as well.
+/// Compares both from the left; at a mismatch, the last `**` takes one more word. An earlier `**`
+/// need not be tried again: the last one can take all that it could.
 fn covers(pattern: &[PatternSegment], ty: &str) -> bool {
     let (mut at, mut words) = (0, ty.split('.'));
     let mut last_any = None;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The text with everything escaped that a terminal would obey or a reader would not see: control
-/// characters, the escape sequences of terminals among them, and what [is hidden](is_hidden).
+/// Escapes every character that a terminal would obey or a reader would not see: control
+/// characters, including the escape sequences of terminals, and [hidden](is_hidden) ones.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
@@ -19,8 +19,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character is seen by nobody, or turns the direction of what follows, so that a text
-/// reads as another one (CVE-2021-42574). What joins emoji is one of them.
+/// Whether a character is invisible, or changes the direction of the following text, so that it
+/// reads as another one (CVE-2021-42574). The joiner of emoji is one of them.
 pub fn is_hidden(character: char) -> bool {
     matches!(
         character,

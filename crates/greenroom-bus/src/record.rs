@@ -10,9 +10,9 @@
 //!         └─ position ───────────────────────▶ id, where the rule names none
 //! ```
 //!
-//! The value is parsed only where the rule has a JSON pointer, and then once; its bytes go on
-//! untouched. What cannot be mapped is a malformed event: a dead letter with its bytes, and a
-//! reason that names the attribute and what was looked for.
+//! The value is parsed only if the rule has a JSON pointer, and then once; its bytes are passed on
+//! untouched. A record that cannot be mapped is a malformed event: a dead letter with its bytes,
+//! and a reason that names the attribute and the place that was searched.
 //!
 //! ```
 //! use greenroom_bus::{event::Event, record::{Mapping, Pick, Record, RecordPart}};
@@ -42,7 +42,7 @@ use bytes::Bytes;
 pub use mapping::{Mapping, Unmapped};
 pub use pick::{Pick, RecordPart};
 
-/// What an input has taken that is no CloudEvent.
+/// An item of an input that is not a CloudEvent.
 #[derive(Clone)]
 pub struct Record<'r> {
     /// Its bytes. `None`: it has no value, as a tombstone.
@@ -54,19 +54,19 @@ pub struct Record<'r> {
     pub headers: &'r [(&'r str, &'r [u8])],
     /// The topic or subject that it was published to.
     pub topic: Option<&'r str>,
-    /// The path of the file that it stands in, or of the request that it came with.
+    /// The path of its file, or of its request.
     pub path: Option<&'r str>,
-    /// The media type of its value, where that is known.
+    /// The media type of its value, if known.
     pub content_type: Option<&'r str>,
     /// When it was published, as its source says.
     pub time: Option<SystemTime>,
-    /// Where it stands in all that its source has ever given: the same for a repetition, another
-    /// one for every other record. It is written out only where the rule names no id.
+    /// Its position among all records that its source has ever given: the same for a repetition,
+    /// different for every other record. It is formatted only if the rule names no id.
     pub position: &'r dyn fmt::Display,
 }
 
 impl<'r> Record<'r> {
-    /// A record of which no more is known.
+    /// A record with only a value and a position.
     pub fn new(value: impl Into<Option<Bytes>>, position: &'r dyn fmt::Display) -> Self {
         Self {
             value: value.into(),

@@ -7,18 +7,18 @@
 //!       └──▶ every handler marked `fan_out` that takes it, as well
 //! ```
 //!
-//! An event goes to one handler: the most specific that takes it. Handlers marked
-//! [`fan_out`](HandlerConfig::fan_out) get it beside that one, each with an outcome of its own; the
+//! An event goes to one handler: the most specific one that takes it. Handlers marked
+//! [`fan_out`](HandlerConfig::fan_out) get it in addition, each with an outcome of its own; the
 //! event is settled when all of them are done.
 //!
-//! A handler may be for some events of its types only: a [`Matcher`] asks for attributes,
-//! extensions and members of the data ([`Condition`]). Data is read only where a condition asks for
-//! it, and once for all handlers of an event; what a handler makes is read once more for all
-//! outputs. Events that no condition is asked of pay one test, where the table is made.
+//! A handler may take only some events of its types: a [`Matcher`] checks attributes, extensions
+//! and members of the data ([`Condition`]). Data is parsed only if a condition refers to it, and
+//! once for all handlers of an event; a handler's result is parsed once more for all outputs. An
+//! event that no condition applies to pays one test, when the table is looked up.
 //!
-//! An [`Engine`](crate::engine::Engine) contains a router. Without one, a router tells
-//! [where](Router::route) an event goes, and [started](Router::start) it handles what it
-//! is [given](RunningRouter::handle).
+//! An [`Engine`](crate::engine::Engine) contains a router. On its own, a router returns
+//! [where](Router::route) an event goes, and once [started](Router::start) it handles the events
+//! [passed to it](RunningRouter::handle).
 
 mod condition;
 mod config;
@@ -42,7 +42,8 @@ pub use {
 };
 pub(crate) use {named::Named, routes::Routes};
 
-// A router that runs needs the engine's pools, so it is made there. Nothing in here knows of that.
+// A running router needs the engine's pools, so it is made there. This module does not depend on
+// it.
 pub use crate::engine::{
     lifecycle::standalone::{Dispatched, NotDispatched, RunningRouter},
     process::produced::HandlerFailure,

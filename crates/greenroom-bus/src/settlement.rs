@@ -2,8 +2,8 @@
 //! whatever happens in between.
 //!
 //! The engine gives every event a settlement when it takes it. Each output or dead letter that
-//! stands for the event holds an [`Ack`], a part of that settlement. The event is settled when
-//! every part is confirmed; a part that is refused or dropped refuses the event.
+//! stores a result of the event holds an [`Ack`], a part of that settlement. The event is settled
+//! when every part is confirmed; a part that is refused or dropped refuses the event.
 //!
 //! ```text
 //! Ack ──child──▶ Ack          confirm ──┐
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Settling a part consumes it, so no part counts twice. A part that is forgotten refuses the
-//! event: what is not known to be safe is delivered again. Of several reasons for a refusal, the
-//! gravest is reported, in whatever order they came ([`Refusal`]).
+//! event: an event that is not known to be safe is delivered again. Of several reasons for a
+//! refusal, the most severe is reported, whatever the order in which they came ([`Refusal`]).
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -64,27 +64,26 @@ pub(crate) use watch::Following;
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Outcome {
-    /// Its handler handled it, and what it produced is stored.
+    /// Its handler handled it, and the results are stored.
     Handled = 0,
-    /// It lies safely in the dead letters.
+    /// It is safely in the dead letters.
     DeadLettered = 1,
     /// No handler is named for it, and the configuration says to ignore such events.
     Ignored = 2,
 }
 
-/// Why an event was refused, the gravest last: of several reasons that one is told.
+/// Why an event was refused, the most severe last: of several reasons, that one is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]
 pub enum Refusal {
-    /// Nobody said anything: a part was dropped, by a stop at its deadline, or by
-    /// something that panicked.
+    /// It was not settled explicitly: a part was dropped, by a stop at its deadline, or by a panic.
     Dropped = 3,
     /// No handler is named for it, and the configuration says to refuse such events.
     NoHandler = 4,
     /// Its pool was full, and says `on_full: reject`.
     PoolFull = 5,
-    /// What was made of it could not be stored.
+    /// Its results could not be stored.
     NotStored = 6,
     /// No handler for its type takes it, and the configuration says to refuse such events.
     HandlerRejected = 7,
@@ -123,7 +122,7 @@ impl std::fmt::Display for Refusal {
 pub enum Settled {
     /// The source need not deliver it again.
     Acknowledged(Outcome),
-    /// The source should deliver it again, where it can.
+    /// The source should deliver it again, if it can.
     Refused(Refusal),
 }
 
@@ -133,8 +132,8 @@ impl Settled {
         matches!(self, Self::Acknowledged(_))
     }
 
-    /// What a state stands for: the number of an outcome or of a refusal.
-    fn of(state: u8) -> Self {
+    /// The outcome or refusal that this state encodes.
+    fn from_state(state: u8) -> Self {
         match state {
             0 => Self::Acknowledged(Outcome::Handled),
             1 => Self::Acknowledged(Outcome::DeadLettered),
@@ -151,32 +150,32 @@ impl Settled {
     }
 }
 
-/// Is told, once, how an event ended.
+/// Receives, once, how an event ended.
 pub trait Settle: Send + Sync + 'static {
     /// Called exactly once for each settlement, on whichever thread released its last part. A panic
     /// in here ends here, with an error in the log: it may be reached from a `drop` that runs
     /// because of another panic.
     fn settled(&self, how: Settled);
 
-    /// The event has left its line: its handler is done with it, and the outputs have taken what
-    /// was made of it. Called at most once, and before [`settled`](Self::settled); not at all for
-    /// an event that does not leave.
+    /// The event has left its line: its handler is done with it, and the outputs have taken the
+    /// results. Called at most once, and before [`settled`](Self::settled); never for an event that
+    /// does not leave.
     fn left(&self) {}
 
-    /// True once the partition of its event was taken away: the new owner handles it again, so what
-    /// was made of it need not go anywhere any more.
+    /// True once the partition of its event was revoked: the new owner handles it again, so its
+    /// results need not go anywhere any more.
     fn is_revoked(&self) -> bool {
         false
     }
 
-    /// The settlement that this one is a part of, if there is one and it is not told yet: that of
-    /// the event that this one was made of.
+    /// The settlement that this one is a part of, if there is one and it is not settled yet: that
+    /// of the event that this one was made of.
     fn part_of(&self) -> Option<Watch> {
         None
     }
 
     /// Called before, for each part that was [rejected](Ack::reject), on the thread that rejects
-    /// it. False where nothing follows from it: the event is then refused.
+    /// it. False if nothing follows from it: the event is then refused.
     fn rejected(&self, why: String) -> bool {
         let _ = why;
         false
@@ -185,7 +184,7 @@ pub trait Settle: Send + Sync + 'static {
 
 /// One part of an event's settlement. Confirmed or refused; dropped, it refuses.
 pub struct Ack {
-    /// None in a part that is settled, and in a settlement that nobody watches.
+    /// None in a settled part, and in a detached settlement.
     shared: Option<Arc<Shared>>,
 }
 
@@ -196,24 +195,24 @@ struct Shared<S: Settle + ?Sized = dyn Settle> {
     /// The number of the outcome or refusal: it only rises, so that the order in which
     /// parts go does not matter.
     state: AtomicU8,
-    /// A listener is to be told beside `settle`. Set by holders of a part, so that the last one
-    /// sees it.
+    /// A listener is to be notified in addition to `settle`. Set by holders of a part, so that the
+    /// last one sees it.
     is_watched: AtomicBool,
     /// Something that was made of the event has gone back in.
     has_sent_back: AtomicBool,
-    /// Who that is.
+    /// The watchers.
     watchers: Mutex<Option<Box<Watchers>>>,
     settle: S,
 }
 
-/// Stands for a settlement, without keeping it open. Cheap to clone.
+/// Refers to a settlement, without keeping it open. Cheap to clone.
 ///
-/// The engine lets it travel with an event as a [local value](crate::event::Event::local) where a
-/// layer asks for it: a [deduplication](crate::layer::Deduplication) counts an event as seen only
-/// once it is acknowledged.
+/// The engine attaches it to an event as a [local value](crate::event::Event::local) if a layer
+/// asks for it: a [deduplication](crate::layer::Deduplication) counts an event as seen only once it
+/// is acknowledged.
 #[derive(Clone)]
 pub struct Watch {
-    /// None: of a settlement that nobody watches, which never is.
+    /// None for a detached settlement, which is never settled.
     shared: Option<Weak<Shared>>,
 }
 
@@ -242,7 +241,7 @@ impl Ack {
         Self { shared: Some(Arc::new(shared)) }
     }
 
-    /// A settlement that nobody watches, for tests and tools.
+    /// A detached settlement, which reports to no one, for tests and tools.
     pub fn detached() -> Self {
         Self { shared: None }
     }
@@ -255,16 +254,17 @@ impl Ack {
         Self { shared: self.shared.clone() }
     }
 
-    /// What an acknowledgement will mean, unless the event is refused; [`Outcome::Handled`] unless
-    /// said otherwise. Said several times, the last in the order of [`Outcome`] counts.
+    /// The meaning of an acknowledgement, unless the event is refused; [`Outcome::Handled`] by
+    /// default. If set several times, the last in the order of [`Outcome`] counts.
     pub fn set_outcome(&self, outcome: Outcome) {
         if let Some(shared) = &self.shared {
             shared.state.fetch_max(outcome as u8, Ordering::Relaxed);
         }
     }
 
-    /// True once the partition of its event was taken away. A sink that delivers to others asks
-    /// before it sends what has waited: the new owner of the partition sends it again.
+    /// True once the partition of its event was revoked. A sink that delivers to another party
+    /// checks this before it sends events that have waited: the new owner of the partition sends
+    /// them again.
     pub fn is_revoked(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.settle.is_revoked())
     }
@@ -276,7 +276,8 @@ impl Ack {
         }
     }
 
-    /// A part for what goes back in. The event may wait for what stands behind others from here on.
+    /// A part for an event that goes back in. From now on the event may wait for events that wait
+    /// for others.
     pub(crate) fn child_sent_back(&self) -> Self {
         if let Some(shared) = &self.shared {
             shared.has_sent_back.store(true, Ordering::Relaxed);
@@ -309,12 +310,12 @@ impl Ack {
         self.shared.as_ref().map_or(0, |shared| shared.state.load(Ordering::Relaxed))
     }
 
-    /// No attempt will help: what this part stands for is not stored, for good. In an engine, the
-    /// input of a rejected event becomes a dead letter with the reason `output_rejected`, which
-    /// holds the event and this error.
+    /// No attempt will help: the event that this part represents will never be stored. In an
+    /// engine, the input of a rejected event becomes a dead letter with the reason
+    /// `output_rejected`, which holds the event and this error.
     ///
-    /// That is for sinks that say so ([`Sink::is_remote`](crate::sink::Sink::is_remote)).
-    /// Elsewhere, nobody has what a letter needs, and the event is refused.
+    /// This is for sinks that declare it ([`Sink::is_remote`](crate::sink::Sink::is_remote)). For
+    /// others, the engine has not kept the contents of a letter, and the event is refused.
     pub fn reject(self, why: impl Into<String>) {
         let why = why.into();
         let told = self.shared.as_ref().is_some_and(|shared| {
@@ -339,8 +340,8 @@ thread_local! {
     static BEHIND: RefCell<Option<VecDeque<Arc<Shared>>>> = const { RefCell::new(None) };
 }
 
-/// A part goes. What it has written to the state, and to the watchers, is seen by the one that goes
-/// last.
+/// A part is released. Its writes to the state, and to the watchers, are visible to the one that is
+/// released last.
 fn release(shared: Arc<Shared>) {
     if shared.open.fetch_sub(1, Ordering::AcqRel) == 1 {
         fire_in_turn(shared);
@@ -364,7 +365,7 @@ fn fire_in_turn(shared: Arc<Shared>) {
     // On a thread that ends, there is no such place any more.
     let is_first = is_first.unwrap_or(false);
     while let Some(shared) = next.take() {
-        shared.fire(Settled::of(shared.state.load(Ordering::Relaxed)));
+        shared.fire(Settled::from_state(shared.state.load(Ordering::Relaxed)));
         drop(shared);
         if is_first {
             next = BEHIND.with(|behind| behind.borrow_mut().as_mut()?.pop_front());
@@ -390,7 +391,7 @@ impl Shared {
     }
 }
 
-/// Calls what may panic where nobody could bear it.
+/// Runs user code that may panic, in places that must not unwind.
 fn contained(call: impl FnOnce()) {
     if catch_unwind(AssertUnwindSafe(call)).is_err() {
         tracing::error!("what was told of a settlement panicked; the settlement stands");

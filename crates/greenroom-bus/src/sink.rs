@@ -18,7 +18,7 @@ pub use rotate::{Rotate, is_rotated_name, rotated_name};
 
 /// Where events go.
 pub trait Sink: Send + Sync + 'static {
-    /// What reports and logs call this sink, for example `file:done.ndjson`.
+    /// Its name in reports and logs, for example `file:done.ndjson`.
     fn describe(&self) -> String;
 
     /// Takes an event without waiting, or gives it back because there is no room. Events are stored
@@ -32,14 +32,14 @@ pub trait Sink: Send + Sync + 'static {
     /// Waits for room, then takes the event.
     ///
     /// # Cancel safety
-    /// A dropped future has dropped the event, whose [`Ack`] refuses it. An engine drops it where
-    /// the sink is removed meanwhile, and hands the event to another one.
+    /// A dropped future has dropped the event, whose [`Ack`] refuses it. An engine drops it if the
+    /// sink is removed during the wait, and hands the event to another one.
     fn accept<'a>(&'a self, outgoing: Outgoing) -> BoxFuture<'a, ()>;
 
     /// Stores and confirms all that was accepted. Nothing may be accepted afterwards.
     ///
     /// # Errors
-    /// What could not be stored (it was refused), in words for an operator.
+    /// Some events could not be stored (they were refused), in words for an operator.
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>>;
 
     /// Why the sink cannot store any more, once that has happened: the
@@ -47,35 +47,35 @@ pub trait Sink: Send + Sync + 'static {
     fn failure(&self) -> Option<SinkError>;
 
     /// Whether it delivers to another party. Then it may [reject](Ack::reject) an event for good,
-    /// and may have several under way: the engine keeps what a dead letter needs, and names the
-    /// [line](Outgoing::line) of each event. What it fails at for now it tries again, in order.
+    /// and may have several under way: the engine keeps the data that a dead letter needs, and
+    /// names the [line](Outgoing::line) of each event. Temporary failures are retried, in order.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Why it does not get on for now. Nothing is lost meanwhile: what it has accepted waits, and
-    /// once it has no room, so do workers.
+    /// Why it makes no progress at present. Nothing is lost: accepted events wait, and once the
+    /// sink has no room, workers wait too.
     fn trouble(&self) -> Option<Trouble> {
         None
     }
 
-    /// How often it gave an event to the other side anew, although the first time may have taken
-    /// effect: after a timeout, or a connection that was lost.
+    /// How often it sent an event again although the first time may have taken effect: after a
+    /// timeout, or a lost connection.
     fn unanswered(&self) -> u64 {
         0
     }
 
-    /// An operator says that what [paused](Trouble::paused) it is mended: it tries again at once.
-    /// False where it is not paused.
+    /// An operator declares the cause that [paused](Trouble::paused) it as corrected: it tries
+    /// again at once. Returns false if it is not paused.
     fn resume(&self) -> bool {
         false
     }
 
-    /// Looks whether what it writes to is still in its place, and opens it anew where it is not:
-    /// after files were rotated. Never waits; what comes of it is told as a failure or a remark.
+    /// Checks whether its target file is still in place, and reopens it if not, after a log
+    /// rotation. Never waits; the result is reported as a failure or a remark.
     fn reopen(&self) {}
 
-    /// What happened to its target that an operator should know, in words: for example that it was
+    /// A remark about its target that an operator should know, in words: for example that it was
     /// rotated.
     fn remark(&self) -> Option<String> {
         None
@@ -91,8 +91,8 @@ pub struct Outgoing {
     pub pool: Name,
     /// The attempt that handled it; 1 for the first.
     pub attempt: u32,
-    /// For a sink that [is remote](Sink::is_remote): the line that its input stands in, as a
-    /// number. Events of one line have an order among themselves; `None` is for one without any.
+    /// For a sink that [is remote](Sink::is_remote): the line of its input, as a number. Events of
+    /// one line are ordered among themselves; `None` for an event without order.
     pub line: Option<u64>,
     /// For a sink that is remote: the [fence](crate::handler::Attempt::fence) of its input's
     /// assignment.
@@ -107,29 +107,29 @@ pub struct Outgoing {
 #[non_exhaustive]
 pub struct Trouble {
     /// True if an operator has to correct it, such as a credential that its target refuses: it
-    /// probes now and then. False if it is tried again because it may pass by itself.
+    /// probes now and then. False if it is retried because it may pass by itself.
     pub paused: bool,
     /// For how long.
     pub lasted: Duration,
-    /// For how long it has stored and rejected nothing; never longer than it has lasted. A run ends
-    /// by this: one that gets on with other events is waited for.
+    /// For how long it has stored and rejected nothing; never longer than it has lasted. This ends
+    /// a run: a sink that makes progress with other events is waited for.
     pub idle: Duration,
     /// The last error, in words.
     pub error: String,
 }
 
 impl Trouble {
-    /// That of a sink that waits for an operator to correct it.
+    /// The trouble of a sink that waits for an operator to correct it.
     pub fn paused(lasted: Duration, error: impl Into<String>) -> Self {
         Self { paused: true, lasted, idle: lasted, error: error.into() }
     }
 
-    /// That of a sink that tries again.
+    /// The trouble of a sink that retries.
     pub fn failing(lasted: Duration, error: impl Into<String>) -> Self {
         Self { paused: false, lasted, idle: lasted, error: error.into() }
     }
 
-    /// That of a sink that stored or rejected something so long ago.
+    /// The trouble of a sink that stored or rejected something this long ago.
     #[must_use]
     pub fn idle_for(self, idle: Duration) -> Self {
         Self { idle: idle.min(self.lasted), ..self }
@@ -143,7 +143,7 @@ impl Trouble {
 pub struct SinkError {
     /// [`Sink::describe`].
     pub sink: String,
-    /// What happened, and what to do next.
+    /// The error, and the next step.
     pub reason: String,
 }
 

@@ -32,25 +32,25 @@ pub use status::{InputState, InputStatus, StatusCell};
 /// Where events come from. The engine pulls; a source never pushes, so that
 /// back-pressure is its natural state.
 pub trait Source: Send + 'static {
-    /// What reports, logs and dead letters call this source, for example `file:orders.ndjson`.
+    /// Its name in reports, logs and dead letters, for example `file:orders.ndjson`.
     fn describe(&self) -> String;
 
     /// Appends the next batch to `into` (at least one item, at most some thousand, all of one
     /// [partition](Self::partition)), waiting until there is one. A source of several partitions
-    /// gives none of one that is [paused](Self::set_paused).
+    /// gives no items of a [paused](Self::set_paused) one.
     ///
     /// # Errors
-    /// The source cannot go on (the file vanished, the archive is damaged). What was
-    /// appended before is valid.
+    /// The source cannot continue (the file vanished, the archive is damaged). Items that were
+    /// appended before are valid.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing that the next call does not return.
     fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>)
     -> BoxFuture<'a, Result<Pull, SourceError>>;
 
-    /// Polled while nothing is pulled, because what was taken has no room, for a source that has
-    /// something to do meanwhile; it never ends. Dropped when it is pulled again. `None`: there is
-    /// nothing to do.
+    /// Polled while the source is not pulled because its items have no room, for a source that has
+    /// work to do in that time; it never resolves. Dropped when the source is pulled again. `None`
+    /// if there is no such work.
     fn held_up(&mut self) -> Option<BoxFuture<'_, ()>> {
         None
     }
@@ -61,19 +61,17 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// Bytes that are there and were not read, of an input whose end is not known. `None` where
-    /// that is not known either.
+    /// Unread bytes of an input without a known end. `None` if that is not known either.
     fn behind(&self) -> Option<u64> {
         None
     }
 
-    /// Files of which something was not read, and that are not open: if one is removed, that is
-    /// lost.
+    /// Files that have unread data and are not open: removing one loses that data.
     fn files_at_risk(&self) -> usize {
         0
     }
 
-    /// True when what was refused can be read again by a later run.
+    /// True if refused items can be read again by a later run.
     fn replayable(&self) -> bool;
 
     /// Where its positions are, for a source that reads several things, one after the other or as
@@ -82,37 +80,37 @@ pub trait Source: Send + 'static {
         None
     }
 
-    /// Where it says how it stands with what it reads from; `None` where it is always connected, as
-    /// a file is. Asked once, before the first pull.
+    /// Its connection status; `None` if it has no connection, like a file. Called once, before the
+    /// first pull.
     fn status(&self) -> Option<Arc<StatusCell>> {
         None
     }
 
-    /// How long its partitions are its own without a word from its broker: after that, none of
-    /// their events is started until the broker has answered. `None` where nobody takes them away.
-    /// Asked once, before the first pull.
+    /// How long its partitions are its own without a response from its broker: after that, none of
+    /// their events is started until the broker has answered. `None` if partitions are never
+    /// revoked. Called once, before the first pull.
     fn lease(&self) -> Option<Arc<Lease>> {
         None
     }
 
-    /// What stores its positions, for a source that keeps any. The engine asks once, before the
-    /// first pull, and commits from then on; a source may count on that, and give nothing more
+    /// The committer of its positions, for a source that keeps any. The engine asks once, before
+    /// the first pull, and commits from then on; a source may rely on that, and give nothing more
     /// until a commit has been made.
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
         None
     }
 
-    /// What is told how the items of the last pull are settled, if the source wants to know. Asked
-    /// after each pull that gave any.
+    /// Receives how the items of the last pull are settled, if the source needs that. Called after
+    /// each pull that returned any.
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
         None
     }
 
-    /// True for a source whose partitions come and go and are paused each by itself (D15). It is
-    /// pulled also while some of them, or all, are paused: a broker wants to be asked whatever its
-    /// consumer is doing. When its input is removed or the run drains, it is told to give nothing,
-    /// and pulled on until all that it gave is settled and its positions are stored, or the run is
-    /// stopped at once (D11); what it gives then is dropped, and never settled. Asked once, before
+    /// True for a source whose partitions come and go and are paused individually (D15). It is also
+    /// pulled while some of them, or all, are paused: a broker expects to be polled at all times.
+    /// When its input is removed or the run drains, it is told to give nothing, and pulled until
+    /// all of its items are settled and its positions are stored, or the run is stopped at once
+    /// (D11); items that it gives after that are dropped, and never settled. Called once, before
     /// the first pull.
     fn is_partitioned(&self) -> bool {
         false
@@ -123,9 +121,9 @@ pub trait Source: Send + 'static {
         Partition::ONLY
     }
 
-    /// Of these partitions, the next pulls are to give nothing: the whole list, told before a pull
-    /// whenever it has changed. Those that are not in it are to be read. Told only to a source that
-    /// [is partitioned](Self::is_partitioned).
+    /// The next pulls are to give nothing of these partitions: the complete list, passed before a
+    /// pull whenever it has changed. All others are to be read. Called only on a source that [is
+    /// partitioned](Self::is_partitioned).
     fn set_paused(&mut self, paused: &[Partition]) {
         let _ = paused;
     }
@@ -135,10 +133,10 @@ pub trait Source: Send + 'static {
         Vec::new()
     }
 
-    /// What waited of this partition has been given up, and nothing of it is started any more;
-    /// events in their handlers' hands (a batch as a whole) go on. Told for each of
-    /// [`revoking`](Self::revoking), before the next pull. A partition that comes back begins anew:
-    /// its events are of another assignment.
+    /// The waiting events of this partition have been given up, and none is started any more;
+    /// events in their handlers' hands (a batch as a whole) continue. Called for each of
+    /// [`revoking`](Self::revoking), before the next pull. A partition that comes back is a new
+    /// assignment.
     fn revoked(&mut self, partition: Partition) {
         let _ = partition;
     }
@@ -158,9 +156,9 @@ pub enum Pull {
 /// One item of a source.
 #[derive(Debug)]
 pub struct Taken {
-    /// Where it stood: a line number for files, an offset for logs. Rises within a source.
+    /// Its position: a line number for files, an offset for logs. Rises within a source.
     pub position: u64,
-    /// The event, or what could not be read as one.
+    /// The event, or the data that could not be read as one.
     pub event: Result<Event, Malformed>,
 }
 
@@ -169,7 +167,7 @@ pub struct Taken {
 pub struct Malformed {
     /// The bytes as they were read.
     pub raw: Vec<u8>,
-    /// What is wrong, and where in the bytes.
+    /// The problem, and its place in the bytes.
     pub reason: String,
     /// It has more bytes than its source takes for an event: a dead letter of its own reason.
     pub too_large: bool,
@@ -181,7 +179,7 @@ impl Malformed {
         Self { raw, reason: reason.into(), too_large: false }
     }
 
-    /// Bytes of which there are more than the source takes for an event.
+    /// Data that exceeds the source's limit for an event.
     pub fn too_large(raw: Vec<u8>, reason: impl Into<String>) -> Self {
         Self { too_large: true, ..Self::new(raw, reason) }
     }

@@ -1,4 +1,4 @@
-//! What outlives a run.
+//! Data that outlives a run.
 
 #[cfg(feature = "store")]
 pub mod letters;

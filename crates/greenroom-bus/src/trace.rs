@@ -7,19 +7,18 @@
 //!
 //! An engine that has a [`Recorder`]
 //! ([`EngineBuilder::record`](crate::engine::EngineBuilder::record)) decides once for each
-//! delivery, before its first attempt, whether it is recorded: as the event's `traceparent` says,
-//! or, where it has none, as the recorder says, which then begins a trace. A delivery that is
-//! recorded has a span for the time from when it was taken to its first attempt, and one for each
-//! attempt. Handlers see the event with the attempt's span as its `traceparent`, and what they make
-//! of it inherits that.
+//! delivery, before its first attempt, whether it is recorded: the event's `traceparent` decides,
+//! or, if there is none, the recorder, which then begins a trace. A recorded delivery has a span
+//! for the time from when it was taken to its first attempt, and one for each attempt. Handlers see
+//! the event with the attempt's span as its `traceparent`, and their results inherit that.
 //!
-//! Why a trait, and no `tracing` spans: a subscriber is asked for every span of every attempt, and
-//! what it needs (ids, the parent, the time at which an event was taken) goes through fields and an
-//! extension of the span. A recorder is asked for one bit a delivery and is handed spans that have
-//! ended, by reference. A delivery that is not recorded costs a look for `traceparent` and the
-//! recorder's answer; an engine without a recorder, one branch.
-//! Programs that have `tracing-opentelemetry` get a span per attempt from the layer
-//! [`Traced`](crate::layer::Traced) in place of it.
+//! Why a trait, and no `tracing` spans: a subscriber is called for every span of every attempt, and
+//! the data that it needs (ids, the parent, the time at which an event was taken) goes through
+//! fields and an extension of the span. A recorder decides one bit per delivery and gets finished
+//! spans, by reference. A delivery that is not recorded costs a look for `traceparent` and the
+//! recorder's answer; an engine without a recorder, one branch. Programs that have
+//! `tracing-opentelemetry` get a span per attempt from the layer [`Traced`](crate::layer::Traced)
+//! instead.
 
 use std::time::SystemTime;
 
@@ -44,12 +43,12 @@ pub trait Recorder: Send + Sync + 'static {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Span<'a> {
-    /// What it is a span of.
+    /// Its part of the delivery.
     pub part: Part<'a>,
     /// The span itself. Always sampled.
     pub context: TraceContext,
-    /// What it comes after, within its trace: of an attempt the span of waiting, of that the
-    /// producer's. `None` where the trace begins with it.
+    /// Its parent, within its trace: the span of waiting for an attempt, and the producer's for
+    /// that. `None` if the trace begins with it.
     pub parent: Option<TraceContext>,
     /// The span that the event came with.
     pub producer: Option<TraceContext>,
@@ -65,21 +64,21 @@ pub struct Span<'a> {
     pub pool: Name,
     /// The handler's name.
     pub handler: Name,
-    /// The key by which its handler keeps order, where it has one.
+    /// The key by which its handler keeps order, if any.
     pub key: Option<&'a str>,
 }
 
-/// What a span is of.
+/// The part of a delivery that a span covers.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Part<'a> {
     /// From when the event was taken from its source to the begin of its first attempt.
     Waiting,
-    /// One attempt, and what came of it.
+    /// One attempt, and its outcome.
     Attempt(Attempt, Outcome<'a>),
 }
 
-/// What came of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Outcome<'a> {
@@ -116,7 +115,7 @@ impl Outcome<'_> {
         })
     }
 
-    /// What happened, in words; `None` for an event that is handled.
+    /// The error, in words; `None` for an event that is handled.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Handled => None,

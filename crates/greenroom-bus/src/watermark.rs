@@ -1,5 +1,5 @@
-//! How far one partition of a source has come: which positions are settled, which are open,
-//! and what a commit may say.
+//! The progress of one partition of a source: which positions are settled, which are open, and
+//! which a commit may cover.
 //!
 //! Events are settled in any order, and one of them may never be. A source that remembers only the
 //! position below which everything is settled delivers, after a crash, everything behind that one
@@ -14,10 +14,10 @@
 //! a commit:    next = 11, open = 3, 8, 10          everything else below `next` is done
 //! ```
 //!
-//! The open positions say it all: a [`Watermark`] keeps these and nothing of the others. Its memory
-//! is that of the open positions (24 bytes for up to 64 neighbours), however much is settled behind
-//! an event that is stuck. Each event costs a few instructions and no allocation, and a binary
-//! search if open positions lie far apart.
+//! The open positions contain all information: a [`Watermark`] keeps only these. Its memory is that
+//! of the open positions (24 bytes for up to 64 neighbours), however much is settled after a stuck
+//! event. Each event costs a few instructions and no allocation, and a binary search if open
+//! positions are far apart.
 //!
 //! # The steps
 //!
@@ -30,11 +30,11 @@
 //! An assignment ends with the next one or with a [revocation](Watermark::revoke). A later result
 //! or answer to a commit of an earlier epoch is fenced: it is counted, and changes nothing.
 //!
-//! # What is promised
+//! # Guarantees
 //!
-//! * A snapshot never says of a position that was received and not settled that it is done.
-//! * After a crash, [at most so many](Watermark::repeated_at_most) events are delivered again as
-//!   were open or settled since the last snapshot that was confirmed.
+//! * A snapshot never marks a received, unsettled position as settled.
+//! * After a crash, [at most as many](Watermark::repeated_at_most) events are delivered again as
+//!   were open or settled since the last confirmed snapshot.
 //!
 //! ```
 //! use greenroom_bus::watermark::{Positions, Received, Watermark};
@@ -89,7 +89,7 @@ impl std::fmt::Display for Epoch {
     }
 }
 
-/// What to do with an event that was received.
+/// The treatment of a received event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "what is not new must not be handled again"]
 pub enum Received {
@@ -103,7 +103,7 @@ pub enum Received {
     NotAssigned,
 }
 
-/// What became of a result.
+/// The outcome of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
     /// It counts.
@@ -115,7 +115,7 @@ pub enum Told {
     NotInHand,
 }
 
-/// What may be stored, all of one moment: an epoch, and the positions that are done in it.
+/// The positions that may be stored, all of one moment: an epoch, and its settled positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     epoch: Epoch,
@@ -130,13 +130,13 @@ impl Snapshot {
         self.epoch
     }
 
-    /// What a later assignment starts from.
+    /// The start of a later assignment.
     pub fn positions(&self) -> &Positions {
         &self.positions
     }
 }
 
-/// What has happened to one partition, over all its epochs.
+/// Counters of one partition, over all its epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Counts {
@@ -158,13 +158,14 @@ pub struct Counts {
     pub gone: u64,
 }
 
-/// What is done of a partition beyond its lowest open position, and what of it is stored.
+/// The settled positions of a partition beyond its lowest open one, and how many of them are
+/// stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DoneAhead {
-    /// Positions between the lowest open one and the highest that was received which are not open:
-    /// what a consumer that can only store the lowest would handle again. Gaps count as well.
+    /// Positions between the lowest open one and the highest received one that are not open: a
+    /// consumer that can only store the lowest would handle them again. Gaps count as well.
     pub positions: u64,
-    /// Events settled in this epoch of which the last confirmed snapshot knew.
+    /// Events settled in this epoch that the last confirmed snapshot covers.
     pub stored: u64,
     /// Events settled since.
     pub not_stored: u64,
@@ -175,7 +176,7 @@ pub struct DoneAhead {
 
 /// The positions of one partition. Starts without an assignment.
 ///
-/// Positions are below `u64::MAX`. Within an epoch, those that are received for the first time
+/// Positions are below `u64::MAX`. Within an epoch, positions that are received for the first time
 /// rise; gaps are not waited for. Any of them may be received again.
 #[derive(Debug, Default)]
 pub struct Watermark {
@@ -186,7 +187,7 @@ pub struct Watermark {
     /// Open when the last epoch that is remembered ended, and not received since;
     /// all at `cursor` or above.
     expected: Expected,
-    /// Below this, what is not in one of these two is done.
+    /// Positions below this that are in neither of the two are settled.
     next: u64,
     /// Above all that was received in this epoch.
     cursor: u64,
@@ -198,8 +199,8 @@ pub struct Watermark {
 }
 
 impl Watermark {
-    /// Begins an epoch from what was stored last. What the epoch before had open is forgotten: it
-    /// is for the new one to receive it, from [`Positions::lowest`] on.
+    /// Begins an epoch from the last stored positions. The open positions of the previous epoch are
+    /// forgotten: the new one receives them again, from [`Positions::lowest`] on.
     pub fn assign(&mut self, from: &Positions) -> Epoch {
         self.end_epoch();
         self.assigned = true;
@@ -240,8 +241,7 @@ impl Watermark {
         received
     }
 
-    /// Beyond all that were received before. What was expected in between
-    /// has not come, and will not.
+    /// Beyond all positions received before. Expected ones in between have not come, and will not.
     fn receive_further(&mut self, position: u64) -> Received {
         self.cursor = position + 1;
         let Passed { gone, is_expected } = self.expected.pass(position);
@@ -254,8 +254,7 @@ impl Watermark {
         Received::New
     }
 
-    /// Nothing comes any more below this position. What was expected there is gone; what is open
-    /// stays open.
+    /// No more events come below this position. Expected ones are gone; open ones stay open.
     pub fn pass(&mut self, next: u64) {
         if self.assigned && next > self.cursor {
             self.counts.gone += self.expected.take_below(next);
@@ -275,7 +274,7 @@ impl Watermark {
         }
     }
 
-    /// An event of this epoch has been handled, and what came of it is stored.
+    /// An event of this epoch has been handled, and its results are stored.
     pub fn settle(&mut self, epoch: Epoch, position: u64) -> Told {
         let told = self.result(epoch, position);
         if told == Told::Counted {
@@ -307,32 +306,32 @@ impl Watermark {
         }
     }
 
-    /// The lowest position that is not settled, where any is open: one that was received, or that
-    /// the assignment remembers as open. Otherwise the first that was not received yet.
+    /// The lowest position that is not settled, if any is open: one that was received, or that the
+    /// assignment remembers as open. Otherwise the first that was not received yet.
     pub fn lowest(&self) -> u64 {
         self.open.lowest().or_else(|| self.expected.lowest()).unwrap_or(self.next)
     }
 
-    /// Behind the last position that the assignment remembers as open and that has not come yet.
-    /// What comes below it makes a snapshot no larger. `None` where all have come.
+    /// After the last position that the assignment remembers as open and that has not come yet.
+    /// Positions below it do not enlarge a snapshot. `None` if all have come.
     pub fn expected_end(&self) -> Option<u64> {
         self.expected.end()
     }
 
-    /// What may be stored now; `None` where the partition is not assigned. Takes time and
-    /// memory for what is open.
+    /// The positions that may be stored now; `None` if the partition is not assigned. Takes time
+    /// and memory for the open positions.
     ///
-    /// Commits of a partition are stored one after the other: who begins another before the first
-    /// was answered cannot know which of the two is the last.
+    /// Commits of a partition are stored one after the other: a caller that begins another before
+    /// the first was answered cannot know which of the two is the last.
     pub fn snapshot(&self) -> Option<Snapshot> {
         let ranges = self.open.ranges().chain(self.expected.ranges());
-        let positions = Positions::of(self.next, ranges);
+        let positions = Positions::from_ranges(self.next, ranges);
         let (epoch, settled) = (self.epoch, self.settled);
         self.assigned.then_some(Snapshot { epoch, positions, settled })
     }
 
-    /// A snapshot has been stored, for certain. False where that comes too late: the epoch has
-    /// ended, and the answer is counted as fenced.
+    /// A snapshot has certainly been stored. False if that comes too late: the epoch has ended, and
+    /// the answer is counted as fenced.
     pub fn confirm(&mut self, snapshot: &Snapshot) -> bool {
         let counts = self.assigned && snapshot.epoch == self.epoch;
         if counts {
@@ -343,7 +342,7 @@ impl Watermark {
         counts
     }
 
-    /// How many events are delivered again at most, should everything end now: those that are open,
+    /// The most events that would be delivered again if everything ended now: those that are open,
     /// and those that were settled since the last confirmed snapshot.
     pub fn repeated_at_most(&self) -> u64 {
         self.open() + self.unconfirmed()
@@ -359,7 +358,7 @@ impl Watermark {
         self.open.len() as u64 + self.expected.len()
     }
 
-    /// What is done beyond the lowest open position.
+    /// The settled positions beyond the lowest open one.
     pub fn done_ahead(&self) -> DoneAhead {
         DoneAhead {
             positions: (self.next - self.lowest()).saturating_sub(self.open()),
@@ -379,7 +378,7 @@ impl Watermark {
         self.next
     }
 
-    /// What has happened so far, over all epochs.
+    /// Counters so far, over all epochs.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -15,7 +15,7 @@ use crate::{
 pub use operate::{HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand};
 pub use values::Seconds;
 
-/// Where an `http` input listens, unless its configuration says otherwise.
+/// The default address of an `http` input.
 const SEND_TO: &str = "http://127.0.0.1:8080/events";
 
 /// Runs events through pools of workers, in order per key.
@@ -30,12 +30,12 @@ pub struct Cli {
     /// `target=level,...` [default: RUST_LOG, otherwise info]
     #[arg(long, value_name = "LEVEL", global = true)]
     pub log_level: Option<String>,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a configuration until its inputs end or a signal comes
@@ -46,22 +46,21 @@ pub enum Command {
     Run(RunArgs),
     /// Check a configuration and print every problem with its place
     Check(Source),
-    /// Say where a key stands in a running greenroom, and why it waits
+    /// Show the state of a key in a running greenroom, and why it waits
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes
     /// from GREENROOM_ADMIN_TOKEN.
     Why(WhyArgs),
-    /// Say what is worth changing in a running greenroom: figures, reasons,
-    /// and the lines of the file
+    /// Show recommended changes to a running greenroom: figures, reasons, and the lines of the file
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
-    /// GREENROOM_ADMIN_TOKEN. docs/advisor.md says what is looked at. Exit code 0 also where there
-    /// is something to change; 1: nobody answers.
+    /// GREENROOM_ADMIN_TOKEN. docs/advisor.md describes the rules. Exit code 0 even if changes are
+    /// recommended; 1: there is no answer.
     Advise(AdviseArgs),
-    /// Say whether a running greenroom is well, what is wrong, and what follows from it
+    /// Show the health of a running greenroom: problems, and their consequences
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
-    /// GREENROOM_ADMIN_TOKEN. Exit code 0: it is well; 1: nobody answers; 3: something is wrong.
+    /// GREENROOM_ADMIN_TOKEN. Exit code 0: healthy; 1: there is no answer; 3: there is a problem.
     Status(StatusArgs),
     /// Decide about a parked key of a running greenroom
     #[command(subcommand)]
@@ -72,12 +71,13 @@ pub enum Command {
     /// Pause or resume a handler of a running greenroom
     #[command(subcommand)]
     Handler(HandlerCommand),
-    /// Let a paused output of a running greenroom go on
+    /// Resume a paused output of a running greenroom
     #[command(subcommand)]
     Output(OutputCommand),
-    /// Have a running greenroom read its configuration again, and say what has changed
+    /// Have a running greenroom read its configuration again, and print the changes
     ///
-    /// Exit code 1: nobody answers, or the configuration has mistakes; then nothing has changed.
+    /// Exit code 1: there is no answer, or the configuration has mistakes; then nothing has
+    /// changed.
     Reload {
         /// Where the admin listener of the running greenroom is
         #[arg(default_value = crate::admin::ask::ADDRESS)]
@@ -92,21 +92,21 @@ pub enum Command {
     /// List, show, edit, replay, drop, export or redrive dead letters
     ///
     /// Those of a running greenroom, asked at its admin listener (a token comes from
-    /// GREENROOM_ADMIN_TOKEN), or of a store that none has open (`--store`, `--config`). Those that
-    /// went to Kafka or NATS are redriven.
+    /// GREENROOM_ADMIN_TOKEN), or of a store that no process has open (`--store`, `--config`).
+    /// Letters in Kafka or NATS are redriven.
     DeadLetters(Box<DeadLettersArgs>),
     /// Say which way sample events would go (handler, pool, key, outputs), and why not another
     ///
     /// Nothing is run, opened or written. With --expect it is a test of the configuration: exit
     /// code 1 where an event goes another way.
     Route(RouteArgs),
-    /// Print what follows from each HTTP status that a target answers with
+    /// Print the consequence of each HTTP status of a target
     ExplainStatus(ExplainStatusArgs),
     /// Post the events of a file to an `http` input, in batches
     ///
     /// A post without an answer, or one that is answered 429 or 5xx, is sent again: the input
-    /// stores nothing twice that it remembers. Exit code 0: all events are stored; 1: they could
-    /// not be sent; 3: a line is no event, or was refused.
+    /// stores no remembered event twice. Exit code 0: all events are stored; 1: they could not be
+    /// sent; 3: a line is not an event, or was refused.
     Send(SendArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema {
@@ -116,12 +116,12 @@ pub enum Command {
     },
     /// Write a commented starting configuration, sample data and a worker script
     Init(InitArgs),
-    /// Show what order per key is worth: skewed keys, a flaky target, and every number checked
+    /// Demonstrate order per key: skewed keys, a flaky target, and every number checked
     ///
-    /// Nothing has to be configured or installed. Exit code 0: nothing was lost, out of order or
+    /// Needs no configuration or installation. Exit code 0: nothing was lost, out of order or
     /// repeated without a reason; 3: something was, which is a defect.
     Demo(DemoArgs),
-    /// Measure this machine: a pool of the library beside the same work without one
+    /// Measure this machine: a pool of the library compared with the same work without one
     ///
     /// Exit code 1: it could not run, or a message was lost. Figures are printed, not judged.
     Bench(BenchArgs),
@@ -157,15 +157,15 @@ pub struct Source {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// What to run.
+    /// The configuration to run.
     #[command(flatten)]
     pub source: Source,
     /// How the final report is written: on standard output, or on standard error if an output
     /// writes events to standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub report: ReportFormat,
-    /// Read the inputs without handling or settling anything, and print what is in them: rate,
-    /// sizes, the hottest keys, and how many workers have something to do
+    /// Read the inputs without handling or settling anything, and print statistics of their events:
+    /// rate, sizes, the hottest keys, and how many workers would have something to do
     ///
     /// It ends with the inputs, at Ctrl-C, or after 10 s.
     #[arg(long, conflicts_with = "report")]
@@ -175,14 +175,14 @@ pub struct RunArgs {
 /// Arguments of `route`.
 #[derive(Debug, Args)]
 pub struct RouteArgs {
-    /// What decides.
+    /// The configuration that decides.
     #[command(flatten)]
     pub source: Source,
     /// The sample: a file with one CloudEvent or several, as JSON, or lines that `records` makes
     /// events of, or the body of a request; `-` is standard input
     pub event: PathBuf,
-    /// The input that the sample is of: where it has `records`, each line of the sample is one, or
-    /// the whole sample is what was posted. Need not be named where there is only one input
+    /// The input of the sample: if it has `records`, each line of the sample is one, or the whole
+    /// sample is one request body. Need not be named if there is only one input
     #[arg(long, value_name = "NAME")]
     pub input: Option<String>,
     /// A header of the request whose body the sample is, of an `http` input: 'Name: value'
@@ -191,9 +191,9 @@ pub struct RouteArgs {
     /// The path that the request was posted to, without a query. Without it, the path of the input
     #[arg(long, value_name = "PATH")]
     pub path: Option<String>,
-    /// What has to hold for every event: `handler=NAME`, and in the same way pool, key, layer,
-    /// output, outcome (handled, no_handler, handler_rejected, key_missing) and loopback; nothing
-    /// behind the `=`: there is none
+    /// An expectation for every event: `handler=NAME`, and in the same way pool, key, layer,
+    /// output, outcome (handled, no_handler, handler_rejected, key_missing) and loopback; empty
+    /// after the `=`: there is none
     #[arg(long = "expect", value_name = "KEY=VALUE")]
     pub expect: Vec<Expectation>,
     /// Print a JSON object for each event, one a line
@@ -247,21 +247,21 @@ pub struct TopArgs {
 /// Arguments of `dead-letters`.
 #[derive(Debug, Args)]
 pub struct DeadLettersArgs {
-    /// What to do with them.
+    /// The command.
     #[command(subcommand)]
     pub what: DeadLettersCommand,
 }
 
-/// What to do with dead letters.
+/// The commands for dead letters.
 #[derive(Debug, Subcommand)]
 pub enum DeadLettersCommand {
-    /// List letters, oldest first, or count them by what they have in common
+    /// List letters, oldest first, or count them by a property
     List(ListArgs),
     /// Print one letter, whole
     Show(ShowArgs),
-    /// Put another event in place of that of a letter; the first one is kept
+    /// Replace the event of a letter; the original is kept
     ///
-    /// Opens $VISUAL or $EDITOR unless --set or --file says what the event is to be.
+    /// Opens $VISUAL or $EDITOR unless --set or --file gives the new event.
     Edit(EditArgs),
     /// Have letters handled again, at the end of their keys' lines
     Replay(ReplayArgs),
@@ -271,10 +271,10 @@ pub enum DeadLettersCommand {
     Export(ExportArgs),
     /// Send letters that went to Kafka or NATS back to the topic or stream that they came from
     ///
-    /// Each record has its key and its headers as they were. A greenroom that runs handles it anew,
-    /// at the end of its key's line. What was sent is not sent again: on Kafka, a consumer group
-    /// remembers it; on NATS, the letter is removed. Letters that are not chosen, or came from
-    /// elsewhere, stay. Exit code 3: some stay that could not be sent.
+    /// Each record has its original key and headers. A running greenroom handles it again, at the
+    /// end of its key's line. A sent letter is not sent again: on Kafka, a consumer group remembers
+    /// it; on NATS, the letter is removed. Letters that are not selected, or came from elsewhere,
+    /// stay. Exit code 3: some could not be sent, and stay.
     Redrive(RedriveArgs),
 }
 
@@ -291,7 +291,7 @@ pub struct LettersPlace {
     pub config: Option<PathBuf>,
 }
 
-/// Which letters are meant: those of which all that is said holds.
+/// Selects letters: those that meet all of these conditions.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LettersFilter {
     /// These, by number
@@ -312,13 +312,13 @@ pub struct LettersFilter {
     /// Of the event with this id
     #[arg(long, value_name = "ID")]
     pub event: Option<String>,
-    /// Of this reason, such as `retries_exhausted`
+    /// With this reason, such as `retries_exhausted`
     #[arg(long, value_name = "REASON")]
     pub reason: Option<String>,
     /// Of this group of errors, as `list --by group` names it
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// Given up since then: `2026-01-31T12:00:00Z`, or so long ago, such as `2h`
+    /// Given up since this time: `2026-01-31T12:00:00Z`, or this long ago, such as `2h`
     #[arg(long, value_name = "TIME", value_parser = values::since)]
     pub since: Option<String>,
 }
@@ -346,7 +346,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// What letters are counted by.
+/// The property that letters are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LettersBy {
     /// The group of their errors
@@ -365,7 +365,7 @@ pub struct ShowArgs {
     /// Where it is.
     #[command(flatten)]
     pub place: LettersPlace,
-    /// Show what the mask of the store hides
+    /// Show masked values
     #[arg(long, conflicts_with = "address")]
     pub unmasked: bool,
     /// Print it on one line
@@ -402,7 +402,7 @@ pub struct ReplayArgs {
     /// All of them
     #[arg(long)]
     pub all: bool,
-    /// So many a second at most, for example `20/s`; as fast as they are handled otherwise
+    /// At most this many a second, for example `20/s`; by default, as fast as they are handled
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub rate: Option<f64>,
     /// List the replays that were asked for, and how far they are
@@ -411,7 +411,7 @@ pub struct ReplayArgs {
     /// Stop the replay of this number; its letters stay marked
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["all", "rate", "resume", "cancel"])]
     pub stop: Option<u64>,
-    /// Let the replay of this number go on
+    /// Resume the replay with this number
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["all", "rate", "cancel"])]
     pub resume: Option<u64>,
     /// Let go of the letters of this replay that still wait
@@ -451,7 +451,7 @@ pub struct ExportArgs {
     /// Which.
     #[command(flatten)]
     pub filter: LettersFilter,
-    /// Show what the mask of the store hides
+    /// Show masked values
     #[arg(long, conflicts_with = "address")]
     pub unmasked: bool,
 }
@@ -462,7 +462,7 @@ pub struct RedriveArgs {
     /// The configuration whose `dead_letters` name a topic or a subject.
     #[command(flatten)]
     pub source: Source,
-    /// Only letters of this reason, such as `retries_exhausted`
+    /// Only letters with this reason, such as `retries_exhausted`
     #[arg(long, value_name = "REASON")]
     pub reason: Option<String>,
     /// Only letters of this handler
@@ -471,14 +471,14 @@ pub struct RedriveArgs {
     /// Only letters of this input
     #[arg(long, value_name = "NAME")]
     pub input: Option<String>,
-    /// So many at most
+    /// At most this many
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
     /// Of Kafka: the consumer group that remembers which letters were sent [default:
     /// greenroom-redrive]
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// Count what would be sent, and send nothing
+    /// Count the letters that would be sent, and send nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print one JSON object
@@ -526,7 +526,7 @@ pub struct SendArgs {
     /// How long it tries again without anything being stored
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = values::duration)]
     pub retry_for: Duration,
-    /// Go on behind a line that is no event, or is refused, and count it
+    /// Continue after a line that is not an event, or is refused, and count it
     #[arg(long)]
     pub skip_bad: bool,
 }
@@ -572,13 +572,13 @@ pub struct BenchArgs {
     /// Keys; messages of one key are handled in order. 0: no order
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(0..=100_000_000))]
     pub keys: u32,
-    /// What the handler of a message computes, for example `2us`; nothing unless said otherwise
+    /// How long the handler of a message computes, for example `2us`; nothing by default
     #[arg(long, value_name = "TIME", default_value = "0us", allow_negative_numbers = true, value_parser = values::work)]
     pub work: Duration,
     /// Latency is measured at this many messages per second: `20000` or `20000/s`
     #[arg(long, value_name = "RATE", default_value = "20000", allow_negative_numbers = true, value_parser = values::rate)]
     pub rate: f64,
-    /// Measure every preset of a pool instead, or those that are named
+    /// Measure every preset of a pool instead, or the named ones
     #[arg(long, value_name = "NAME,..", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with = "workers")]
     pub presets: Option<Vec<String>>,
     /// How long each measurement takes
@@ -592,17 +592,17 @@ pub struct BenchArgs {
 /// Arguments of `store`.
 #[derive(Debug, Args)]
 pub struct StoreArgs {
-    /// What to do with it.
+    /// The command.
     #[command(subcommand)]
     pub action: StoreAction,
 }
 
-/// What to do with a store.
+/// The commands for a store.
 #[derive(Debug, Subcommand)]
 pub enum StoreAction {
     /// Read all of a store and verify every checksum and sequence number; also while it is used
     ///
-    /// Says what is in it, from when, and where its consumers stand. Changes nothing.
+    /// Show its contents, its time range, and the positions of its consumers. Changes nothing.
     Check {
         /// The directory of the store
         path: PathBuf,
@@ -614,20 +614,21 @@ pub enum StoreAction {
         /// The directory of the copy, which is made, or is empty
         to: PathBuf,
     },
-    /// Remove now what no consumer needs any more; not while a greenroom uses it
+    /// Remove data that no consumer needs any more; not while a greenroom uses it
     Compact {
         /// The directory of the store
         path: PathBuf,
-        /// Keep what is younger than this, for example `12h`; nothing unless said otherwise
+        /// Keep data younger than this, for example `12h`; nothing by default
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = values::age)]
         keep: Duration,
-        /// Forget a consumer that is not used any more, so that what only it needs can go
+        /// Forget a consumer that is not used any more, so that data that only it needs can be
+        /// removed
         #[arg(long, value_name = "CONSUMER")]
         forget: Vec<String>,
     },
     /// Print the events of a store as CloudEvents, one a line; also of a damaged one
     ///
-    /// What is not whole is told on standard error, with its place, and then the exit code is 1.
+    /// Damage is reported on standard error, with its place, and then the exit code is 1.
     Export {
         /// The directory of the store
         path: PathBuf,

@@ -35,7 +35,7 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
-    /// Says on standard error why, and what to do next.
+    /// Prints why on standard error, and the next step.
     pub fn because(self, message: impl fmt::Display) -> ExitCode {
         // Nothing is left to be told when standard error is gone.
         let _ = writeln!(io::stderr(), "error: {message}");

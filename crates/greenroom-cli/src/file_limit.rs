@@ -29,7 +29,7 @@ pub(crate) fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // With fewer it goes on as well.
+    // It also works with fewer.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 

@@ -51,8 +51,7 @@ pub(crate) fn groups(letters: &Letters, filter: &Filter, by: By) -> Result<Value
     Ok(json!({ "groups": letters.groups(&filter, by)?, "totals": totals }))
 }
 
-/// How many there are, and a filter that passes over those that come from here on: what is shown
-/// agrees with what is counted.
+/// Their number, and a filter that leaves out later ones: the list then agrees with the number.
 fn counted(letters: &Letters, filter: &Filter) -> Result<(Totals, Filter), LetterError> {
     let totals = letters.totals(filter)?;
     let upto = filter.upto.unwrap_or(u64::MAX).min(totals.newest);
@@ -62,7 +61,7 @@ fn counted(letters: &Letters, filter: &Filter) -> Result<(Totals, Filter), Lette
 /// Opens the store to read it.
 ///
 /// # Errors
-/// What happened, and what to do next.
+/// The error, and the next step.
 pub(crate) fn open(path: &Path, unmasked: bool) -> Result<Letters, String> {
     let letters = Letters::open(path).map_err(|error| error.to_string())?;
     Ok(if unmasked { letters.unmasked() } else { letters })

@@ -1,7 +1,7 @@
 //! The `greenroom` command: one configuration file, events in, handlers, outputs, a report.
 //!
 //! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
-//! - [`report`] and [`progress`]: what a run tells while it goes on and when it has ended.
+//! - [`report`] and [`progress`]: the output of a run, during it and at its end.
 //! - [`commands`]: `run`, `check`, `why`, `top`, `dead-letters`, `route`, `explain-status`, `send`,
 //!   `schema`, `init`, `demo`, `bench`, `store`, `completions`, `man`.
 
@@ -27,7 +27,7 @@ use clap::Parser;
 
 use self::cli::{Cli, Command};
 
-/// Reads the command line and does what it says.
+/// Parses the command line and runs the command.
 pub fn main() -> ExitCode {
     panics::install();
     if let Err(error) = file_limit::take_as_full_disk() {

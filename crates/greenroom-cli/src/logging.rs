@@ -24,7 +24,7 @@ const LEVELS: &str = "off, error, warn, info, debug, trace, or `target=level,...
 /// Starts logging. A level on the command line wins over `RUST_LOG`.
 ///
 /// # Errors
-/// The level is none; says what levels there are.
+/// The level is invalid; lists the levels.
 pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<(), String> {
     let variable = env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let (filter, unread) = filter(level, variable.as_deref())?;
@@ -50,7 +50,7 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
     Ok(())
 }
 
-/// Standard error, for lines in which nothing is hidden: what they quote comes from elsewhere.
+/// Standard error, for lines without hidden characters: they quote text from elsewhere.
 struct MarkedLog {
     json: bool,
 }
@@ -66,7 +66,7 @@ impl Write for MarkedLog {
     }
 }
 
-/// The line with what is hidden escaped, in JSON so that its readers get the same text.
+/// The line with hidden characters escaped, in JSON so that its readers get the same text.
 fn marked(line: &str, json: bool) -> Cow<'_, str> {
     if !line.contains(is_hidden) {
         return Cow::Borrowed(line);

@@ -1,4 +1,4 @@
-//! The `greenroom` binary; everything is in the library beside it.
+//! The `greenroom` binary; everything is in the library next to it.
 
 use std::process::ExitCode;
 

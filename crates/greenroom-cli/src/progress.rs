@@ -1,5 +1,5 @@
-//! What a run shows while it goes on (O08): a bar on a terminal, a log line
-//! every five seconds otherwise.
+//! The display of a run in progress (O08): a bar on a terminal, a log line every five seconds
+//! otherwise.
 
 use std::{
     io::{self, Write},
@@ -18,8 +18,8 @@ const REDRAW: Duration = Duration::from_millis(200);
 const LOG_EVERY: Duration = Duration::from_secs(5);
 /// The bar counts in this many steps.
 const STEPS: u64 = 10_000;
-/// So long nothing is settled, before the rest is not estimated any more. Less than the time
-/// between two log lines.
+/// After this long without a settlement, the remaining time is not estimated any more. Less than
+/// the time between two log lines.
 const STANDS: Duration = Duration::from_secs(3);
 /// How much the last interval weighs in the rate shown, so that it is steady and still follows.
 const NEWEST: f64 = 0.3;
@@ -43,7 +43,7 @@ pub struct Snapshot {
     pub fraction: Option<f64>,
     /// Bytes of files that are followed that were not read yet; `None` where none is.
     pub behind: Option<u64>,
-    /// What does not get on, such as ``handler `push` in outage``, and for how long.
+    /// Blocked parts, such as ``handler `push` in outage``, and for how long.
     pub outages: Vec<(String, Duration)>,
     /// How long an outage may last once all inputs have ended.
     pub outage_limit: Duration,
@@ -98,7 +98,7 @@ pub(crate) async fn text(lines: impl Fn() -> String) {
     }
 }
 
-/// Some words on a standard error that is a terminal, until what is returned is dropped.
+/// Some words on a standard error that is a terminal, until the returned guard is dropped.
 pub(crate) fn words(words: String) -> impl Drop {
     let bar = Cleared::new(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
     bar.0.set_style(message_alone());
@@ -138,7 +138,7 @@ fn style(finite: bool) -> ProgressStyle {
 /// The bar on the screen, so that log lines can be written above it.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Clears the bar when the future that draws it is dropped, so that the report stands alone.
+/// Clears the bar when the future that draws it is dropped, so that only the report remains.
 struct Cleared(ProgressBar);
 
 impl Cleared {
@@ -228,8 +228,8 @@ impl RunPace {
         rate
     }
 
-    /// As much time for what is left as for what was read, in proportion. None while nothing is
-    /// settled: nobody knows then.
+    /// The remaining time, in proportion to the time so far. `None` without a settlement: it is
+    /// unknown then.
     fn left(&self, fraction: f64, now: Instant) -> Option<Duration> {
         const TOO_EARLY: f64 = 0.01;
         let stands = now - self.moved >= STANDS;
@@ -249,7 +249,7 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// What waits for an operator, and what the operator can do.
+/// The events that wait for an operator, and the possible actions.
 fn parked(snapshot: &Snapshot) -> String {
     let (keys, events) = (counted(snapshot.parked_keys, "key"), grouped(snapshot.parked_events));
     let next = match snapshot.has_admin {
@@ -259,7 +259,7 @@ fn parked(snapshot: &Snapshot) -> String {
     format!(", {keys} parked with {events} of the events: {next}")
 }
 
-/// What the events of a handler or an output wait for, and what ends that.
+/// The reason why events of a handler or an output wait, and the end of the wait.
 fn outage(snapshot: &Snapshot, (name, lasted): &(String, Duration)) -> String {
     let others = match snapshot.outages.len() - 1 {
         0 => String::new(),

@@ -6,7 +6,7 @@ use greenroom_bus::{engine::RunReport, source::PartitionStanding};
 
 use crate::cli::ReportFormat;
 
-/// So many slow keys are enough for a reader; JSON has all that were kept.
+/// This many slow keys are enough for a reader; JSON has all that were kept.
 const KEYS_IN_TEXT: usize = 5;
 /// The end of a key tells more than its beginning: paths and numbers differ there.
 const KEY_LENGTH: usize = 45;
@@ -32,7 +32,7 @@ fn json(report: &RunReport) -> String {
     text + "\n"
 }
 
-/// The report for people, with what `http` inputs have answered.
+/// The report for people, with the answers of `http` inputs.
 struct ReportText<'a>(&'a RunReport, &'a AllAnswers);
 
 impl ReportText<'_> {
@@ -62,7 +62,7 @@ impl ReportText<'_> {
         out
     }
 
-    /// What most readers want to know, in one line.
+    /// The most important result, in one line.
     fn verdict(&self) -> String {
         let how = match (self.0.out_of_order, self.0.refused, self.0.errors.len()) {
             (0, 0, 0) => "done".to_owned(),
@@ -224,7 +224,7 @@ impl ReportText<'_> {
         self.partitions_table(out);
     }
 
-    /// Where something is left to do: of what is done, the lines above say enough.
+    /// Only if work remains: finished partitions are covered by the lines above.
     fn partitions_table(&self, out: &mut String) {
         let all = self.0.positions.iter();
         let all =
@@ -308,7 +308,7 @@ pub(crate) fn table_of(out: &mut String, heads: &[&str], table: Vec<Vec<String>>
     }
 }
 
-/// What an event holds must not steer the terminal, nor fill it, nor hide in it.
+/// The contents of an event must not control the terminal, nor fill it, nor hide in it.
 pub(crate) fn printable(text: &str) -> String {
     const LONGEST: usize = 60;
     let shown = greenroom_bus::printable::printable(text);

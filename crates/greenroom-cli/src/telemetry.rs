@@ -7,16 +7,16 @@
 //! Figures ──families─────────┘      └─ counts: exported, dropped ──▶ /metrics
 //! ```
 //!
-//! Giving something to a queue never waits: a full queue drops it and counts that. All that takes
-//! time happens on the exporter's thread, which has a runtime of its own: encoding, sending, trying
-//! again. What that thread logs is not exported, so that no line is about itself.
+//! Adding to a queue never waits: a full queue drops the item and counts that. All slow work
+//! happens on the exporter's thread, which has a runtime of its own: encoding, sending, retrying.
+//! Log lines of that thread are not exported, so that no line is about itself.
 //!
 //! The messages are those of `opentelemetry-proto`, made directly. The SDK of OpenTelemetry keeps
-//! metrics of its own, where here `/metrics` and OTLP show the same figures, and does not say what
-//! it drops.
+//! metrics of its own, whereas here `/metrics` and OTLP show the same figures, and it does not
+//! count dropped items.
 //!
-//! What it costs: the building of a message for each line of the log and each span that is
-//! recorded, and a scrape of `/metrics` every minute. `bench/observing` measures it.
+//! The price: building a message for each line of the log and each recorded span, and a scrape of
+//! `/metrics` every minute. `bench/observing` measures it.
 
 pub(crate) mod counts;
 #[cfg(feature = "otlp")]
@@ -51,8 +51,8 @@ pub(crate) use self::without::Telemetry;
     expect(dead_code, reason = "a build without `otlp` measures for `/metrics` alone")
 )]
 pub(crate) struct TelemetrySource {
-    /// What is counted.
+    /// The figures.
     pub(crate) families: Box<dyn Fn() -> Families + Send + Sync>,
-    /// To be called once a second, where nobody else does.
+    /// To be called once a second, unless another task does.
     pub(crate) look: Option<Box<dyn Fn() + Send + Sync>>,
 }

@@ -19,11 +19,11 @@ use crate::{
 /// Between looks at whether a record has come.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A record so far ahead in the same partition is read on to; for another one, the partition is
-/// assigned anew, which takes a fetch.
+/// A record this far ahead in the same partition is reached by reading on; for any other, the
+/// partition is reassigned, which takes a fetch.
 const READ_ON: u64 = 256;
 
-/// What there is no record of is told by what was kept of it.
+/// A letter whose record cannot be found is reported with the kept details.
 const OTHER: &str = "what is there now is another record, since its topic was made anew or has lost records; or \
                      it is read in another way than before";
 
@@ -59,7 +59,7 @@ pub(crate) struct From<'a> {
 /// A consumer that is no member of the group.
 pub(crate) struct Again {
     consumer: BaseConsumer<Quiet>,
-    /// What is read, and the next offset of it.
+    /// The place being read, and its next offset.
     at: Option<(Place, u64)>,
 }
 
@@ -71,7 +71,7 @@ pub(crate) enum Unread {
     Other(String),
 }
 
-/// Properties of a member, but for those that only a consumer has.
+/// Properties of a member, except those that only a consumer has.
 pub(crate) fn of_producer(properties: &Properties) -> Properties {
     properties.without(&OF_CONSUMERS)
 }
@@ -102,9 +102,9 @@ impl Again {
         Ok(Self { consumer, at: None })
     }
 
-    /// Takes the record at this offset, once it has come; meanwhile, `idle` is called now and then,
-    /// and says whether it is worth waiting on. `take` says `None` of a record that was not read
-    /// there before.
+    /// Takes the record at this offset, once it has come; while waiting, `idle` is called now and
+    /// then, and returns whether to keep waiting. `take` returns `None` for a record that was not
+    /// read there before.
     ///
     /// # Errors
     /// It is not there any more, has not come within that time, or cannot be read.
@@ -135,7 +135,7 @@ impl Again {
             };
             let is_of_it = record.topic() == &*place.topic && record.partition() == place.partition;
             match record.offset().unsigned_abs() {
-                // What is left of the last one, or before it.
+                // Remains of the last one, or an earlier record.
                 _ if !is_of_it => {}
                 before if before < offset => {}
                 found => {
@@ -164,8 +164,8 @@ impl Again {
     }
 }
 
-/// What a consumer says of an offset below the oldest record, or beyond the newest, and of a topic
-/// that is there no more.
+/// A consumer's error for an offset below the oldest record, or beyond the newest, and for a topic
+/// that does not exist any more.
 fn is_gone(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
@@ -178,7 +178,7 @@ fn is_gone(error: &KafkaError) -> bool {
     )
 }
 
-/// A client of which nothing is heard but what librdkafka logs.
+/// A client whose only messages are librdkafka's logs.
 pub(crate) struct Quiet(pub(crate) String);
 
 impl ClientContext for Quiet {

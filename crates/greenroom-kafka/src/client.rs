@@ -1,4 +1,4 @@
-//! What consumers and producers have in common: how they are configured, and what they say.
+//! The common part of consumers and producers: their configuration, and their errors.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -18,7 +18,7 @@ const OLDEST: i32 = 0x02_0a_00_00;
 
 /// Properties of librdkafka, by their names.
 ///
-/// What a value says is shown nowhere, in no log and no error: it may be a secret.
+/// Values are shown nowhere, in no log and no error: they may be secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Properties(BTreeMap<String, String>);
 
@@ -64,11 +64,11 @@ impl fmt::Debug for Properties {
     }
 }
 
-/// The configuration of a client: what is ours, and behind that what the user has set.
+/// The configuration of a client: our properties, and then those that the user has set.
 ///
 /// # Errors
-/// The linked librdkafka is too old, or a property is ours to set, or one of those that are
-/// `refused` because a promise depends on them; what to do next.
+/// The linked librdkafka is too old, or the user set a property that is ours, or one of the
+/// `refused` ones, which would break a promise; and the next step.
 pub(crate) fn config(
     brokers: &str,
     properties: &Properties,
@@ -85,9 +85,9 @@ pub(crate) fn config(
         .into());
     }
     let mut config = ClientConfig::new();
-    // Some failures of connections are told at this level alone.
+    // Some connection failures are logged at this level only.
     config.set_log_level(RDKafkaLogLevel::Info);
-    // What a broker should know us by, unless it is told otherwise.
+    // The name by which brokers know us, by default.
     config.set("client.id", "greenroom").set("bootstrap.servers", brokers);
     config.extend(defaults.iter().map(|(name, value)| (name.to_string(), value.to_string())));
     for (name, value) in &properties.0 {
@@ -129,7 +129,7 @@ pub(crate) fn creation_error(error: KafkaError, properties: &Properties) -> Unus
     }
 }
 
-/// What librdkafka says of itself.
+/// librdkafka's own log lines.
 pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message: &str) {
     match level {
         RDKafkaLogLevel::Emerg
@@ -145,15 +145,15 @@ pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message:
     }
 }
 
-/// What connections have failed of: librdkafka says that in its log alone, once for each attempt.
+/// Errors of connections: librdkafka reports these only in its log, once for each attempt.
 #[derive(Default)]
 pub(crate) struct Failures(Mutex<Option<String>>);
 
-/// What librdkafka's line about such a failure begins with.
+/// The prefix of librdkafka's line about such a failure.
 const FAIL: &str = "FAIL";
 
 impl Failures {
-    /// As [`log`], and remembers the last failure in place of telling each.
+    /// Like [`log`], and remembers the last failure instead of logging each.
     pub(crate) fn log(&self, client: &str, level: RDKafkaLogLevel, facility: &str, message: &str) {
         if facility != FAIL {
             return log(client, level, facility, message);
@@ -161,7 +161,7 @@ impl Failures {
         tracing::debug!("{client}: librdkafka: {facility}: {message}");
         let failure = plain(message);
         let mut last = self.0.lock();
-        // Of several attempts at one thing, not each says what is to be corrected.
+        // Among several attempts at one thing, not every error says what to correct.
         let says_more = last.as_deref().and_then(to_correct).is_some();
         if !says_more || to_correct(&failure).is_some() {
             *last = Some(failure);
@@ -178,7 +178,7 @@ impl Failures {
     }
 }
 
-/// What becomes of the first words in plain text to a port for TLS.
+/// The effect of plain text on a TLS port.
 const ENDED_AT_ONCE: &str = "it ends the connection before it has said a word";
 
 /// Without the thread, and how long it took.
@@ -192,7 +192,8 @@ fn plain(message: &str) -> String {
     if is_plain && ends { format!("{failure}: {ENDED_AT_ONCE}") } else { failure }
 }
 
-/// What an operator has to correct, by what a connection has failed of; `None` where it may pass.
+/// The correction that an operator has to make, from a connection's error; `None` if the error may
+/// pass.
 pub(crate) fn to_correct(failure: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 7] = [
         (
@@ -216,7 +217,7 @@ pub(crate) fn to_correct(failure: &str) -> Option<&'static str> {
     KNOWN.iter().find(|(words, _)| failure.contains(words)).map(|(_, next)| *next)
 }
 
-/// What is the matter, as far as an operator can do something about it.
+/// The problem, as far as an operator can do something about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Matter {
     NotThere,
@@ -229,7 +230,7 @@ pub(crate) enum Matter {
 }
 
 impl Matter {
-    pub(crate) fn of(code: RDKafkaErrorCode) -> Self {
+    pub(crate) fn from_code(code: RDKafkaErrorCode) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
             Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => {
@@ -252,20 +253,20 @@ impl Matter {
         self != Self::Other
     }
 
-    /// It says something of connections, and nothing of what is read.
+    /// It concerns connections only, and not the data.
     pub(crate) fn is_of_connections(self) -> bool {
         matches!(self, Self::NotLetIn | Self::Unreachable)
     }
 }
 
-/// A broker does not let us in, or not do that.
+/// A broker refuses the login, or the operation.
 pub(crate) fn is_refused(code: RDKafkaErrorCode) -> bool {
-    matches!(Matter::of(code), Matter::Forbidden | Matter::NotLetIn)
+    matches!(Matter::from_code(code), Matter::Forbidden | Matter::NotLetIn)
 }
 
-/// What an error means for an operator, where librdkafka's own words do not say what to do.
+/// The meaning of an error for an operator, if librdkafka's own words do not say what to do.
 pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
-    match Matter::of(code) {
+    match Matter::from_code(code) {
         Matter::NotThere => {
             "; it is looked for again until it is there: create it, or correct its name"
         }
@@ -278,9 +279,9 @@ pub(crate) fn advice(code: RDKafkaErrorCode) -> &'static str {
     }
 }
 
-/// The same, of what is not tried again.
+/// The same for an error that is not retried.
 pub(crate) fn advice_at_once(code: RDKafkaErrorCode) -> &'static str {
-    match Matter::of(code) {
+    match Matter::from_code(code) {
         Matter::NotThere => "; create it, or correct its name",
         Matter::Forbidden | Matter::NotLetIn => {
             "; correct the credentials or the broker's access rules"

@@ -1,4 +1,4 @@
-//! What a commit remembers beyond its offset: the offsets that are done although a lower one is
+//! The part of a commit beyond its offset: the offsets that are settled although a lower one is
 //! open (F01).
 //!
 //! Kafka keeps one number for each partition of a group. A consumer that only had that number
@@ -19,10 +19,10 @@
 //! whatever is open in between. Run lengths reach as far as there are few of them: an event that is
 //! stuck for ever costs some ten bytes.
 //!
-//! A text says whose it is, and has a checksum over the set and the offset that it belongs to. One
-//! that is damaged, of another program, or beside another offset is [refused](Unreadable), and the
-//! offset alone counts: events are delivered again, and none is lost. The texts of Confluent's
-//! parallel-consumer have no checksum, so they are read only by [`decode_parallel_consumer`] (F03).
+//! A text names its author, and has a checksum over the set and its offset. A text that is damaged,
+//! of another program, or for another offset is [refused](Unreadable), and the offset alone counts:
+//! events are delivered again, and none is lost. The texts of Confluent's parallel-consumer have no
+//! checksum, so they are read only by [`decode_parallel_consumer`] (F03).
 //!
 //! ```
 //! use greenroom_bus::watermark::Positions;

@@ -21,8 +21,8 @@ use rdkafka::{
 /// The prefix of the headers of an event in binary mode.
 pub(crate) const PREFIX: &str = "ce_";
 pub(crate) const CONTENT_TYPE: &str = "content-type";
-/// By this header a redrive says where a record was first. It stays with the record; ids that are
-/// made of the position are made of that.
+/// The header in which a redrive names a record's first place. It stays with the record; ids
+/// derived from the position use it.
 pub(crate) const ORIGIN: &str = "greenroom_origin";
 const STRUCTURED: &str = "application/cloudevents";
 
@@ -30,25 +30,25 @@ const STRUCTURED: &str = "application/cloudevents";
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum RecordFormat {
     /// By the Kafka binding of CloudEvents 1.0.2: with `ce_` headers in binary mode, otherwise as
-    /// JSON in the value. The key of a record is the extension `partitionkey` of its event
-    /// ([`with_partition_key`](Event::with_partition_key)), in place of one that the event has.
+    /// JSON in the value. The key of a record becomes the extension `partitionkey` of its event
+    /// ([`with_partition_key`](Event::with_partition_key)), in place of the event's own.
     #[default]
     CloudEvents,
-    /// Any record, by this rule (M05). A tombstone is an event without data. Its key is that
-    /// extension too, unless the rule says otherwise.
+    /// Any record, by this rule (M05). A tombstone is an event without data. Its key becomes the
+    /// same extension, unless the rule sets it.
     Mapped(Box<Mapping>),
 }
 
 impl RecordFormat {
-    /// What a record is. Its bytes are copied: they lie in a buffer of up to some megabytes, which
-    /// one record that is held would keep.
+    /// The item of a record. Its bytes are copied: the original buffer has up to some megabytes,
+    /// which one held record would keep.
     pub(crate) fn taken(&self, message: &BorrowedMessage<'_>) -> Taken {
         let event = headers(message).and_then(|headers| {
             let event = match self {
                 Self::CloudEvents => cloud_event(message, &headers),
                 Self::Mapped(mapping) => mapped(mapping, message, &headers),
             };
-            // As instrumented clients write it, beside what the event says itself.
+            // In the format of instrumented clients, unless the event has a trace itself.
             let trace = TraceHeaders::find(&headers);
             event.map(|event| trace.into_iter().fold(event, Event::with_trace))
         });
@@ -91,7 +91,7 @@ fn mapped(
 ) -> Result<Event, String> {
     let content_type = headers.iter().rev().find(|(name, _)| is_content_type(name));
     let own = position(message.topic(), message.partition(), message.offset());
-    // A redrive says where it was first, so that its id stays the same.
+    // A redrive names its first place, so that its id stays the same.
     let origin = headers.iter().find(|(name, _)| *name == ORIGIN);
     let origin = origin.and_then(|(_, value)| str::from_utf8(value).ok());
     let position: &dyn fmt::Display = match &origin {
@@ -109,7 +109,7 @@ fn mapped(
     mapping.event(&record).map_err(|error| error.to_string())
 }
 
-/// Where a record lies: the id of one that has no other.
+/// The place of a record, which is its id if it has no other.
 pub(crate) fn position(
     topic: impl fmt::Display,
     partition: impl fmt::Display,

@@ -1,15 +1,15 @@
-//! What of a record goes on with its event to an output of Kafka, beside key and value.
+//! Parts of a record that travel with its event to a Kafka output, besides key and value.
 //!
-//! It travels with the event inside this process, as a
-//! [local value](greenroom_bus::event::Event::with_local), and only where an input was told to keep
-//! it: events of other inputs pay nothing.
+//! It travels with the event inside this process, as a [local
+//! value](greenroom_bus::event::Event::with_local), and only if an input is configured to keep it:
+//! events of other inputs pay nothing.
 
 use greenroom_bus::source::Taken;
 use rdkafka::message::{BorrowedMessage, Headers, Message, OwnedHeaders};
 
 use crate::decode::is_of_event;
 
-/// What an input keeps of records, for outputs of Kafka that the same events go to.
+/// The parts of records that an input keeps, for Kafka outputs that receive the same events.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Kept {
     /// Their headers. Default: none.
@@ -31,7 +31,7 @@ pub enum KeptHeaders {
     Named(Vec<String>),
 }
 
-/// What was kept of a record.
+/// The kept parts of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct KeptRecord {
     pub(crate) headers: OwnedHeaders,
@@ -40,13 +40,13 @@ pub(crate) struct KeptRecord {
 }
 
 impl Kept {
-    /// What was taken, with what is kept of its record.
+    /// The item, with the kept parts of its record.
     pub(crate) fn with_kept(&self, taken: Taken, record: &BorrowedMessage<'_>) -> Taken {
         if *self == Self::default() {
             return taken;
         }
         let Taken { position, event } = taken;
-        // The headers of what is an event can be read.
+        // The headers of a valid event are readable.
         Taken { position, event: event.map(|event| event.with_local(self.of_record(record))) }
     }
 

@@ -1,9 +1,9 @@
 //! Kafka for Greenroom: consumer groups as [sources](source), topics as [outputs](output), and for
-//! [dead letters](output::KafkaDeadLetters), from where [`redrive`](redrive()) sends records back.
+//! [dead letters](output::KafkaDeadLetters), whose records [`redrive`](redrive()) sends back.
 //!
 //! Handled in order per key, with as many events of a partition at once as there are keys and
-//! workers; at least once; and a crash repeats little, because a commit [remembers](commit_set)
-//! what is done beyond the lowest open offset.
+//! workers; at least once; and a crash repeats little, because a commit [remembers](commit_set) the
+//! settled offsets beyond the lowest open one.
 //!
 //! ```no_run
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a record that was moved says in its headers: where it was, and why it is here (D06).
+//! The headers of a moved record: where it was, and why it is here (D06).
 //!
 //! ```text
 //! headers   a, b, c           greenroom_letter, greenroom_topic, greenroom_reason, ..
@@ -11,8 +11,7 @@ use rdkafka::message::{BorrowedHeaders, Header, Headers, OwnedHeaders};
 
 use crate::decode::{ORIGIN, position, readable};
 
-/// The first of ours. A record that has been here before has one among those that it had: the last
-/// one counts.
+/// Our first header. A record that has been here before may already have one: the last one counts.
 const LETTER: &str = "greenroom_letter";
 
 pub(crate) const TOPIC: &str = "greenroom_topic";
@@ -22,13 +21,13 @@ pub(crate) const REASON: &str = "greenroom_reason";
 pub(crate) const INPUT: &str = "greenroom_input";
 pub(crate) const HANDLER: &str = "greenroom_handler";
 
-/// At most so many bytes of a text are in a header.
+/// The most bytes of a text in a header.
 const MOST: usize = 512;
 
-/// What the value is.
+/// The form of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// That of the record, whose key and headers are there too.
+    /// The record's value, with its key and headers.
     Record,
     /// The letter as JSON.
     Json,
@@ -48,7 +47,7 @@ impl Form {
 pub(crate) struct Marks(Vec<(Cow<'static, str>, Box<str>)>);
 
 impl Marks {
-    /// Adds one, of which the beginning is kept.
+    /// Adds one, with only the beginning of a long text.
     pub(crate) fn with(mut self, name: &'static str, text: &str) -> Self {
         let text = &text[..text.floor_char_boundary(MOST)];
         self.0.push((name.into(), text.into()));
@@ -65,7 +64,7 @@ impl Marks {
         self.0.iter().find(|(known, _)| known == name).map(|(_, text)| &**text)
     }
 
-    /// Adds to the headers that a record had where it was, unless it was sent back before.
+    /// Adds the headers of its original place, unless it was sent back before.
     ///
     /// # Errors
     /// The letter does not say that.
@@ -95,14 +94,14 @@ impl Marks {
 pub(crate) struct Read {
     pub(crate) form: Form,
     pub(crate) marks: Marks,
-    /// Those that the record had.
+    /// The record's original headers.
     pub(crate) original: OwnedHeaders,
 }
 
-/// What the headers of a letter say; `None` of a record that is none.
+/// The headers of a letter; `None` if the record is not a letter.
 ///
 /// # Errors
-/// A name that is no text. What a record had is copied header by header.
+/// A name that is not text. The original headers are copied one by one.
 pub(crate) fn read(headers: &BorrowedHeaders) -> Result<Option<Read>, String> {
     readable(|| read_named(headers))
 }

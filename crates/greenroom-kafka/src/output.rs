@@ -8,23 +8,24 @@
 //!            └ given back once settled                   └─ too large, invalid: rejected for good
 //! ```
 //!
-//! The producer is idempotent: what it sends again after a lost answer is stored once, and the
-//! records of a partition are stored as they were accepted. Records of one key go to one partition.
+//! The producer is idempotent: a record that it sends again after a lost answer is stored once, and
+//! the records of a partition are stored in the order of acceptance. Records of one key go to one
+//! partition.
 //!
-//! What the brokers do not answer, librdkafka sends again for as long as it takes. What they refuse
-//! is sent again one by one, with a backoff, and nothing else meanwhile: a topic that is missing or
-//! forbidden **pauses** the output until that is corrected; a record that is refused alone as too
-//! large or invalid is **rejected**, and its event becomes a dead letter.
+//! Records that the brokers do not answer are sent again by librdkafka for as long as it takes.
+//! Refused records are sent again one by one, with a backoff, and alone: a missing or forbidden
+//! topic **pauses** the output until that is corrected; a record that is refused as too large or
+//! invalid is **rejected**, and its event becomes a dead letter.
 //!
-//! **Limits.** A broker refuses a batch as a whole. Where one record of it was too large, those of
-//! the same key that were under way behind it may be stored before the others are sent again. So
-//! where a topic takes less than librdkafka's `message.max.bytes` (1 MB), set that property to the
-//! topic's `max.message.bytes`: then each record is looked at before it is sent, and no batch is
-//! larger. What is larger is rejected here, and the reason says that it was not the broker.
+//! **Limits.** A broker refuses a batch as a whole. If one record of it was too large, those of the
+//! same key that were under way behind it may be stored before the others are sent again. So if a
+//! topic accepts less than librdkafka's `message.max.bytes` (1 MB), set that property to the
+//! topic's `max.message.bytes`: then each record is checked before it is sent, and no batch is
+//! larger. Larger records are rejected here, and the reason says that it was not the broker.
 //!
 //! **Outages.** While the brokers store nothing, librdkafka is given nothing more. An event that
-//! waits here, and whose partition was lost meanwhile, is dropped: the new owner of the partition
-//! publishes it. The 2,048 that librdkafka has at most are published by both.
+//! waits here, and whose partition is lost during the wait, is dropped: the new owner of the
+//! partition publishes it. The 2,048 that librdkafka has at most are published by both.
 //!
 //! **Bounds.** At most 4,096 events and 32 MiB are accepted and not settled.
 
@@ -71,7 +72,7 @@ impl KafkaSink {
     /// properties name are read.
     ///
     /// # Errors
-    /// What cannot be used. Values of properties are not shown.
+    /// An option cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaSinkOptions) -> Result<(), Unusable> {
         options.check()?;
         check_name("topic", &options.topic)?;

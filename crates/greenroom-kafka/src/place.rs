@@ -9,7 +9,7 @@ pub(crate) struct Place {
     pub(crate) partition: i32,
 }
 
-/// What the places of records are called by begins so.
+/// The prefix of the names of places.
 const SCHEME: &str = "kafka:";
 
 impl Place {
@@ -17,12 +17,12 @@ impl Place {
         Self { topic: topic.into(), partition }
     }
 
-    /// What errors and dead letters call it: `kafka:orders/7`.
+    /// Its name in errors and dead letters: `kafka:orders/7`.
     pub(crate) fn source(&self) -> Arc<str> {
         format!("{SCHEME}{self}").into()
     }
 
-    /// The one that is [called so](Self::source).
+    /// The one with [this source](Self::source).
     pub(crate) fn of_source(source: &str) -> Option<Self> {
         let (topic, partition) = source.strip_prefix(SCHEME)?.rsplit_once('/')?;
         Some(Self::new(topic, partition.parse().ok()?))
@@ -35,7 +35,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Of so many pieces of a list each is named.
+/// At most this many elements of a list are named.
 const NAMED: usize = 12;
 
 /// Partitions in words, in their order: `orders/0-11, returns/3`.

@@ -7,31 +7,30 @@
 //!              └── commit: lowest open offset, and what is done beyond it
 //! ```
 //!
-//! * **At least once.** A commit covers only what is settled. It counts as made once the broker has
+//! * **At least once.** A commit covers only settled offsets. It counts as made once the broker has
 //!   answered, in the epoch in which it was taken.
-//! * **Few repeats.** A commit [remembers](crate::commit_set) what is done beyond the lowest open
-//!   offset. A crash repeats what was in hand and what was settled since the last commit, however
-//!   long one event has been stuck. When what is done no longer fits in a commit, that partition is
-//!   read on once its oldest event, or enough of what is behind it, is settled.
+//! * **Few repeats.** A commit [remembers](crate::commit_set) the settled offsets beyond the lowest
+//!   open one. A crash repeats the events in hand and those settled since the last commit, however
+//!   long one event has been stuck. When the settled offsets no longer fit in a commit, that
+//!   partition is read on once its oldest event, or enough of those behind it, are settled.
 //! * **Order** is that of keys, not of partitions: the engine handles as many events of a partition
 //!   at once as there are keys and workers.
 //! * **Back-pressure** pauses partitions one by one. The consumer is polled in every state, so that
 //!   a slow handler does not cost its membership.
-//! * **Events that are stuck** hold up their keys, and nothing else, until so many of them
-//!   are stuck that a commit is full: the oldest may then be [moved to a
-//!   topic](GuardOptions) by option.
-//! * **Rebalances**: a partition that is taken away is drained within a
+//! * **Stuck events** block their keys, and nothing else, until there are so many of them that a
+//!   commit is full: the oldest can then be [moved to a topic](GuardOptions) by option.
+//! * **Rebalances**: a revoked partition is drained within a
 //!   [budget](KafkaSourceOptions::drain_budget), committed, and only then given away. librdkafka
-//!   fetches nothing of the other partitions during that time; what it had fetched of them goes on.
+//!   fetches nothing for the other partitions during that time; their fetched records continue.
 //!
 //! **Bounds.** For each partition at most 2,048 records or 4 MiB are decoded ahead, and librdkafka
-//! holds up to `queued.max.messages.kbytes` (8 MiB here) of what it has fetched. Both beside what
-//! the engine has in flight.
+//! holds up to `queued.max.messages.kbytes` (8 MiB here) of fetched data. Both are in addition to
+//! the engine's events in flight.
 //!
-//! **Limits.** Where a topic is made anew while it is read, or a partition loses its newest records
-//! (an unclean election), offsets are used twice. New records at old offsets are told from those
-//! that were read by their time, which has to be later than that of the last one read. A topic that
-//! is made of a copy, with the times of old records, is taken for what was read, with a warning.
+//! **Limits.** If a topic is recreated while it is read, or a partition loses its newest records
+//! (an unclean election), offsets are used twice. New records at old offsets are distinguished from
+//! the read ones by their time, which has to be later than that of the last one read. A topic that
+//! is restored from a copy, with the times of old records, counts as already read, with a warning.
 
 mod commits;
 mod context;
@@ -86,12 +85,12 @@ const BATCH: usize = 1_024;
 /// How long the drop of a source waits until it has left its group.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// Properties that would break a promise: older names of those that are set here, and what makes
-/// of the end of a partition an error.
+/// Properties that would break a promise: older aliases of those that are set here, and one that
+/// turns the end of a partition into an error.
 const REFUSED: [&str; 3] =
     ["auto.commit.enable", "auto.commit.interval.ms", "enable.partition.eof"];
 
-/// What librdkafka does unless it is told otherwise.
+/// Defaults that we set for librdkafka.
 const DEFAULTS: [(&str, &str); 7] = [
     ("partition.assignment.strategy", "cooperative-sticky"),
     // Of each partition. The defaults, 100,000 records and 64 MiB, are for one queue of all.
@@ -99,8 +98,9 @@ const DEFAULTS: [(&str, &str); 7] = [
     ("queued.min.messages", "10000"),
     // With a second, which is the default, each partition gave that much and no more in a second.
     ("fetch.queue.backoff.ms", "10"),
-    // A broker is asked one thing at a time. Asked for partitions that have nothing new, it thinks
-    // about it for this long, and those that came to have room meanwhile wait; the default is 500.
+    // A broker handles one fetch at a time. If the requested partitions have nothing new, it holds
+    // the request for this long, and partitions that got room in the meantime wait; the default is
+    // 500.
     ("fetch.wait.max.ms", "50"),
     ("statistics.interval.ms", "1000"),
     // Topics that match a pattern, and topics that were missing, are found within this time.
@@ -114,7 +114,7 @@ const DEFAULTS: [(&str, &str); 7] = [
 pub struct KafkaSource {
     shared: Arc<Shared>,
     lifeline: Option<Arc<Lifeline>>,
-    /// What the last pull gave.
+    /// The result of the last pull.
     last: Option<Given>,
     /// Disconnected when the consumer is closed.
     closed: mpsc::Receiver<()>,
@@ -160,7 +160,7 @@ impl KafkaSource {
     /// properties name are read.
     ///
     /// # Errors
-    /// What cannot be used. Values of properties are not shown.
+    /// An option cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaSourceOptions) -> Result<(), Unusable> {
         options.check()?;
         // Without brokers the client connects to no broker.
@@ -181,12 +181,12 @@ impl KafkaSource {
         guard.map_or(Ok(()), |guard| check_name("guard.topic", &guard.topic))
     }
 
-    /// Changes what it reads while it runs.
+    /// Changes the topics that it reads while it runs.
     pub fn subscription(&self) -> Subscription {
         Subscription(self.shared.clone())
     }
 
-    /// What there is to give or to say.
+    /// The next items or message.
     fn next(&mut self, into: &mut Vec<Taken>) -> Option<Result<Pull, SourceError>> {
         let mut state = self.shared.state.lock();
         if let Some(why) = &state.failed {
@@ -333,13 +333,13 @@ impl fmt::Debug for KafkaSource {
     }
 }
 
-/// Changes what a source reads while it runs.
+/// Changes the topics that a source reads while it runs.
 #[derive(Clone)]
 pub struct Subscription(Arc<Shared>);
 
 impl Subscription {
     /// It reads these topics and patterns from now on, and no others. Those that it no longer reads
-    /// are given away as in a rebalance. None at all: it leaves its group, until it is given some.
+    /// are given away as in a rebalance. With none, it leaves its group, until it is given some.
     pub fn set_topics<T: Into<String>>(&self, topics: impl IntoIterator<Item = T>) {
         self.0.state.lock().topics = Some(topics.into_iter().map(Into::into).collect());
         self.0.wake();

@@ -2,15 +2,15 @@
 
 use thiserror::Error;
 
-/// What cannot be used, for an operator. Values of properties are not shown.
+/// An option cannot be used; in words for an operator. Values of properties are not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{why}")]
 pub struct Unusable {
-    /// The property of librdkafka that is at fault, where it is one.
+    /// The property of librdkafka at fault, if any.
     pub property: Option<String>,
-    /// The option that is at fault, where it is one: `topic`, `topics.0`.
+    /// The option at fault, if any: `topic`, `topics.0`.
     pub option: Option<String>,
-    /// What is wrong, and what to do next.
+    /// The problem, and the next step.
     pub why: String,
 }
 

@@ -1,4 +1,4 @@
-//! A connection that mends itself, and what has happened to it.
+//! A connection that reconnects by itself, and a record of its failures.
 
 use std::{
     collections::HashMap,
@@ -26,13 +26,13 @@ const AGAIN_AFTER: Duration = Duration::from_millis(500);
 /// it is so.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Of so many subjects it is remembered that they are not allowed.
+/// At most this many forbidden subjects are remembered.
 const DENIED: usize = 1_024;
 
 /// How a server begins to say that a publish is not allowed; the subject follows in quotes.
 const DENIES: &str = "Permissions Violation for Publish to \"";
 
-/// An answer of the server's API is waited for so long.
+/// The timeout for an answer of the server's API.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// A connection to a server.
@@ -41,20 +41,20 @@ pub(crate) struct Connection {
     pub(crate) jetstream: jetstream::Context,
     /// Its servers, for people.
     pub(crate) shown: String,
-    /// The domain of JetStream, where it is not the server's own.
+    /// The domain of JetStream, if it is not the server's own.
     pub(crate) domain: Option<String>,
     server: NatsServer,
     seen: Arc<Seen>,
 }
 
-/// What has happened to it, and to those that it took the place of.
+/// Its failures, and those of the connections that it replaced.
 #[derive(Default)]
 struct Mishaps {
     reconnects: AtomicU64,
     slow: AtomicU64,
 }
 
-/// What its events have told.
+/// The effects of its events.
 #[derive(Default)]
 struct Seen {
     shown: String,
@@ -63,7 +63,7 @@ struct Seen {
     mishaps: Arc<Mishaps>,
     /// The last attempt to connect failed of the credentials.
     is_refused: AtomicBool,
-    /// Counts what those look at who wait for an answer: connections, and what is denied.
+    /// Counts the events that waiters watch: connections, and denials.
     happened: watch::Sender<u64>,
     /// Subjects that this user may not publish to, and which happening said so last.
     denied: Mutex<HashMap<String, u64>>,
@@ -130,8 +130,8 @@ impl Seen {
 
 impl Connection {
     /// # Errors
-    /// Why not, in words for an operator: at once where no attempt would help, otherwise once it
-    /// was tried for as long as `server` says.
+    /// Why not, in words for an operator: at once if no attempt would help, otherwise after the
+    /// time that `server` allows.
     pub(crate) async fn open(server: &NatsServer) -> Result<Arc<Self>, String> {
         let until = Instant::now() + server.connect_within;
         Self::open_until(Some(until), server, Arc::default()).await
@@ -154,7 +154,7 @@ impl Connection {
                 Ok(Ok(client)) => {
                     // The first event of a connection is no other one.
                     let _ = seen.connected.subscribe().wait_for(|times| *times > 0).await;
-                    return Ok(Self::of(client, server, seen));
+                    return Ok(Self::new(client, server, seen));
                 }
                 Ok(Err(error)) => match error.kind() {
                     ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
@@ -194,7 +194,7 @@ impl Connection {
         }
     }
 
-    fn of(client: Client, server: &NatsServer, seen: Arc<Seen>) -> Arc<Self> {
+    fn new(client: Client, server: &NatsServer, seen: Arc<Seen>) -> Arc<Self> {
         let builder = jetstream::context::ContextBuilder::new().timeout(ANSWER_WITHIN);
         let jetstream = match &server.domain {
             Some(domain) => builder.domain(domain).build(client.clone()),
@@ -205,7 +205,7 @@ impl Connection {
         Arc::new(Self { client, jetstream, shown, domain, server, seen })
     }
 
-    /// Another one in its place, which goes on with its counts. It is tried without end.
+    /// A replacement that continues its counts. It is tried without end.
     ///
     /// # Errors
     /// No attempt would help.
@@ -225,7 +225,7 @@ impl Connection {
     }
 
     /// Waits until it is.
-    pub(crate) async fn up(&self) {
+    pub(crate) async fn ready(&self) {
         let mut connected = self.connected();
         while !self.is_up() {
             tokio::select! {
@@ -240,7 +240,7 @@ impl Connection {
         self.seen.is_refused.load(Ordering::Relaxed)
     }
 
-    /// What to say while it is not up.
+    /// The reason while it is not up.
     pub(crate) fn why_down(&self) -> String {
         let shown = &self.shown;
         match self.is_refused() {
@@ -249,7 +249,7 @@ impl Connection {
         }
     }
 
-    /// For one who is about to publish.
+    /// For a caller that is about to publish.
     pub(crate) fn watch(&self) -> Watched<'_> {
         let mut happened = self.seen.happened.subscribe();
         let begun = *happened.borrow_and_update();
@@ -268,7 +268,7 @@ impl Connection {
     }
 }
 
-/// What may happen to a connection while an answer is waited for.
+/// Events of a connection while an answer is awaited.
 pub(crate) struct Watched<'a> {
     seen: &'a Seen,
     happened: watch::Receiver<u64>,
@@ -288,7 +288,7 @@ impl Watched<'_> {
         self.seen.denied.lock().get(subject).is_some_and(|number| *number > self.begun)
     }
 
-    /// A subject with this in it of which the server has said so since.
+    /// A denial since then of a subject with this part.
     pub(crate) fn denied(&self, part: &str) -> Option<String> {
         let denied = self.seen.denied.lock();
         let mut since = denied.iter().filter(|(_, number)| **number > self.begun);
@@ -301,8 +301,7 @@ impl Watched<'_> {
     }
 }
 
-/// Whether a server is there, and TLS does not come about with it: what rustls refuses is invalid
-/// data.
+/// Whether a server is there and TLS fails with it: an error of rustls is invalid data.
 fn is_refused_by_tls(error: &dyn std::error::Error) -> bool {
     let mut cause = error.source();
     while let Some(next) = cause {

@@ -62,7 +62,7 @@ impl std::str::FromStr for NatsKeyTemplate {
 impl NatsKey {
     /// The key of a message; `None` if it has none: the subject has fewer tokens, or there is no
     /// such header.
-    pub(crate) fn of(&self, subject: &str, headers: &[(&str, &[u8])]) -> Option<String> {
+    pub(crate) fn find(&self, subject: &str, headers: &[(&str, &[u8])]) -> Option<String> {
         let token = |number: usize| subject.split('.').nth(number - 1).map(str::to_owned);
         match self {
             Self::Subject => Some(subject.to_owned()),
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn n03_a_key_comes_from_the_subject_or_a_header() {
         let headers: [(&str, &[u8]); 2] = [("X-Key", b"a"), ("x-key", b"b")];
-        let key = |key: NatsKey| key.of("orders.7.placed", &headers);
+        let key = |key: NatsKey| key.find("orders.7.placed", &headers);
         assert_eq!(key(NatsKey::Subject).as_deref(), Some("orders.7.placed"));
         assert_eq!(key(NatsKey::Token(2)).as_deref(), Some("7"));
         assert_eq!(key(NatsKey::Token(4)), None);

@@ -15,17 +15,17 @@
 //! line never more than one ([`Requests`]), so events stand in their stream in order, through
 //! retries too.
 //!
-//! **Repeats.** A publish without an answer may have taken effect, and is made again with the same
-//! `Nats-Msg-Id`: the event's source, its id and the subject, none of which a restart changes. The
-//! server stores one of the two, if they come within the stream's `duplicate_window`, which is two
-//! minutes unless the stream says otherwise. Two different events with the same source and id are
-//! one by the rules of CloudEvents, and so for the server.
+//! **Repeats.** A publish without an answer may have taken effect, and is repeated with the same
+//! `Nats-Msg-Id`: the event's source, its id and the subject, which a restart does not change. The
+//! server stores one of the two, if they come within the stream's `duplicate_window`, two minutes
+//! by default. Two different events with the same source and id are one by the rules of
+//! CloudEvents, and so for the server.
 //!
-//! **Refusals.** A message that is larger than the server or the stream takes is **rejected**, and
-//! so is an event of which the template makes no subject. What an operator has to correct
+//! **Refusals.** A message that is too large for the server or the stream is **rejected**, and so
+//! is an event that the template cannot make a subject of. An error that an operator has to correct
 //! **pauses** the output: a stream that is missing or sealed, a subject that this user may not
-//! publish to. An event of a template is rejected for a subject that no stream takes, if a stream
-//! takes others of that template.
+//! publish to. With a template, an event is rejected if no stream takes its subject but a stream
+//! takes others of the template.
 //!
 //! **Bounds.** At most 16,384 events and 32 MiB are accepted and not settled. An event that is
 //! larger passes alone.
@@ -52,13 +52,13 @@ pub use self::{
 };
 use crate::{connection::Connection, server::NatsServer};
 
-/// What is accepted and not settled takes at most this many bytes.
+/// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
 
-/// And is at most so many events.
+/// And at most this many events.
 const ROOM_EVENTS: usize = 16_384;
 
-/// Publishes each event to a stream. Dropped, it refuses what is not settled.
+/// Publishes each event to a stream. When dropped, it refuses all unsettled events.
 pub struct NatsSink {
     requests: Requests<NatsTarget>,
 }

@@ -1,4 +1,4 @@
-//! Dead letters back to where they came from (D06).
+//! Dead letters back to their origin (D06).
 
 use std::{
     collections::HashMap,
@@ -28,10 +28,10 @@ use crate::{
     source::{ORIGIN, Position},
 };
 
-/// What headers of JetStream itself begin with: they belong to the message that had them.
+/// The prefix of JetStream's own headers: they belong to the original message.
 const OWN: &str = "Nats-";
 
-/// Progress is told so often.
+/// The interval of progress reports.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Which letters are published again, and where to.
@@ -81,14 +81,14 @@ impl RedriveOptions {
     }
 }
 
-/// Publishes the messages again that the letters of a subject are about, each to the subject that
-/// it had, with its own bytes and headers and one that says where it was, and removes its letter.
-/// The letters are those of a [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came
-/// from a [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream.
-/// `tells` hears once a second how far that is.
+/// Republishes the messages of the letters of a subject, each to its original subject, with its own
+/// bytes and headers and one that names its original place, and removes the letter. The letters are
+/// those of a [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came from a
+/// [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream.
+/// `tells` receives the progress once a second.
 ///
-/// What is published now counts as newer than all that its stream has, and so for the order of its
-/// key. Letters that come meanwhile are not looked at.
+/// A republished message is the newest in its stream, and so in the order of its key. Letters that
+/// come in the meantime are not looked at.
 ///
 /// # Errors
 /// No server answers, it refuses the credentials, no stream has the letters, or the server does not
@@ -223,7 +223,7 @@ impl Origins<'_> {
         let (Some((name, _)), Some(position)) = (name, position) else {
             return Ok(Err(format!("it came from {source:?}, which is no stream")));
         };
-        let origin = match self.of(header(letter, "greenroom-input"), name).await? {
+        let origin = match self.find(header(letter, "greenroom-input"), name).await? {
             Ok(origin) => origin,
             Err(why) => return Ok(Err(why)),
         };
@@ -241,7 +241,7 @@ impl Origins<'_> {
         })
     }
 
-    async fn of(
+    async fn find(
         &mut self,
         input: Option<&str>,
         stream: &str,

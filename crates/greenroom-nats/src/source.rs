@@ -8,28 +8,28 @@
 //!                                        └─ hold: what is newer than something missing
 //! ```
 //!
-//! **Delivery.** Each message is acknowledged by itself, once what was made of its event is stored;
-//! a dead letter is terminated (`+TERM`). Nothing is acknowledged because it was received.
-//! Everything taken and not settled (queued, parked, between two attempts) is reported as being in
-//! progress before half of `ack_wait` is over, from a task that never waits for the engine. Retries
-//! happen here, in the line of their key. Only what was never started is given back (`-NAK`), when
-//! the source ends or stays paused. What is refused is neither: the server delivers it again after
+//! **Delivery.** Each message is acknowledged individually, once the results of its event are
+//! stored; a dead letter is terminated (`+TERM`). No message is acknowledged on receipt. All
+//! unsettled messages (queued, parked, between two attempts) are reported as in progress before
+//! half of `ack_wait` is over, by a task that never waits for the engine. Retries happen here, in
+//! the line of their key. Only messages that were never started are given back (`-NAK`), when the
+//! source ends or stays paused. Refused messages are neither: the server delivers them again after
 //! `ack_wait`.
 //!
-//! **What a crash repeats** is what was not settled, and the settled messages that the server had
-//! not heard of: a commit, once a second, waits for the answer to the last acknowledgement.
+//! **A crash repeats** unsettled messages, and settled ones whose acknowledgement has not reached
+//! the server: a commit, once a second, waits for the answer to the last acknowledgement.
 //!
 //! **Order after a crash** (N06). While messages that were delivered to an earlier process have not
 //! come back, which takes up to `ack_wait`, newer ones are [held back](NatsSourceStats::held_back),
-//! and all go on in the order of the stream. The same happens when deliveries are lost on the way,
-//! which a gap in their numbers tells. What cannot be waited for goes on, is counted
-//! ([`out_of_order`](NatsSourceStats::out_of_order)) and logged.
+//! and then all continue in the order of the stream. The same happens when deliveries are lost on
+//! the way, which a gap in their numbers reveals. Messages that cannot be held any longer continue,
+//! are counted ([`out_of_order`](NatsSourceStats::out_of_order)) and logged.
 //!
 //! **Several processes.** One process reads a consumer at a time: two would each have half of a
 //! key's messages. It holds a lease, an entry of the key-value bucket `greenroom-leases`, and a
-//! second one [waits](NatsSourceStats::waiting) until the first ends, or was not heard of for half
-//! of `ack_wait`. A process that finds its lease taken gives up what it has in hand, and waits in
-//! turn. An account that can have no such bucket reads [without](NatsSourceStats::without_lease),
+//! second one [waits](NatsSourceStats::waiting) until the first ends, or was silent for half of
+//! `ack_wait`. A process that finds its lease taken gives up its messages in hand, and waits in
+//! turn. An account that cannot have such a bucket reads [without](NatsSourceStats::without_lease),
 //! and the log says so.
 //!
 //! **Partitions.** To spread a stream over several processes, have the server map subjects to
@@ -42,13 +42,13 @@
 //! filters: ["orders.{partition}.*"], partitions: [0, 1, 2]                  this process
 //! ```
 //!
-//! **Outages.** A lost connection is made anew without end; what is in hand goes on, and is
-//! acknowledged after that. A consumer that is gone is made again where it had got to. A stream
-//! that was removed and made anew is another one: what is in hand of the old one is given up, and
-//! the new one is read from its start. A message that the client cannot read ends the connection:
-//! it is looked for after that, and given as one that is no event. Two
-//! messages that the server delivers again, because it had not heard of their acknowledgement, are
-//! skipped: the last 100,000 are remembered.
+//! **Outages.** A lost connection is reconnected without end; messages in hand continue, and are
+//! acknowledged after that. A deleted consumer is recreated at its last position. A stream that was
+//! removed and recreated is a new one: messages in hand of the old one are given up, and the new
+//! one is read from its start. A message that the client cannot read ends the connection: it is
+//! searched for after that, and given as one that is not an event. Messages that the server
+//! delivers again because their acknowledgement was lost are skipped: the last 100,000 are
+//! remembered.
 
 mod committer;
 mod consumer;
@@ -97,7 +97,7 @@ pub struct NatsSource {
     last: usize,
 }
 
-/// What a source has met, also while an engine has it.
+/// The counters of a source, available even while an engine has it.
 #[derive(Clone)]
 pub struct NatsSourceProbe {
     commits: Arc<Commits>,
@@ -105,7 +105,7 @@ pub struct NatsSourceProbe {
 }
 
 impl NatsSourceProbe {
-    /// What it has met so far.
+    /// Its counters so far.
     pub fn stats(&self) -> NatsSourceStats {
         let of = |driven: &Driven| driven.shared.look(|state| state.stats);
         let sum = |all: NatsSourceStats, one: NatsSourceStats| NatsSourceStats {

@@ -1,4 +1,4 @@
-//! Who reads a type from which content type.
+//! Decoders of a type, by content type.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
@@ -21,9 +21,9 @@ impl<T: 'static> Decoders<T> {
         Self { by_type: BTreeMap::new(), otherwise: None }
     }
 
-    /// Data of this media type is read by `decoder`; one that was there before is replaced. Case
-    /// and parameters (`; charset=utf-8`) do not matter. The decoder of `application/json` also
-    /// reads any `+json` without one of its own, and data of which nothing is said.
+    /// Registers the decoder of this media type, in place of an earlier one. Case and parameters
+    /// (`; charset=utf-8`) are ignored. The decoder of `application/json` also reads any `+json`
+    /// without one of its own, and data without a content type.
     pub fn with(mut self, media_type: &str, decoder: impl Decode<T>) -> Self {
         self.by_type.insert(media_type::normal(media_type).into(), Arc::new(decoder));
         self
@@ -35,15 +35,16 @@ impl<T: 'static> Decoders<T> {
         self
     }
 
-    /// Reads the data of an event, which keeps its bytes whatever comes of it.
+    /// Decodes the data of an event, which keeps its bytes in any case.
     ///
     /// # Errors
-    /// There is no data, nobody reads its content type, or it is not what its content type says.
+    /// There is no data, its content type has no decoder, or it does not conform to its content
+    /// type.
     pub fn decode(&self, event: &Event) -> Result<T, DataError> {
         let bytes = event.data_bytes().ok_or(DataError::Missing)?;
         let declared = event.datacontenttype().unwrap_or(media_type::JSON);
         let media = media_type::normal(declared);
-        let Some(decoder) = self.of(&media) else {
+        let Some(decoder) = self.find(&media) else {
             let known = self.by_type.keys().map(|known| known.to_string()).collect();
             return Err(DataError::NoCodec { content_type: declared.to_owned(), known });
         };
@@ -51,7 +52,7 @@ impl<T: 'static> Decoders<T> {
         decoder.decode(&bytes).map_err(unreadable)
     }
 
-    fn of(&self, media: &str) -> Option<&Arc<dyn Decode<T>>> {
+    fn find(&self, media: &str) -> Option<&Arc<dyn Decode<T>>> {
         let found = self.by_type.get(media);
         let json = || self.by_type.get(media_type::JSON).filter(|_| media_type::is_json(media));
         found.or_else(json).or(self.otherwise.as_ref())
@@ -59,7 +60,7 @@ impl<T: 'static> Decoders<T> {
 }
 
 impl<T: DeserializeOwned + 'static> Decoders<T> {
-    /// JSON is read, and what is added.
+    /// Reads JSON, and the media types that are added.
     pub fn json() -> Self {
         Self::none().with(media_type::JSON, Json)
     }

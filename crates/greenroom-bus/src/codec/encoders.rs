@@ -1,4 +1,4 @@
-//! Who writes a type as which content type.
+//! Encoders of a type, by content type.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -21,8 +21,8 @@ impl<T: ?Sized + 'static> Encoders<T> {
         Self { by_type: BTreeMap::new(), otherwise: None }
     }
 
-    /// Data of this media type is written by `encoder`; one that was there before is replaced. The
-    /// encoder of `application/json` also writes any `+json` without one of its own.
+    /// Registers the encoder of this media type, in place of an earlier one. The encoder of
+    /// `application/json` also writes any `+json` without one of its own.
     pub fn with(mut self, media_type: &str, encoder: impl Encode<T>) -> Self {
         self.by_type.insert(media_type::normal(media_type).into(), Arc::new(encoder));
         self
@@ -38,10 +38,10 @@ impl<T: ?Sized + 'static> Encoders<T> {
     /// [`EventBuilder::data_as`](crate::event::EventBuilder::data_as) does so for an event.
     ///
     /// # Errors
-    /// Nobody writes that media type, or the value cannot be written.
+    /// The media type has no encoder, or the value cannot be encoded.
     pub fn encode(&self, content_type: &str, value: &T) -> Result<Vec<u8>, DataError> {
         let content_type = content_type.to_owned();
-        match self.of(&media_type::normal(&content_type)) {
+        match self.find(&media_type::normal(&content_type)) {
             Some(encoder) => {
                 encoder.encode(value).map_err(|error| DataError::Unwritable { content_type, error })
             }
@@ -52,7 +52,7 @@ impl<T: ?Sized + 'static> Encoders<T> {
         }
     }
 
-    fn of(&self, media: &str) -> Option<&Arc<dyn Encode<T>>> {
+    fn find(&self, media: &str) -> Option<&Arc<dyn Encode<T>>> {
         let found = self.by_type.get(media);
         let json = || self.by_type.get(media_type::JSON).filter(|_| media_type::is_json(media));
         found.or_else(json).or(self.otherwise.as_ref())
@@ -60,7 +60,7 @@ impl<T: ?Sized + 'static> Encoders<T> {
 }
 
 impl<T: Serialize + ?Sized + 'static> Encoders<T> {
-    /// JSON is written, and what is added.
+    /// Writes JSON, and the media types that are added.
     pub fn json() -> Self {
         Self::none().with(media_type::JSON, Json)
     }

@@ -24,16 +24,16 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// together are the whole.
 const RAW_PIECE: usize = 3 * 64 * 1024;
 
-/// Writes each dead letter as a line of NDJSON, all fields in every line, null where there is
-/// nothing: `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `input`,
-/// `source`, `position`, `pool`, `handler`, `key`, `trace_id`, `rejected_by`. Times are RFC 3339 in
-/// UTC. `key` is what its handler orders it by. `trace_id` is that of the event's `traceparent`.
-/// `rejected_by` is a list of what outputs did not take: `output`, `error`, and the `event` that
-/// was made for it, null where that is the letter's own.
+/// Writes each dead letter as a line of NDJSON, with all fields in every line, null if empty:
+/// `event`, `raw_base64`, `reason`, `error`, `attempts`, `first_at`, `last_at`, `input`, `source`,
+/// `position`, `pool`, `handler`, `key`, `trace_id`, `rejected_by`. Times are RFC 3339 in UTC.
+/// `key` is the key by which its handler orders it. `trace_id` is that of the event's
+/// `traceparent`. `rejected_by` is a list of rejections by outputs: `output`, `error`, and the
+/// `event` that was made for it, null if that is the letter's own.
 ///
 /// A letter is confirmed when its line is synced to the disk: some 20 ms after it came, or up to
-/// 100 ms where letters keep coming, so that many share a sync. Nobody else may write the file
-/// meanwhile. One that has no letter at the end is removed.
+/// 100 ms if letters keep coming, so that many share a sync. No other process may write the file in
+/// that time. A file without letters is removed at the end.
 pub struct FileDeadLetterStore {
     writer: LineWriter<DeadLetter>,
 }
@@ -43,13 +43,13 @@ impl FileDeadLetterStore {
     /// off: it was never confirmed.
     ///
     /// # Errors
-    /// Its directory is missing or not writable, the file ends in something that is no torn letter,
-    /// or another process writes it.
+    /// Its directory is missing or not writable, the file ends in something other than a torn
+    /// letter, or another process writes it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SinkError> {
         Self::start(path.as_ref(), None)
     }
 
-    /// As [`open`](Self::open), of a file that rotates.
+    /// Like [`open`](Self::open), of a file that rotates.
     ///
     /// # Errors
     /// As there; or it is no regular file.
@@ -160,7 +160,7 @@ impl DeadLetter {
         [self.first_at, self.last_at].map(format_utc)
     }
 
-    /// What outputs rejected, as the JSON of `rejected_by`; `None` where none did.
+    /// Rejections by outputs, as the JSON of `rejected_by`; `None` if there are none.
     pub fn rejected_json(&self) -> Option<String> {
         let mut json = Vec::new();
         write_rejected(&self.rejected, &mut json);

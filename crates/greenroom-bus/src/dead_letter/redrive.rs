@@ -1,20 +1,20 @@
-//! What became of letters of a topic or a stream that were to go back to where they came from. Each
-//! connector redrives its own.
+//! The outcome of redriving letters from a topic or a stream to their origin. Each connector
+//! redrives its own.
 
 use std::{collections::BTreeMap, fmt::Display};
 
-/// So many letters that stay are named.
+/// At most this many of the letters that stay are named.
 const NAMED: usize = 10;
 
-/// What became of the letters.
+/// The outcome of redriving letters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Redriven {
-    /// So many were sent and stored, or would be sent, by the topics or streams that they went to.
+    /// How many were sent and stored, or would be sent, by destination topic or stream.
     pub published: BTreeMap<String, u64>,
-    /// So many were not chosen, and stay.
+    /// How many were not selected, and stay.
     pub passed_over: u64,
-    /// So many stay because they cannot be sent.
+    /// How many stay because they cannot be sent.
     pub left: u64,
     /// Some of those: where they are, and why they stay.
     pub left_because: Vec<String>,
@@ -46,7 +46,7 @@ impl Redriven {
     }
 }
 
-/// Redriving could not go on. What was done before stays done.
+/// Redriving could not continue. Letters that were handled before stay handled.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RedriveError(pub String);

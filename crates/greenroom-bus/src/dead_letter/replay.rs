@@ -23,7 +23,7 @@ pub trait Replays: Send + Sync + 'static {
     /// It could not be stored: none was taken. An engine tries again soon.
     ///
     /// # Cancel safety
-    /// What a dropped future has taken counts as handed until the store is opened again.
+    /// Letters taken by a dropped future count as handed out until the store is opened again.
     fn take<'a>(
         &'a self,
         most: usize,
@@ -58,7 +58,7 @@ pub struct Replay {
     pub event: Event,
     /// The name of the input that it came from.
     pub input: Arc<str>,
-    /// The handler that it is for; `None`: whichever it goes to.
+    /// The handler that it is for; `None`: any that takes it.
     pub handler: Option<Arc<str>>,
 }
 

@@ -1,5 +1,5 @@
-//! What is counted and audited, and what a run says of it in the end. It knows of no other part of
-//! the engine.
+//! Counters, audits, and the final report of a run. This part depends on no other part of the
+//! engine.
 
 pub(crate) mod by_partition;
 pub(crate) mod ledger;

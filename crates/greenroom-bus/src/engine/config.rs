@@ -1,11 +1,11 @@
-//! What an engine is built with, beside its router, and why it cannot be.
+//! The configuration of an engine, apart from its router, and the errors of a build.
 
 use std::time::Duration;
 
 use super::control::change::ChangeError;
 use crate::router::RouterError;
 
-/// What happens to an event that no handler is named for, or that every matcher refuses.
+/// The treatment of an event that has no handler, or that every matcher refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NoHandler {
     /// It becomes a dead letter.
@@ -20,13 +20,13 @@ pub enum NoHandler {
 /// When a handler is taken to be in outage rather than fed bad events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutageConfig {
-    /// Failed attempts in a row, over at least two events; 20 unless said otherwise.
+    /// Failed attempts in a row, over at least two events; 20 by default.
     pub failures: u32,
-    /// Or failures only, over at least two events, for this long; 10 s unless said otherwise.
+    /// Or failures only, over at least two events, for this long; 10 s by default.
     pub window: Duration,
-    /// How long a run whose inputs have ended waits for a handler in outage, for an output that
-    /// fails or is paused, from the last event on that it stored or rejected, and for a store of
-    /// dead letters that can give none for a replay; 5 min unless said otherwise.
+    /// How long a run whose inputs have ended waits for a handler in outage; for an output that
+    /// fails or is paused, from the last event that it stored or rejected; and for a store of dead
+    /// letters that cannot give any for a replay; 5 min by default.
     pub limit: Duration,
 }
 
@@ -36,14 +36,15 @@ impl Default for OutageConfig {
     }
 }
 
-/// What a stop ([`Control::drain`](super::Control::drain)) waits for. The rest of an input that
-/// keeps its positions is given back, so that it is delivered again; of another one it is refused.
+/// The events that a stop ([`Control::drain`](super::Control::drain)) waits for. The rest is given
+/// back by an input that keeps its positions, so that it is delivered again; for other inputs it is
+/// refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Finish {
-    /// What handlers have in hand; of inputs that keep no positions, all that was taken.
+    /// Events that handlers have in hand; for inputs that keep no positions, all events taken.
     #[default]
     ByInput,
-    /// What handlers have in hand.
+    /// Events that handlers have in hand.
     InHand,
     /// All that was taken.
     All,
@@ -72,9 +73,9 @@ pub enum BuildError {
     LoopbackTooSmall {
         /// The handler.
         handler: String,
-        /// What it declares.
+        /// The declared number.
         declared: usize,
-        /// What there is.
+        /// The available room.
         room: usize,
     },
     /// A handler may send events back, and there is no way back.

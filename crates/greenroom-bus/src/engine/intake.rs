@@ -1,12 +1,12 @@
-//! From a source to the pools: what one input takes, has under way, and hands over.
+//! From a source to the pools: how one input takes events, limits those under way, and hands them
+//! over.
 //!
 //! ```text
 //! source ──▶ reader ──▶ budget ──▶ route ──▶ overflow ──▶ pool
 //!              └──▶ ticket: the settlement, which gives the room back
 //! ```
 //!
-//! Here lives all that is kept for an input: [`input`] holds its state, [`inputs`] those that there
-//! are.
+//! The whole state of an input is here: [`input`] holds one input's state, [`inputs`] all inputs.
 
 pub(crate) mod budget;
 pub(crate) mod destinations;

@@ -1,5 +1,4 @@
-//! What happens to an event in a pool: attempts, what follows from one that failed, and what goes
-//! on from one that did not.
+//! An event in a pool: attempts, the handling of failures, and the results of success.
 //!
 //! ```text
 //! job ──▶ worker ──▶ attempt ──▶ handler ──▶ emit ──▶ outputs, or back in

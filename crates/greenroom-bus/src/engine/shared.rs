@@ -1,4 +1,4 @@
-//! What the inputs, the workers and the run of one engine share: a part for each station that an
+//! Shared by the inputs, the workers and the run of one engine: a part for each station that an
 //! event passes.
 
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use crate::{dead_letter::Reason, settlement::Ack};
 
 /// One for each engine. Each part is a file of its own, and knows nothing of the others.
 pub(crate) struct Shared {
-    /// Who reads, and what that may have under way.
+    /// The inputs, and their limits on events in flight.
     pub(crate) inputs: Inputs,
-    /// Where an event goes.
+    /// The destinations of events.
     pub(crate) routing: Destinations,
-    /// Who handles it.
+    /// Their processing.
     pub(crate) process: Processing,
-    /// The way back in, where there is one.
+    /// The loopback, if there is one.
     pub(crate) loopback: Option<Arc<Loopback>>,
     /// Dead letters that are handled again, where their store can tell.
     pub(crate) replaying: Option<Arc<Replaying>>,
-    /// Where it leaves.
+    /// Their exits.
     pub(crate) egress: Exits,
-    /// What became of all of them.
+    /// The outcomes of all of them.
     pub(crate) ledger: Arc<Ledger>,
 }
 
@@ -43,7 +43,7 @@ impl Shared {
             handler.map(|handler| (handler.pool, self.process.pools[handler.pool].name.as_str()));
         let place = self.inputs.place(&origin);
         let key = handler.zip(given.event.as_ref()).and_then(|(handler, event)| {
-            // A key that cannot be had is what the letter is about.
+            // A key that cannot be read is the reason of the letter.
             handler.config.key(event).unwrap_or_default()
         });
         let addressed = Addressed {

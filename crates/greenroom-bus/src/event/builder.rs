@@ -13,7 +13,7 @@ use super::{
 };
 use crate::codec::Encoders;
 
-/// Makes an [`Event`]. What is wrong with its parts is told by [`build`](Self::build).
+/// Makes an [`Event`]. Errors in its parts are returned by [`build`](Self::build).
 ///
 /// ```
 /// use greenroom_bus::event::Event;
@@ -52,7 +52,7 @@ impl<'a> EventBuilder<'a> {
         self
     }
 
-    /// `subject`: what it happened to; not empty.
+    /// `subject`: the object of the event; not empty.
     pub fn subject(self, subject: impl Into<Cow<'a, str>>) -> Self {
         self.text("subject", subject)
     }
@@ -117,8 +117,8 @@ impl<'a> EventBuilder<'a> {
         self.datacontenttype(content_type.to_owned())
     }
 
-    /// The value of a record or another payload, as it is: bytes of what `datacontenttype` says.
-    /// They are not looked at here; see [`Data::Payload`].
+    /// The value of a record or another payload, unchanged: bytes of the type that
+    /// `datacontenttype` names. They are not parsed here; see [`Data::Payload`].
     pub fn data_payload(mut self, bytes: impl Into<Bytes>) -> Self {
         self.draft.set_data(Data::Payload(bytes.into()));
         self

@@ -1,4 +1,4 @@
-//! What an event has from the one that it was made for.
+//! Attributes that an event inherits from its cause.
 
 use super::model::{Event, ExtensionValue};
 
@@ -14,13 +14,13 @@ pub const CAUSATION_ID: &str = "causationid";
 /// tracing"; W3C Trace Context).
 pub const TRACEPARENT: &str = "traceparent";
 
-/// What belongs to [`TRACEPARENT`], and is copied with it.
+/// The companion of [`TRACEPARENT`], copied with it.
 pub const TRACESTATE: &str = "tracestate";
 
 impl Event {
-    /// This event as one that was made for `cause`: with its [correlation id](CORRELATION_ID),
-    /// where it has one, with its id as [causation id](CAUSATION_ID), and with its
-    /// [trace](TRACEPARENT). What this event says of these itself stays.
+    /// This event as a consequence of `cause`: with its [correlation id](CORRELATION_ID), if it has
+    /// one, with its id as [causation id](CAUSATION_ID), and with its [trace](TRACEPARENT).
+    /// Attributes that this event already has are kept.
     ///
     /// The engine does so with everything that a handler produces. An event that is passed on, the
     /// same id from the same source, has no cause but its own.

@@ -1,4 +1,4 @@
-//! An event while its parts come in, by parsing or by building: one place for all that has to hold.
+//! An event under construction, from a parser or a builder: the one place for all validity checks.
 
 mod bytes;
 
@@ -40,7 +40,7 @@ pub(super) enum FoundValue<'a> {
     Bool(bool),
     Integer(i64),
     Null,
-    /// What no attribute may be, in words.
+    /// A rule that every attribute has to meet, in words.
     Other(String),
 }
 

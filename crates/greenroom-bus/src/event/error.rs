@@ -1,12 +1,13 @@
-//! What can be wrong with bytes that should be an event, and with data that should be of a type.
+//! Errors in bytes that should be an event, and in data that should be of a type.
 
 use crate::{codec::CodecError, excerpt::excerpt};
 
-/// Why bytes are no CloudEvent. The text names the attribute, what was expected and what was found.
+/// Why bytes are not a CloudEvent. The text names the attribute, the expectation, and the value
+/// found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
-    /// The bytes are not UTF-8, as JSON has to be.
+    /// The bytes are not UTF-8, which JSON requires.
     #[error("invalid UTF-8 at column {column}")]
     InvalidUtf8 {
         /// The first bad byte, counted from 1.
@@ -15,7 +16,7 @@ pub enum EventError {
     /// The bytes are not JSON, or not the JSON of an event.
     #[error("no JSON event: {message} at {}column {column}", line_prefix(*line))]
     Json {
-        /// What the parser met.
+        /// The parser's error.
         message: String,
         /// Counted from 1. Always 1 for events that are lines.
         line: usize,
@@ -33,9 +34,9 @@ pub enum EventError {
     Attribute {
         /// The attribute.
         name: String,
-        /// What it has to be.
+        /// The expectation.
         expected: &'static str,
-        /// What it is, shortened.
+        /// The value found, shortened.
         found: String,
     },
     /// CloudEvents allows lower-case letters and digits in attribute names, nothing else.
@@ -61,13 +62,13 @@ pub enum EventError {
     InBatch {
         /// Its place, counted from 1.
         index: usize,
-        /// What is wrong with it.
+        /// Its error.
         error: Box<EventError>,
     },
     /// A batch has more events than it may.
     #[error("a batch of more than {most} events")]
     TooMany {
-        /// What it may have.
+        /// The limit.
         most: usize,
     },
 }
@@ -80,7 +81,7 @@ impl From<serde_json::Error> for EventError {
     fn from(error: serde_json::Error) -> Self {
         let text = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
-        // It repeats a text that stands where it should not, however long that is.
+        // It repeats the text in the wrong place, however long that is.
         let message = excerpt(text.strip_suffix(&place).unwrap_or(&text)).into_owned();
         Self::Json { message, line: error.line(), column: error.column() }
     }
@@ -102,7 +103,7 @@ pub enum DataError {
     /// The data is JSON of another shape.
     #[error("the data is not of the expected shape: {0}")]
     Shape(#[from] serde_json::Error),
-    /// Nobody reads or writes this content type.
+    /// This content type has no codec.
     #[error(
         "there is no codec for data of the content type `{content_type}`; there {}",
         listed(known)
@@ -110,7 +111,7 @@ pub enum DataError {
     NoCodec {
         /// The content type of the data.
         content_type: String,
-        /// Those that there are codecs for.
+        /// The existing codecs.
         known: Vec<String>,
     },
     /// The codec of its content type could not read the data.
@@ -118,7 +119,7 @@ pub enum DataError {
     Unreadable {
         /// The content type of the data.
         content_type: String,
-        /// What the codec says.
+        /// The codec's error.
         error: CodecError,
     },
     /// The codec could not write the value.
@@ -126,7 +127,7 @@ pub enum DataError {
     Unwritable {
         /// The content type that was asked for.
         content_type: String,
-        /// What the codec says.
+        /// The codec's error.
         error: CodecError,
     },
 }
@@ -139,10 +140,10 @@ fn listed(known: &[String]) -> String {
     }
 }
 
-/// At most so many characters of a wrong value are repeated in an error.
+/// At most this many characters of a wrong value are repeated in an error.
 const SHOWN_CHARS: usize = 40;
 
-/// A name as an error repeats it: of one that is long, the beginning.
+/// A name as an error repeats it: only the beginning of a long one.
 pub(super) fn named(name: &str) -> String {
     match name.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", &name[..end]),
@@ -150,7 +151,7 @@ pub(super) fn named(name: &str) -> String {
     }
 }
 
-/// A text as errors show it: quoted, and shortened where it is long.
+/// A text as errors show it: quoted, and shortened if it is long.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{:?}...", &text[..end]),

@@ -1,4 +1,5 @@
-//! What can be asked of an event by name: an attribute, an extension, or a member of its data.
+//! A value of an event that can be selected by name: an attribute, an extension, or a member of its
+//! data.
 
 use std::{borrow::Cow, fmt, str::FromStr};
 
@@ -13,8 +14,8 @@ use crate::name::Name;
 /// An attribute or extension by its name, or a member of the data by a JSON pointer (RFC 6901),
 /// which begins with `/`.
 ///
-/// A copy costs nothing. The text of each different one is kept for the life of the process, as
-/// that of a [`Name`].
+/// A copy costs nothing. Each distinct text is kept for the life of the process, like that of a
+/// [`Name`].
 ///
 /// ```
 /// use greenroom_bus::event::Field;
@@ -52,7 +53,7 @@ pub enum FieldError {
         "{0} is no attribute name (lower-case letters and digits); for a member of the data write a JSON pointer, such as `/customer/id`"
     )]
     Name(String),
-    /// The same for every event, or not one value.
+    /// The same for every event, or not a single value.
     #[error(
         "`{0}` tells nothing of an event; name another attribute, or a member of the data by a JSON pointer, such as `/customer/id`"
     )]
@@ -76,7 +77,7 @@ impl FromStr for Field {
             "dataschema" => FieldPlace::Schema,
             "specversion" | "data" => return Err(FieldError::NoField(text.to_owned())),
             name if is_attribute_name(name) => FieldPlace::Extension(Name::new(name)),
-            other => match Pointer::of(other) {
+            other => match Pointer::from_text(other) {
                 Ok(pointer) => FieldPlace::Pointer(pointer),
                 Err(NoPointer::Start) => return Err(FieldError::Name(shown(other))),
                 Err(NoPointer::Escape) => return Err(FieldError::Escape(other.to_owned())),
@@ -115,7 +116,7 @@ impl fmt::Display for Field {
 }
 
 impl Field {
-    /// The pointer, where it is a member of the data.
+    /// The pointer, if it is a member of the data.
     pub(crate) fn pointer(&self) -> Option<Pointer> {
         match self.place {
             FieldPlace::Pointer(pointer) => Some(pointer),

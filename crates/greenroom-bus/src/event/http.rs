@@ -27,7 +27,7 @@ pub const BATCH: &str = "application/cloudevents-batch+json";
 /// An event in binary mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BinaryMessage<'a> {
-    /// Lower-case names and encoded values, `content-type` among them where there is one.
+    /// Lower-case names and encoded values, including `content-type` if there is one.
     pub headers: Vec<(Cow<'static, str>, Cow<'a, str>)>,
     /// The data; empty where the event has none.
     pub body: Bytes,
@@ -132,8 +132,8 @@ pub fn read_binary(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Event, Eve
     draft.finish()
 }
 
-/// Whether data that does not say what it is may be called JSON: a receiver would refuse other
-/// bytes under that name.
+/// Whether data without a content type may be called JSON: a receiver would refuse other bytes
+/// under that name.
 fn is_json(data: &Data) -> bool {
     match data {
         Data::Json(_) => true,
@@ -161,8 +161,8 @@ fn extension(value: &ExtensionValue) -> Cow<'_, str> {
     }
 }
 
-/// Percent-encodes what a header value must not hold as it is: everything outside printable ASCII,
-/// space, quote and percent (HTTP binding, 3.1.3.2).
+/// Percent-encodes the characters that a header value must not contain: everything outside
+/// printable ASCII, space, quote and percent (HTTP binding, 3.1.3.2).
 pub fn encode(text: &str) -> Cow<'_, str> {
     if text.bytes().all(is_plain) {
         return Cow::Borrowed(text);
@@ -183,7 +183,7 @@ fn is_plain(byte: u8) -> bool {
     matches!(byte, 0x21..=0x7E) && byte != b'"' && byte != b'%'
 }
 
-/// The text behind a header value. A percent sign that begins no code stands for itself.
+/// The decoded text of a header value. A percent sign that begins no code is literal.
 fn decode(attribute: &str, value: &[u8]) -> Result<String, EventError> {
     let value = unquote(value.trim_ascii());
     let mut decoded = Vec::with_capacity(value.len());
@@ -196,7 +196,7 @@ fn decode(attribute: &str, value: &[u8]) -> Result<String, EventError> {
     text(attribute, decoded)
 }
 
-/// The byte that `%XX` at the start of `bytes` stands for.
+/// The byte that `%XX` at the start of `bytes` encodes.
 fn percent(bytes: &[u8]) -> Option<u8> {
     let [b'%', high, low, ..] = *bytes else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);

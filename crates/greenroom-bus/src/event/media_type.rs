@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What data is that does not say: the default of the JSON format.
+/// The type of data without a content type: the default of the JSON format.
 pub(crate) const JSON: &str = "application/json";
 
 /// The media type in lower case, without parameters.

@@ -1,4 +1,4 @@
-//! The event itself: what it holds, and how it is read.
+//! The event itself: its contents, and access to them.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -9,28 +9,28 @@ use serde_json::value::RawValue;
 use super::{depth::most_levels, error::DataError, locals::Locals, media_type};
 use crate::byte_order_mark::skip_byte_order_mark;
 
-/// What an event takes beside its texts: names and quotes when written,
-/// counts and lengths in memory.
+/// The size of an event apart from its texts: names and quotes when written, counts and lengths in
+/// memory.
 const FRAME_BYTES: usize = 128;
 
 /// A CloudEvent. Cloning it copies a reference.
 #[derive(Clone)]
 pub struct Event {
     pub(super) inner: Arc<EventInner>,
-    /// About how many. Beside the reference, because bounds are counted again and again where the
-    /// event itself has left the caches.
+    /// Approximate. Next to the reference, because it is added up repeatedly when the event itself
+    /// has left the caches.
     bytes: u32,
     /// No data of it has more levels of arrays and objects than this.
     pub(super) levels: u32,
-    /// What travels with this clone, and is no part of the event.
+    /// Values that travel with this clone, and are not part of the event.
     pub(super) locals: Locals,
 }
 
 #[derive(Clone)]
 pub(super) struct EventInner {
     pub(super) attributes: Attributes,
-    /// Of its own, because it is what events are most often ordered by: a key is then a
-    /// clone of this reference.
+    /// Separate, because events are most often ordered by it: a key is then a clone of this
+    /// reference.
     pub(super) subject: Option<Arc<str>>,
     /// In the order in which they came; no name is there twice.
     pub(super) extensions: Vec<(Box<str>, ExtensionValue)>,
@@ -38,7 +38,7 @@ pub(super) struct EventInner {
 }
 
 /// Six attributes in one text, so that they cost one allocation. None of them may be empty, so an
-/// empty one is one that is not there.
+/// empty one is a missing one.
 #[derive(Clone)]
 pub(super) struct Attributes {
     text: Box<str>,
@@ -46,7 +46,7 @@ pub(super) struct Attributes {
 }
 
 impl EventInner {
-    /// See [`Event::approximate_bytes`]. What is more than fits is told as that much.
+    /// See [`Event::approximate_bytes`]. Saturates.
     fn approximate_bytes(&self) -> u32 {
         let data = match &self.data {
             Data::None => 0,
@@ -74,7 +74,7 @@ impl EventInner {
 }
 
 impl Attributes {
-    /// Id, source, type, time, content type and schema, in this order; empty where there is none.
+    /// Id, source, type, time, content type and schema, in this order; empty if missing.
     pub(super) fn new(parts: [&str; 6]) -> Self {
         let mut text = String::with_capacity(parts.iter().map(|part| part.len()).sum());
         let ends = parts.map(|part| {
@@ -104,9 +104,9 @@ pub enum Data {
     Json(Box<RawValue>),
     /// Bytes (`data_base64`).
     Binary(Bytes),
-    /// The value of a record, as it was: bytes of whatever `datacontenttype` says. Nobody has
-    /// looked at them. Where the event is written as JSON, they are `data` if they are what their
-    /// content type says, JSON or text, and `data_base64` otherwise.
+    /// The value of a record, unchanged: bytes of the type that `datacontenttype` names, unparsed.
+    /// When the event is written as JSON, they are `data` if they are valid JSON or text according
+    /// to their content type, and `data_base64` otherwise.
     Payload(Bytes),
 }
 
@@ -128,14 +128,14 @@ impl Event {
         Self { inner: Arc::new(inner), bytes, levels, locals: Locals::default() }
     }
 
-    /// Changes what it holds: of this clone alone.
+    /// Changes the contents, of this clone alone.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut EventInner)) {
         let inner = Arc::make_mut(&mut self.inner);
         change(inner);
         (self.bytes, self.levels) = (inner.approximate_bytes(), inner.most_levels());
     }
 
-    /// `id`: together with the source, what identifies the event.
+    /// `id`: identifies the event, together with the source.
     pub fn id(&self) -> &str {
         self.inner.attributes.part(0)
     }
@@ -145,12 +145,12 @@ impl Event {
         self.inner.attributes.part(1)
     }
 
-    /// `type`: what happened. Events are routed by it.
+    /// `type`: the kind of event. Events are routed by it.
     pub fn ty(&self) -> &str {
         self.inner.attributes.part(2)
     }
 
-    /// `subject`: what it happened to. Shared, so that an order key is a cheap clone.
+    /// `subject`: the object of the event. Shared, so that an order key is a cheap clone.
     pub fn subject(&self) -> Option<&Arc<str>> {
         self.inner.subject.as_ref()
     }
@@ -198,7 +198,7 @@ impl Event {
         attributes.unwrap_or(&0) ^ subject.unwrap_or(&0)
     }
 
-    /// As [`fetch`](Self::fetch), of what is written beside that.
+    /// Like [`fetch`](Self::fetch), for the data.
     pub(crate) fn fetch_data(&self) -> u8 {
         let data = match self.data() {
             Data::None => None,
@@ -214,7 +214,7 @@ impl Event {
         media_type::is_json(&media_type::normal(declared))
     }
 
-    /// Decodes the data, which has to be JSON.
+    /// Decodes the data, which must be JSON.
     ///
     /// # Errors
     /// There is no data, it is not JSON, or JSON of another shape. The event keeps its bytes.
@@ -232,9 +232,9 @@ impl Event {
     }
 
     /// This event with a value that travels with it: through pools, retries and layers, to the
-    /// sinks or the dead letters. It is never written, does not count when events are compared, and
-    /// is not passed on to what a handler produces. Of each type there is one value; the one that
-    /// was there before is replaced. Clones made before do not have it.
+    /// sinks or the dead letters. The value is never written, does not count when events are
+    /// compared, and is not inherited by a handler's results. There is one value of each type; a
+    /// new one replaces it. Earlier clones do not have it.
     ///
     /// A permission that was checked when the event came in, the handle of a
     /// connection, a moment of time:

@@ -1,4 +1,4 @@
-//! What events are ordered by: an attribute, an extension, or a member of the data.
+//! The field by which events are ordered: an attribute, an extension, or a member of the data.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -18,8 +18,8 @@ const NONE: &str = "none";
 /// How an event's order key is found. Read from the configuration's `order_by`: the name of an
 /// attribute or extension, or a JSON pointer (RFC 6901) into the data; `none` is [`OrderBy::none`].
 ///
-/// A copy costs nothing. The text of each different one is kept for the life of the process, as
-/// that of a [`Name`](crate::name::Name).
+/// A copy costs nothing. Each distinct text is kept for the life of the process, like that of a
+/// [`Name`](crate::name::Name).
 ///
 /// ```
 /// use greenroom_bus::event::{Event, OrderBy};
@@ -63,7 +63,7 @@ pub enum KeyError {
     NotScalar {
         /// The pointer.
         at: String,
-        /// What stands there.
+        /// The value found.
         found: &'static str,
     },
     /// The key is a member of the data, which is not JSON.
@@ -111,9 +111,9 @@ impl OrderBy {
         self.by.is_some()
     }
 
-    /// The key of an event. None where the attribute or member is missing or null. `subject` is a
+    /// The key of an event. `None` if the attribute or member is missing or null. `subject` is a
     /// clone of a reference; the others copy their text. Numbers are taken as they are written: `1`
-    /// and `1.0` are two keys. Where a member is there twice, the last one counts.
+    /// and `1.0` are two keys. If a member is duplicated, the last one counts.
     ///
     /// # Errors
     /// A pointer that leads to an array, an object or a text that is no Unicode, or into data that
@@ -129,11 +129,11 @@ impl OrderBy {
         })
     }
 
-    /// As [`key`](Self::key), for a place where keys are bytes: of a [partition key](PARTITION_KEY)
-    /// those that it was made of, otherwise the text.
+    /// Like [`key`](Self::key), for systems in which keys are bytes: the original bytes of a
+    /// [partition key](PARTITION_KEY), otherwise the text.
     ///
     /// # Errors
-    /// As [`key`](Self::key).
+    /// Like [`key`](Self::key).
     pub fn key_bytes(&self, event: &Event) -> Result<Option<Arc<[u8]>>, KeyError> {
         match self.by.map(|field| field.place) {
             Some(FieldPlace::Extension(name)) if *name == *PARTITION_KEY => {
@@ -170,7 +170,7 @@ fn scalar(raw: &RawValue, at: &str) -> Result<Option<Arc<str>>, KeyError> {
     }
 }
 
-/// Without escapes, the string is what stands between its quotes.
+/// Without escapes, the string is the text between its quotes.
 fn string(quoted: &str) -> Option<Arc<str>> {
     if quoted.contains('\\') {
         return serde_json::from_str::<String>(quoted).ok().map(Arc::from);

@@ -26,16 +26,16 @@ impl Event {
     /// Reads a JSON array of events.
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), for the first event that is wrong: a batch is all or nothing.
+    /// Like [`parse`](Self::parse), for the first event that is wrong: a batch is all or nothing.
     pub fn parse_batch(json: &[u8]) -> Result<Vec<Self>, EventError> {
         Self::parse_batch_within(json, usize::MAX)
     }
 
-    /// Reads a JSON array of at most so many events, and nothing behind the first that is wrong or
-    /// one too many.
+    /// Reads a JSON array of at most this many events; stops at the first that is wrong or one too
+    /// many.
     ///
     /// # Errors
-    /// As [`parse_batch`](Self::parse_batch), or there are more.
+    /// Like [`parse_batch`](Self::parse_batch), or there are more.
     pub fn parse_batch_within(json: &[u8], most: usize) -> Result<Vec<Self>, EventError> {
         let mut json = serde_json::Deserializer::from_str(text(json)?);
         let mut problem = None;
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for Draft<'de> {
 /// take more memory than it.
 struct BatchVisitor<'p> {
     most: usize,
-    /// Why it stopped, where that is no error of JSON.
+    /// Why it stopped, if the reason is not a JSON error.
     problem: &'p mut Option<EventError>,
 }
 

@@ -22,11 +22,11 @@ use super::{
 /// The extension attribute that holds it.
 pub const PARTITION_KEY: &str = "partitionkey";
 
-/// What the text of a key begins with that no attribute can hold: bytes that are not UTF-8, and
+/// The prefix of the text of a key that no attribute can hold: bytes that are not UTF-8, and
 /// control characters, such as the zeros of a number.
 const MARK: &str = "base64:";
 
-/// The text of a key: as it stands in an event, in a line of order, on the screen.
+/// The text of a key: as it appears in an event, in a line of order, on the screen.
 ///
 /// ```
 /// use greenroom_bus::event::key_text;
@@ -45,7 +45,7 @@ fn is_plain(text: &str) -> bool {
     !text.is_empty() && !text.starts_with(MARK) && !text.contains(char::is_control)
 }
 
-/// The key that a text stands for. A mark without base64 behind it is text like any other.
+/// The key that a text encodes. A mark without base64 after it is ordinary text.
 fn key_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
     let coded = text.strip_prefix(MARK).map(|coded| BASE64_STANDARD.decode(coded));
     match (coded, text) {
@@ -56,10 +56,10 @@ fn key_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
 }
 
 impl Event {
-    /// This event with a [partition key](PARTITION_KEY), in place of the one that it has.
+    /// This event with this [partition key](PARTITION_KEY) in place of its own.
     ///
-    /// Inputs of brokers set it to what the broker knows as the key of a message, so that
-    /// `order_by: partitionkey` keeps the order that its producer meant. The attribute is the
+    /// Inputs of brokers set it to the key of the broker's message, so that `order_by:
+    /// partitionkey` keeps the order that its producer intended. The attribute is the
     /// [text](key_text) of the key.
     ///
     /// ```
@@ -82,7 +82,7 @@ impl Event {
         self
     }
 
-    /// The bytes of its [partition key](PARTITION_KEY), where it has one.
+    /// The bytes of its [partition key](PARTITION_KEY), if it has one.
     pub fn partition_key(&self) -> Option<Cow<'_, [u8]>> {
         self.extension(PARTITION_KEY).map(|value| key_bytes(text(value)))
     }

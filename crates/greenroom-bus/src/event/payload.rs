@@ -1,4 +1,4 @@
-//! Data as bytes of a media type: what a codec, a body or a record holds.
+//! Data as bytes with a media type: the contents of a body or a record, or the output of a codec.
 
 use std::borrow::Cow;
 

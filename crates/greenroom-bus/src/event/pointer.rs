@@ -21,9 +21,8 @@ use parking_lot::Mutex;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A JSON pointer (RFC 6901), such as `/order/id`. One that is written alike is kept once, for the
-/// life of the process, so a copy costs nothing: pointers come from configurations, so there are
-/// few.
+/// A JSON pointer (RFC 6901), such as `/order/id`. Each distinct one is kept once, for the life of
+/// the process, so a copy costs nothing: pointers come from configurations, so there are few.
 #[derive(Clone, Copy)]
 pub struct Pointer(&'static ParsedPointer);
 
@@ -51,7 +50,7 @@ static KEPT: LazyLock<Mutex<HashMap<Box<str>, &'static ParsedPointer>>> =
 
 impl Pointer {
     /// The pointer that is written so.
-    pub(crate) fn of(written: &str) -> Result<Self, NoPointer> {
+    pub(crate) fn from_text(written: &str) -> Result<Self, NoPointer> {
         let mut kept = KEPT.lock();
         if let Some(known) = kept.get(written) {
             return Ok(Self(known));
@@ -76,7 +75,7 @@ impl Pointer {
         &self.0.tokens
     }
 
-    /// What stands there. What follows the value in the text is not looked at.
+    /// The value there. Text after the value is not looked at.
     pub(crate) fn find(self, json: &str) -> serde_json::Result<Option<&RawValue>> {
         let mut found = [None];
         let mut parser = serde_json::Deserializer::from_str(json);
@@ -137,13 +136,12 @@ impl Pointers {
         self.pointers.is_empty()
     }
 
-    /// Where, among those that are [found](Self::find), this one is.
+    /// The index of this pointer among the results of [`find`](Self::find).
     pub(crate) fn place(&self, pointer: Pointer) -> Option<usize> {
         self.pointers.iter().position(|known| *known == pointer)
     }
 
-    /// What stands at each of them, in one reading. Where a member is there twice, the last one
-    /// counts.
+    /// The value at each pointer, in one pass. If a member is duplicated, the last one counts.
     ///
     /// # Errors
     /// The text as a whole is no JSON value.
@@ -186,7 +184,7 @@ impl TokenTree {
     }
 }
 
-/// Follows the ways through the text; what lies beside them is skipped.
+/// Follows the pointers through the text; values off their paths are skipped.
 struct PointerWalk<'w, 'f, 'j> {
     way: &'w TokenTree,
     found: &'f mut [Option<&'j RawValue>],
@@ -300,7 +298,7 @@ fn index(token: &str) -> Option<usize> {
     token.parse().ok().filter(|_| plain)
 }
 
-/// Which of the ways goes on at a member.
+/// The pointers that continue at a member.
 struct Wanted<'w>(&'w TokenTree);
 
 impl<'de> DeserializeSeed<'de> for Wanted<'_> {
@@ -332,7 +330,7 @@ mod tests {
 
     fn pointers(written: &[&str]) -> Pointers {
         let mut pointers = Pointers::default();
-        written.iter().for_each(|pointer| pointers.add(Pointer::of(pointer).unwrap()));
+        written.iter().for_each(|pointer| pointers.add(Pointer::from_text(pointer).unwrap()));
         pointers
     }
 
@@ -371,9 +369,9 @@ mod tests {
         for text in ["", "{", "{} x", "nul", r#"{"a":1,}"#] {
             assert!(pointers(&["/a"]).find(text).is_err(), "{text}");
         }
-        assert_eq!(Pointer::of("a"), Err(NoPointer::Start));
-        assert_eq!(Pointer::of("/a~2"), Err(NoPointer::Escape));
-        assert_eq!(Pointer::of("/a~"), Err(NoPointer::Escape));
+        assert_eq!(Pointer::from_text("a"), Err(NoPointer::Start));
+        assert_eq!(Pointer::from_text("/a~2"), Err(NoPointer::Escape));
+        assert_eq!(Pointer::from_text("/a~"), Err(NoPointer::Escape));
     }
 
     fn json() -> impl Strategy<Value = Value> {
@@ -412,7 +410,7 @@ mod tests {
                 let expected = json.pointer(pointer);
                 let found = found.map(|raw| serde_json::from_str::<Value>(raw.get()).unwrap());
                 prop_assert_eq!(found.as_ref(), expected, "{} in {}", pointer, text);
-                let alone = Pointer::of(pointer).unwrap().find(&text).unwrap();
+                let alone = Pointer::from_text(pointer).unwrap().find(&text).unwrap();
                 prop_assert_eq!(alone.is_some(), expected.is_some());
             }
         }

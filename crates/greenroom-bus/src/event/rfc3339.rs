@@ -12,7 +12,7 @@ pub(crate) fn is_time(text: &str) -> bool {
         && is_offset(without_fraction(rest))
 }
 
-/// `d` stands for a digit, `T` for either case of that letter or a space, all else for itself.
+/// `d` matches a digit, `T` either case of that letter or a space, every other character itself.
 fn has_shape(bytes: &[u8], shape: &[u8]) -> bool {
     bytes.len() == shape.len()
         && bytes.iter().zip(shape).all(|(byte, wanted)| match wanted {
@@ -47,8 +47,8 @@ fn is_day(date_time: &[u8]) -> bool {
     (1..=days).contains(&two_digits(date_time, 8))
 }
 
-/// What follows a fraction of a second. Without digits after the point nothing is taken
-/// off, and no offset matches.
+/// The text after a fraction of a second. Without digits after the point nothing is removed, and no
+/// offset matches.
 fn without_fraction(rest: &[u8]) -> &[u8] {
     let Some(fraction) = rest.strip_prefix(b".") else { return rest };
     let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -4,8 +4,8 @@
 //! form 1 | id | source | type | time | datacontenttype | dataschema | subject | extensions | data
 //! ```
 //!
-//! What is read is equal to what was written, and no data is parsed on the way. The store that
-//! keeps these bytes checks that they are whole; bytes that are not are an error, never a panic.
+//! The event read equals the event written, and no data is parsed on the way. The store that keeps
+//! these bytes checks their integrity; damaged bytes are an error, never a panic.
 
 use std::sync::Arc;
 
@@ -119,7 +119,7 @@ fn put_data(into: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     into.extend(bytes);
 }
 
-/// What was not read yet.
+/// The unread rest.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {

@@ -16,7 +16,7 @@ const SAMPLED: u8 = 1;
 /// The length of a `traceparent` of version 00.
 const LENGTH: usize = 55;
 
-/// A span of a trace, for those that come after it (W3C Trace Context, level 1).
+/// A span of a trace, as the parent of later ones (W3C Trace Context, level 1).
 ///
 /// ```
 /// use greenroom_bus::event::TraceContext;
@@ -28,11 +28,11 @@ const LENGTH: usize = 55;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// What all spans of the trace share. Never 0.
+    /// Shared by all spans of the trace. Never 0.
     pub trace_id: u128,
     /// The span. Never 0.
     pub span_id: u64,
-    /// Whether the trace is recorded: who gets it does the same.
+    /// Whether the trace is recorded: receivers do the same.
     pub sampled: bool,
 }
 
@@ -44,8 +44,7 @@ pub struct NoTraceContext;
 impl FromStr for TraceContext {
     type Err = NoTraceContext;
 
-    /// Reads `traceparent`. Of a version that is not known yet, what it has in common with version
-    /// 00.
+    /// Reads `traceparent`. From an unknown later version, the part that it shares with version 00.
     fn from_str(text: &str) -> Result<Self, NoTraceContext> {
         Self::parse(text.as_bytes()).ok_or(NoTraceContext)
     }
@@ -91,7 +90,7 @@ impl fmt::Display for TraceContext {
     }
 }
 
-/// The trace that a message names in plain headers, as W3C Trace Context writes them: what
+/// The trace in the plain headers of a message, in the format of W3C Trace Context, which
 /// instrumented clients of HTTP and of brokers add.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceHeaders<'h> {
@@ -100,7 +99,7 @@ pub struct TraceHeaders<'h> {
 }
 
 impl<'h> TraceHeaders<'h> {
-    /// Those among these headers, where there is a `traceparent` that can be read.
+    /// The trace in these headers, if they have a valid `traceparent`.
     pub fn find(headers: &[(&str, &'h [u8])]) -> Option<Self> {
         let text = |wanted: &str| {
             let mut named = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -113,7 +112,7 @@ impl<'h> TraceHeaders<'h> {
 }
 
 impl Event {
-    /// This event in the trace that its message names; one that names a trace itself stays in that.
+    /// This event in the trace of its message; an event that has a trace of its own keeps it.
     pub fn with_trace(mut self, trace: TraceHeaders<'_>) -> Self {
         if self.extension(TRACEPARENT).is_none() {
             self.change(|inner| {
@@ -126,8 +125,8 @@ impl Event {
         self
     }
 
-    /// Where it stands in a trace, by its attribute `traceparent`. One that cannot be read counts
-    /// as none, as W3C says.
+    /// Its position in a trace, from its attribute `traceparent`. An invalid one counts as missing,
+    /// as W3C requires.
     pub fn trace_context(&self) -> Option<TraceContext> {
         match self.extension(TRACEPARENT)? {
             ExtensionValue::Text(text) => text.parse().ok(),
@@ -143,8 +142,8 @@ impl Event {
         text.get(3..35)
     }
 
-    /// This event as one that comes after `span`: with that `traceparent` in place of its own. Its
-    /// `tracestate` stays in the same trace, and goes in another.
+    /// This event as a child of `span`: with that `traceparent` in place of its own. Its
+    /// `tracestate` is kept within the same trace, and dropped in another.
     pub fn after(mut self, span: TraceContext) -> Self {
         let stays = self.trace_context().is_some_and(|own| own.trace_id == span.trace_id);
         self.change(|inner| {

@@ -27,9 +27,9 @@ impl Event {
         self.write_json_with(&[], out);
     }
 
-    /// As [`write_json`](Self::write_json), with these extension attributes added; they take
-    /// the place of the event's own of the same name. Names are written as they are:
-    /// lower-case letters and digits.
+    /// Like [`write_json`](Self::write_json), with these extension attributes added; they replace
+    /// the event's own of the same name. Names are written unchanged: lower-case letters and
+    /// digits.
     pub fn write_json_with(&self, extra: &[(&str, ExtraValue<'_>)], out: &mut Vec<u8>) {
         out.extend_from_slice(br#"{"specversion":"1.0""#);
         self.write_attributes(out);
@@ -50,7 +50,8 @@ impl Event {
         out.push(b'}');
     }
 
-    /// Appends a JSON array of events, on one line: what [`parse_batch`](Self::parse_batch) reads.
+    /// Appends a JSON array of events, on one line, in the format of
+    /// [`parse_batch`](Self::parse_batch).
     pub fn write_batch<'a>(events: impl IntoIterator<Item = &'a Self>, out: &mut Vec<u8>) {
         out.push(b'[');
         for (at, event) in events.into_iter().enumerate() {
@@ -92,7 +93,7 @@ impl Event {
         }
     }
 
-    /// As what the content type says, if it is that.
+    /// In the form that the content type names, if the bytes conform to it.
     fn write_payload(&self, bytes: &[u8], out: &mut Vec<u8>) {
         let Ok(text) = std::str::from_utf8(bytes) else { return write_binary(bytes, out) };
         let json = skip_byte_order_mark(bytes);
@@ -134,8 +135,8 @@ fn write_extension(value: &ExtensionValue, out: &mut Vec<u8>) {
     }
 }
 
-/// Encoded at once: a multiple of three, so that only the last piece is padded, and
-/// small beside a large event.
+/// Encoded at once: a multiple of three, so that only the last piece is padded, and small compared
+/// with a large event.
 const BASE64_PIECE: usize = 48 * 1024;
 
 /// Appends bytes as a JSON string of standard base64.
@@ -145,7 +146,7 @@ fn write_base64(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// As [`write_base64`], without the quotes.
+/// Like [`write_base64`], without the quotes.
 pub(crate) fn write_bare_base64(bytes: &[u8], out: &mut Vec<u8>) {
     let mut encoded = String::new();
     for piece in bytes.chunks(BASE64_PIECE) {
@@ -175,8 +176,8 @@ pub(crate) fn write_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Where the first byte stands that JSON has escaped. Eight are looked at at once: a text may be
-/// all that an event is.
+/// The position of the first byte that JSON requires to be escaped. Eight are checked at once: an
+/// event may consist mostly of one text.
 fn first_escaped(bytes: &[u8]) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {

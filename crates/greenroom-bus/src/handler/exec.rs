@@ -48,26 +48,26 @@
 //! "In hand" begins when the first byte is written: a process that ended before is noticed first. A
 //! pipe that breaks while the event is written counts like an end with the event in hand.
 //!
-//! Where a process ends with several events in hand, each of them that it may have read
-//! counts a crash, and goes to the next process alone: so the one that kills its process is
-//! found, and no other is given up for it. Code 0 is a recycle then, whatever the process had
-//! read ahead. At a timeout, and where an attempt is cancelled, the others go to the next
-//! process, blamed for nothing.
+//! If a process ends with several events in hand, each one that it may have read counts a crash,
+//! and goes to the next process alone: this isolates the event that kills its process, and no other
+//! is given up for it. An exit with code 0 is then a recycle, however much the process had read
+//! ahead. At a timeout, or when an attempt is cancelled, the others go to the next process without
+//! blame.
 //!
-//! A process "could not work" that has never answered and has not read the event (where the system
-//! tells how much lies in a pipe), or whose program has not shown that it works. It has when any
-//! worker's process has answered. That is good for three events to be given up in a row, over all
-//! workers; with the next, the program is taken to be broken until it has answered again.
+//! A process "could not work" if it has never answered and has not read the event (on systems that
+//! show how much is left in a pipe), or if its program has not shown that it works. An answer from
+//! any worker's process shows that. It is enough to give up three events in a row, over all
+//! workers; at the next, the program is considered broken until it has answered again.
 //!
 //! Restarts after crashes draw on a budget ([`RestartLimit`]); once it is used up the handler
 //! answers [`FailureKind::Broken`](super::FailureKind::Broken) until the window has passed, and no
-//! event is blamed. Kills at the timeout do not draw on it, for the timeout limits them already;
-//! nor do failed starts, which pause the handler. A command that cannot be started pauses the
-//! handler too, unless it is for want of files, processes or memory and other workers have a
-//! process: then the event is given back.
+//! event is blamed. Kills at the timeout do not draw on it, because the timeout limits them
+//! already; nor do failed starts, which pause the handler. A command that cannot be started pauses
+//! the handler too, unless the cause is a lack of files, processes or memory and other workers have
+//! a process: then the event is given back.
 //!
-//! Price: two system calls and two context switches an event, some tens of microseconds. With
-//! several events in flight, those that come together share them.
+//! Price: two system calls and two context switches per event, some tens of microseconds. With
+//! several events in flight, those that arrive together share them.
 
 mod blame;
 mod config;
@@ -109,7 +109,7 @@ use self::{counters::Counters, desk::Desk};
 use super::{Attempt, CrashLoop, Handler, HandlerFactory, HandlerResult, Handling};
 use crate::{BoxFuture, event::Event};
 
-/// Builds [`Exec`] handlers and counts what happens to their processes.
+/// Builds [`Exec`] handlers and counts the restarts and crashes of their processes.
 #[derive(Debug, Clone)]
 pub struct ExecFactory {
     config: Arc<ExecConfig>,
@@ -142,7 +142,7 @@ impl ExecFactory {
         Ok(Self { config: Arc::new(config), counters: Arc::default(), desks: Arc::default() })
     }
 
-    /// Where this worker hands in its events: with others, or as the first.
+    /// The desk to which this worker hands its events: a shared one, or a new one.
     fn desk(&self, worker: usize) -> Arc<Desk> {
         let place = worker / self.config.in_flight;
         let mut desks = self.desks.lock();

@@ -14,22 +14,22 @@
 //! {"n":1}
 //! ```
 //!
-//! The events that the response carries go to the outputs: one in binary mode (`ce-*` headers) or
-//! structured mode (`application/cloudevents+json`), or several as a batch
+//! The events in the response go to the outputs: one in binary mode (`ce-*` headers) or structured
+//! mode (`application/cloudevents+json`), or several as a batch
 //! (`application/cloudevents-batch+json`). Any other successful response, and any without a body
-//! (204 and 205 have none), settles the event and hands nothing on, or the event itself where
-//! `pass` is set. Nobody needs its body: it is read for a second at most, so that the connection
-//! can be used again, and may break off. What follows from another status, from no answer in time
-//! and from a lost connection is in [`STATUS_MAP`], which a [`StatusMap`] overrides row by row. A
-//! response header [`OUTCOME`] that says `retry`, `reject` or `park` goes before its status, also
-//! before one of success. Where an event is to be tried again, `Retry-After` says when.
+//! (204 and 205 have none), settles the event and passes on nothing, or the event itself if `pass`
+//! is set. Its body is not needed: it is read for a second at most, so that the connection can be
+//! reused, and may break off. The consequences of other statuses, of a timeout and of a lost
+//! connection are in [`STATUS_MAP`], which a [`StatusMap`] overrides row by row. A response header
+//! [`OUTCOME`] with `retry`, `reject` or `park` takes precedence over the status, even over
+//! success. If an event is to be retried, `Retry-After` says when.
 //!
-//! In a pool with `batch`, the events of one line that wait together are posted together, in batch
-//! mode (`application/cloudevents-batch+json`), with the highest of their attempts and without an
-//! idempotency key: each event has its source and id. The status is that of all of them, but where
-//! it rejects or parks: then each is posted by itself. A response with events is refused, because
-//! it does not say to which of them they belong; nothing is posted again for it, also where it
-//! breaks off.
+//! In a pool with `batch`, waiting events of one line are posted together, in batch mode
+//! (`application/cloudevents-batch+json`), with the highest of their attempts and without an
+//! idempotency key: each event has its source and id. The status applies to all of them, unless it
+//! rejects or parks: then each is posted by itself. A response with events is refused, because it
+//! does not say which of them they belong to; nothing is posted again for it, even if it breaks
+//! off.
 //!
 //! A kept connection that the target has closed is no attempt: the request goes out once more, over
 //! a new one (`http/kept.rs`).
@@ -67,7 +67,7 @@ pub struct HttpFactory {
     current: Current,
 }
 
-/// What attempts that begin now use. Replaced as a whole.
+/// Shared by attempts that begin now. Replaced as a whole.
 type Current = Arc<RwLock<Arc<Shared>>>;
 
 impl HttpFactory {
@@ -80,11 +80,11 @@ impl HttpFactory {
         Ok(Self { current: Arc::new(RwLock::new(Shared::new(config)?)) })
     }
 
-    /// Posts by another configuration from the next attempt on. False where it is the same as
-    /// before.
+    /// Posts with another configuration from the next attempt on. Returns false if it is the same
+    /// as before.
     ///
     /// # Errors
-    /// As [`new`](Self::new). Nothing has changed then.
+    /// Like [`new`](Self::new). Nothing has changed then.
     pub fn reconfigure(&self, config: HttpConfig) -> Result<bool, String> {
         if self.current.read().config == config {
             return Ok(false);
@@ -105,7 +105,7 @@ impl HandlerFactory for HttpFactory {
     }
 }
 
-/// Posts each event and reads what follows from the response.
+/// Posts each event and applies the response.
 #[derive(Debug)]
 pub struct Http {
     current: Current,

@@ -29,7 +29,7 @@ pub(crate) fn attempt() -> Attempt {
     Attempt { number: 1, pool, handler, worker: 0, fence: Some(1_764_278_460_000) }
 }
 
-/// The result of an attempt, awaited where it has to be.
+/// The result of an attempt, awaited if necessary.
 pub(crate) async fn settle(handling: Handling<'_>) -> HandlerResult {
     match handling {
         Handling::Done(result) => result,

@@ -6,10 +6,10 @@ use parking_lot::Mutex;
 
 use crate::settlement::{Ack, Refusal};
 
-/// Settles one event, for handlers with [`ack: manual`](crate::engine::AckWhen::Manual): once,
-/// whatever is called how often. Clones settle the same event. It may be kept beyond the attempt,
-/// for example until a batch of the handler's own is stored; when the last clone is dropped and
-/// nobody has said anything, the event is refused.
+/// Settles one event, for handlers with [`ack: manual`](crate::engine::AckWhen::Manual): once;
+/// later calls have no effect. Clones settle the same event. It may be kept beyond the attempt, for
+/// example until a batch of the handler's own is stored; if the last clone is dropped before the
+/// event was settled, the event is refused.
 #[derive(Clone)]
 pub struct Settlement {
     part: Arc<Mutex<Option<Ack>>>,
@@ -22,13 +22,13 @@ impl Settlement {
     }
 
     /// The source need not deliver the event again. Its outputs have to be stored as well before
-    /// the source is told. True where nothing was said before.
+    /// the source is informed. Returns true if it was not settled before.
     pub fn acknowledge(&self) -> bool {
         let part = self.part.lock().take();
         part.map(Ack::confirm).is_some()
     }
 
-    /// The source should deliver the event again. True where nothing was said before.
+    /// The source should deliver the event again. True if nothing was said before.
     pub fn refuse(&self) -> bool {
         let part = self.part.lock().take();
         part.map(|part| part.refuse(Refusal::Handler)).is_some()

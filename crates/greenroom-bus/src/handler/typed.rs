@@ -7,9 +7,9 @@ use crate::{codec::Decoders, event::Event};
 
 /// Handles events by a closure, which is given their data as a `T` and the event itself.
 ///
-/// Data that cannot be read as that rejects the event: it becomes a dead letter, with its
-/// bytes as they came. The closure is shared by all workers; what it produces is written
-/// by [`EventBuilder::data_as`](crate::event::EventBuilder::data_as).
+/// Data that cannot be read as that type rejects the event: it becomes a dead letter with its
+/// original bytes. The closure is shared by all workers; its results are written by
+/// [`EventBuilder::data_as`](crate::event::EventBuilder::data_as).
 ///
 /// ```
 /// use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What follows from a response.
+//! The consequence of a response.
 
 use std::{
     sync::atomic::Ordering,
@@ -19,21 +19,21 @@ use super::{
     status::{StatusMap, Verdict},
 };
 
-/// The header by which a target says what becomes of the event: `retry`, `reject` or `park`.
+/// The header in which a target names the outcome of the event: `retry`, `reject` or `park`.
 pub const OUTCOME: HeaderName = HeaderName::from_static("greenroom-outcome");
 
 /// How much of an error's body is quoted, in bytes.
 const QUOTED: usize = 200;
 
-/// How much of an error's body is read: to its end where it is short, so that the connection can be
-/// used again.
+/// How much of an error's body is read: to its end if it is short, so that the connection can be
+/// reused.
 const ERROR_BODY: usize = 64 * 1024;
 
-/// How long the rest of a body is waited for that nobody needs. Longer than a round trip, so that a
-/// connection is worth it; a target that takes longer gets a new one for each event.
+/// How long to wait for the rest of an unneeded body. Longer than a round trip, so that the
+/// connection is worth keeping; a slower target gets a new one for each event.
 const REST: Duration = Duration::from_secs(1);
 
-/// What the target says of the event: in so many words, or by its status.
+/// The target's verdict on the event: by the header, or by its status.
 pub(crate) fn said(from: &Connection, map: &StatusMap, response: &Response) -> Verdict {
     let by_status = map.verdict(response.status().as_u16());
     let Some(word) = response.headers().get(OUTCOME) else { return by_status };
@@ -46,7 +46,7 @@ pub(crate) fn said(from: &Connection, map: &StatusMap, response: &Response) -> V
     }
 }
 
-/// Said once for each target: what one answer holds, all of them do.
+/// Logged once for each target, because the same word would come with every answer.
 fn not_understood(from: &Connection, word: &HeaderValue) {
     if !from.warned.swap(true, Ordering::Relaxed) {
         let target = &from.target.shown;
@@ -65,7 +65,7 @@ pub(crate) fn wait(response: &Response) -> Option<Duration> {
     retry_after::parse(value, SystemTime::now())
 }
 
-/// What an answer that settles nothing comes to, for an operator.
+/// An answer that settles nothing, in words for an operator.
 pub(crate) async fn refusal(from: &Connection, response: &mut Response, took: Duration) -> String {
     // The status says enough where its body cannot be read.
     let body = read_some(response, ERROR_BODY, QUOTED).await;
@@ -85,9 +85,9 @@ pub(crate) async fn refusal(from: &Connection, response: &mut Response, took: Du
     error
 }
 
-/// Reads a body that nobody needs, so that the connection can be used again: to its end where that
-/// is near, otherwise up to `limit` bytes and no longer than [`REST`]. The connection of one that
-/// was not read to its end is closed. Returns the first `quoted` bytes.
+/// Reads a body that is not needed, so that the connection can be reused: to its end if that is
+/// near, otherwise up to `limit` bytes and no longer than [`REST`]. A connection whose body was not
+/// read to its end is closed. Returns the first `quoted` bytes.
 pub(crate) async fn read_some(response: &mut Response, limit: usize, quoted: usize) -> BytesMut {
     let (mut kept, mut read) = (BytesMut::new(), 0);
     let reading = async {

@@ -15,8 +15,7 @@ pub struct TargetConfig {
     /// Headers added to each request; [`check_header`](super::check_header) says which may be.
     /// Their values are never shown.
     pub headers: Vec<(String, String)>,
-    /// How the target is told who posts. Default: by nothing but what is in the URL and the
-    /// headers.
+    /// The credentials for the target. Default: only those in the URL and the headers, if any.
     pub auth: Option<Auth>,
     /// Whom to trust, and with which certificate to connect, where the URL is `https`.
     pub tls: Tls,
@@ -35,7 +34,7 @@ impl Default for TargetConfig {
     }
 }
 
-/// Leaves out what may be secret: the URL, the values of the headers, and credentials.
+/// Leaves out the parts that may be secret: the URL, the values of the headers, and credentials.
 impl fmt::Debug for TargetConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
@@ -49,7 +48,7 @@ impl fmt::Debug for TargetConfig {
     }
 }
 
-/// How a target is told who posts, in the header `authorization`.
+/// Credentials in the header `authorization`.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Auth {
     /// A user and a password (RFC 7617).
@@ -78,10 +77,9 @@ impl fmt::Debug for Auth {
 pub struct Tls {
     /// Certificates of the authorities to trust, in place of those of the system.
     pub ca: Option<Vec<u8>>,
-    /// What the client shows.
+    /// The client certificate.
     pub identity: Option<Identity>,
-    /// The name that the target's certificate has, where that is not the host of the URL. Needs a
-    /// `ca`.
+    /// The name in the target's certificate, if it differs from the host of the URL. Needs a `ca`.
     pub server_name: Option<String>,
 }
 

@@ -21,11 +21,11 @@ pub(crate) struct Connection {
     client: Client,
     /// Which connections the client has opened.
     opened: OpenedConnections,
-    /// A client that keeps no connection, for what is sent again.
+    /// A client that keeps no connection, for retries.
     fresh: Client,
     /// Credentials and configured headers, marked as secret so that no log shows their values.
     pub(crate) headers: HeaderMap,
-    /// Whether requests say who posts.
+    /// Whether requests carry credentials.
     pub(crate) identification: Identification,
     timeout: Duration,
     /// The log has a warning of a header that is not understood.
@@ -37,9 +37,9 @@ pub(crate) struct Connection {
 pub(crate) struct NoAnswer {
     /// The row of the status map that it is.
     pub(crate) on: On,
-    /// What happened, for an operator.
+    /// The error, for an operator.
     pub(crate) text: String,
-    /// The target may have had the event. False where it is known that it has not.
+    /// The target may have had the event. False if it certainly has not.
     pub(crate) reached: bool,
     /// One of the two sides does not trust the certificate of the other: an operator has to correct
     /// that.
@@ -51,7 +51,7 @@ impl Connection {
     ///
     /// # Errors
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS
-    /// cannot be set up. None repeats what may be secret.
+    /// cannot be set up. It never repeats a part that may be secret.
     pub(crate) fn new(config: &TargetConfig) -> Result<Self, String> {
         for (name, time) in
             [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
@@ -67,14 +67,14 @@ impl Connection {
         let of_url = target.take_credentials(&client)?;
         let headers = credentials::headers(of_url, config)?;
         let has_query = target.url.query().is_some();
-        let identification = Identification::of(&headers, has_query, config);
+        let identification = Identification::detect(&headers, has_query, config);
         let (timeout, warned) = (config.timeout, AtomicBool::new(false));
         Ok(Self { target, client, opened, fresh, headers, identification, timeout, warned })
     }
 
-    /// Sends it over a connection that is kept, where there is one. If that turns out to be closed
-    /// before the head of an answer was there, sends it once more, over a new one: to close a
-    /// connection without a word is a target's right, and says nothing about the request.
+    /// Sends it over a kept connection, if there is one. If that turns out to be closed before the
+    /// head of an answer arrived, sends it once more, over a new one: a target may close a
+    /// connection at any time, and that says nothing about the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
         let (again, before) = (request.try_clone(), self.opened.count());
         let started = Instant::now();
@@ -100,7 +100,7 @@ impl Connection {
             let text = format!("http: no answer from {shown} within {:?}", self.timeout);
             return NoAnswer { on: On::Timeout, text, reached: true, untrusted: false };
         }
-        // The one failure of which it is known that the target has had nothing of the event.
+        // The one failure after which the target certainly has nothing of the event.
         let what = if is_connecting { "cannot connect to" } else { "lost the connection to" };
         let untrusted = is_untrusted(&error);
         let mut text = format!("http: {what} {shown}: {}", causes(&error.without_url()));
@@ -111,7 +111,7 @@ impl Connection {
     }
 }
 
-/// True where a certificate was refused, by either side.
+/// True if a certificate was refused, by either side.
 fn is_untrusted(error: &reqwest::Error) -> bool {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -159,7 +159,7 @@ fn builder(config: &TargetConfig, target: &Target) -> Result<ClientBuilder, Stri
         .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    tls::with(builder, &target.url, &config.tls)
+    tls::configure(builder, &target.url, &config.tls)
 }
 
 fn built(builder: ClientBuilder, target: &Target) -> Result<Client, String> {

@@ -1,4 +1,4 @@
-//! Who posts: headers of the configuration, and credentials.
+//! Credentials of requests: headers of the configuration, and `auth`.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
@@ -47,7 +47,7 @@ pub enum BadHeader {
 /// ```
 ///
 /// # Errors
-/// What is wrong with it.
+/// The problem with it.
 pub fn check_header(name: &str, value: &str) -> Result<(), BadHeader> {
     header(name, value).map(drop)
 }
@@ -82,7 +82,7 @@ pub enum BadAuth {
 /// Whether these can be sent.
 ///
 /// # Errors
-/// What is wrong with them.
+/// The problem with them.
 pub fn check_auth(auth: &Auth) -> Result<(), BadAuth> {
     let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     match auth {
@@ -137,20 +137,20 @@ pub(super) fn headers(of_url: HeaderMap, config: &TargetConfig) -> Result<Header
     Ok(map)
 }
 
-/// Whether the target is told who posts.
+/// Whether requests carry credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Identification {
     /// By `auth`, by the URL, by a header `authorization` or by a certificate.
     Known,
-    /// Perhaps by another header, or by the query of the URL: nobody here knows what they mean.
+    /// Perhaps by another header, or by the query of the URL, whose meaning is unknown here.
     Unknown,
     /// By nothing.
     Missing,
 }
 
 impl Identification {
-    /// That of requests with these headers, which the configuration adds.
-    pub(super) fn of(headers: &HeaderMap, has_query: bool, config: &TargetConfig) -> Self {
+    /// Whether requests with these headers, which the configuration adds, carry credentials.
+    pub(super) fn detect(headers: &HeaderMap, has_query: bool, config: &TargetConfig) -> Self {
         match () {
             () if headers.contains_key(AUTHORIZATION) => Self::Known,
             () if config.tls.identity.is_some() => Self::Known,

@@ -1,8 +1,8 @@
 //! Kept connections, which a target may close at any time without a word.
 //!
-//! A request that is on its way over such a connection is lost, although the target answers every
-//! request that it gets. The client tells this only as a lost connection, so what it takes to know
-//! one is noted here:
+//! A request on its way over such a connection is lost, although the target answers every request
+//! that it receives. The client reports only a lost connection, so this records the details that
+//! identify the case:
 //!
 //! ```text
 //! the client opens a connection ──▶ the number of it, by its address on this machine
@@ -59,8 +59,8 @@ impl OpenedConnections {
         opened.numbers.insert(address, number);
     }
 
-    /// What is sent over the connection of this answer from now on goes over a kept one: also a
-    /// request that had begun before the connection was opened, and has waited for it.
+    /// From now on, requests over the connection of this answer use a kept one, including a request
+    /// that had begun before the connection was opened, and has waited for it.
     pub(super) fn answered(&self, response: &Response) {
         if let Some(info) = response.extensions().get::<HttpInfo>() {
             self.0.lock().numbers.insert(info.local_addr(), OLDEST);
@@ -107,7 +107,7 @@ impl<S> Layer<S> for OpenedConnections {
     }
 }
 
-/// A connector that notes what it opens.
+/// A connector that records the connections it opens.
 #[derive(Debug, Clone)]
 pub(super) struct NotingConnector<S> {
     inner: S,

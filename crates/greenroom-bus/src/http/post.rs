@@ -1,4 +1,4 @@
-//! What is posted by hand: one request each, and what came back.
+//! Events posted by hand: one request each, and its answer.
 
 use std::{fmt, time::Duration};
 
@@ -13,16 +13,16 @@ use super::{
 };
 use crate::event::Event;
 
-/// So much of an answer is kept.
+/// The kept part of an answer.
 const KEPT: usize = 4 << 10;
 
-/// So much is read, so that the connection can be used again.
+/// The part that is read, so that the connection can be reused.
 const READ: usize = 64 << 10;
 
 /// Posts batches of events, or other bodies, to a target, over connections that it keeps.
 pub struct Poster(Connection);
 
-/// What a target has answered.
+/// The answer of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Posted {
     /// The status.
@@ -38,7 +38,7 @@ pub struct Posted {
 #[error("{text}")]
 #[non_exhaustive]
 pub struct NotPosted {
-    /// What happened, in words.
+    /// The error, in words.
     pub text: String,
     /// The certificate of one side is not trusted by the other: trying again does not help.
     pub untrusted: bool,
@@ -53,7 +53,7 @@ impl Poster {
         Connection::new(target).map(Self)
     }
 
-    /// Posts these events as one batch. `attempt` is told to the target, from 1.
+    /// Posts these events as one batch. `attempt`, from 1, is sent to the target.
     ///
     /// # Errors
     /// There is no answer; the target may have had the events all the same.
@@ -90,7 +90,7 @@ impl Poster {
     }
 }
 
-/// Without what may be secret.
+/// Leaves out the parts that may be secret.
 impl fmt::Debug for Poster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Poster").field(&self.0.target.shown).finish()

@@ -1,4 +1,4 @@
-//! What a configuration says of a target: checked, and as the client takes it.
+//! The settings of a target in a configuration: checked, and in the form for the client.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::{
     Verdict, check_auth, check_header, check_url,
 };
 
-/// The URL to post to, the credentials to use, and what follows from an answer.
+/// The URL to post to, the credentials to use, and the consequences of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Posting<'a> {
     /// `url`.
@@ -26,7 +26,7 @@ pub struct Posting<'a> {
 }
 
 impl Posting<'_> {
-    /// Reports what of it cannot be used. No text here repeats a value: any may be secret.
+    /// Reports settings that cannot be used. No text here repeats a value: any may be secret.
     pub fn check(&self, at: &mut At<'_>) {
         check_target(at, "url", self.url);
         check_headers(at, self.headers);
@@ -76,7 +76,7 @@ impl Posting<'_> {
         }
     }
 
-    /// The target, with what the files of `tls` hold.
+    /// The target, with the contents of the files of `tls`.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -92,19 +92,19 @@ impl Posting<'_> {
         })
     }
 
-    /// What follows from each answer.
+    /// The consequence of each answer.
     ///
     /// # Errors
-    /// What is wrong with its rows; a configuration that was checked has none.
+    /// Its rows are invalid; a checked configuration has no such rows.
     pub fn status_map(&self) -> Result<StatusMap, String> {
         status_map(self.status)
     }
 }
 
-/// What follows from each answer, by the rows of an option `status`.
+/// The consequence of each answer, by the rows of an option `status`.
 ///
 /// # Errors
-/// What is wrong with the rows; a configuration that was checked has none.
+/// The rows are invalid; a checked configuration has no such rows.
 pub fn status_map(rows: &[(String, String)]) -> Result<StatusMap, String> {
     let rows = rows.iter().map(|(on, verdict)| {
         let on: On = on.parse().map_err(|error: NoRow| error.to_string())?;
@@ -145,7 +145,7 @@ pub fn check_headers(at: &mut At<'_>, headers: &[(String, String)]) {
     }
 }
 
-/// Reports an option `tls` beside a URL that has none.
+/// Reports an option `tls` whose URL has no TLS.
 pub fn check_scheme(at: &mut At<'_>, tls: Option<&HttpTls>, url: &str) {
     if tls.is_some() && Url::parse(url).is_ok_and(|url| url.scheme() == "http") {
         let help = "write `https` in the URL, or leave `tls` out";

@@ -1,5 +1,5 @@
-//! What listeners share: which connections there are, when their bytes last moved, and how
-//! large headers may be.
+//! Shared by listeners: the open connections, when their bytes last moved, and the limit on
+//! headers.
 
 mod connections;
 mod headers;

@@ -1,9 +1,9 @@
-//! The status map: what follows from an HTTP status, or from none, as data that can be shown,
-//! tested and overridden.
+//! The status map: the consequence of an HTTP status, or of none, as data that can be shown, tested
+//! and overridden.
 
 use std::{fmt, str::FromStr};
 
-/// What an answer of the target means for the event.
+/// The meaning of a target's answer for the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The event is handled.
@@ -140,9 +140,9 @@ impl FromStr for On {
 /// One row of the status map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// Which answers it is for.
+    /// The answers that it covers.
     pub on: On,
-    /// What follows.
+    /// The consequence.
     pub verdict: Verdict,
     /// Why, for people.
     pub why: &'static str,
@@ -168,10 +168,10 @@ pub const STATUS_MAP: &[Row] = &[
     row(On::Connection, Verdict::Retry, "refused, or lost before the answer was there"),
 ];
 
-/// Why a row of a configuration stands in the map.
+/// The origin of a row that comes from a configuration.
 const CONFIGURED: &str = "set in the configuration";
 
-/// What follows from each answer: [`STATUS_MAP`], with rows of the configuration before it.
+/// The consequence of each answer: [`STATUS_MAP`], preceded by rows of the configuration.
 ///
 /// ```
 /// use greenroom_bus::http::{On, StatusMap, Verdict};
@@ -192,7 +192,7 @@ pub struct StatusMap {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StatusMapError {
-    /// An event would count as handled that nobody has answered.
+    /// An event without an answer would count as handled.
     #[error("`{0}` cannot settle an event: nobody has said that it was handled")]
     Unanswered(On),
     /// Two rows are for the same answers.
@@ -221,17 +221,17 @@ impl StatusMap {
         Ok(Self { configured })
     }
 
-    /// What follows from `status`.
+    /// The consequence of `status`.
     pub fn verdict(&self, status: u16) -> Verdict {
         self.find(|on| on.holds(status))
     }
 
-    /// What follows when there was no answer in time.
+    /// The consequence of a timeout.
     pub fn timeout(&self) -> Verdict {
         self.find(|on| on == On::Timeout)
     }
 
-    /// What follows when there was no connection, or it was lost.
+    /// The consequence of a failed or lost connection.
     pub fn connection(&self) -> Verdict {
         self.find(|on| on == On::Connection)
     }
@@ -243,7 +243,7 @@ impl StatusMap {
         self.configured.iter().chain(STATUS_MAP.iter().filter(replaced)).copied().collect()
     }
 
-    /// True for a row that stands in a configuration.
+    /// True for a row that comes from a configuration.
     pub fn is_configured(&self, row: &Row) -> bool {
         self.configured.contains(row)
     }

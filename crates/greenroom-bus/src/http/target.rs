@@ -33,7 +33,7 @@ impl Target {
     }
 }
 
-/// What is behind an error: the layers around it say only that a request failed, which is known.
+/// The causes of an error: its outer layers say only that a request failed, which is known.
 pub(super) fn causes(error: &reqwest::Error) -> String {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(cause) = innermost.source() {
@@ -52,7 +52,7 @@ pub enum NoTarget {
     /// It is one of another kind.
     #[error("has the scheme {0:?}; use http or https, such as http://localhost:9000/events")]
     Scheme(String),
-    /// It names nobody to post to.
+    /// It has no host.
     #[error("has no host; write it after two slashes, such as http://localhost:9000/events")]
     Host,
 }
@@ -67,13 +67,13 @@ pub enum NoTarget {
 /// ```
 ///
 /// # Errors
-/// What is wrong with it. It does not repeat the URL, which may hold a password.
+/// The problem with it. Does not repeat the URL, which may hold a password.
 pub fn check_url(url: &str) -> Result<(), NoTarget> {
     read(url).map(drop)
 }
 
-/// Browsers look for a host further to the right where there is none after the two slashes, and so
-/// does the parser: `http:///events` would be posted to a host of the name `events`.
+/// Browsers look for a host further to the right if there is none after the two slashes, and so
+/// does the parser: `http:///events` would be posted to a host named `events`.
 fn read(text: &str) -> Result<Url, NoTarget> {
     let url = Url::parse(text).map_err(|error| NoTarget::Unreadable(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {

@@ -1,4 +1,4 @@
-//! TLS to a target: whom to trust, and what to show.
+//! TLS to a target: trusted roots, and a client certificate.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use rustls::{
 
 use super::config::{Identity, Tls};
 
-/// What of [`Tls`] cannot be used, for an operator. It does not repeat a key.
+/// Settings of [`Tls`] that cannot be used, for an operator. Does not repeat a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadTls {
@@ -36,7 +36,7 @@ pub enum BadTls {
 /// Whether certificates, key and name can be used, and belong together.
 ///
 /// # Errors
-/// What cannot, and what to do.
+/// The problem, and the next step.
 pub fn check_tls(tls: &Tls) -> Result<(), BadTls> {
     if tls.ca.is_none() {
         if tls.server_name.is_some() {
@@ -51,12 +51,16 @@ pub fn check_tls(tls: &Tls) -> Result<(), BadTls> {
     of_own_authority(tls).map(drop)
 }
 
-/// Plain HTTP must work on a machine without any root certificates, such as an empty container: it
-/// gets a configuration that trusts nobody and is never asked.
+/// Plain HTTP has to work on a machine without any root certificates, such as an empty container:
+/// it gets a configuration that trusts no root and is never used.
 ///
 /// # Errors
 /// A sentence for the operator.
-pub(super) fn with(builder: ClientBuilder, url: &Url, tls: &Tls) -> Result<ClientBuilder, String> {
+pub(super) fn configure(
+    builder: ClientBuilder,
+    url: &Url,
+    tls: &Tls,
+) -> Result<ClientBuilder, String> {
     if url.scheme() != "https" {
         if !tls.is_default() {
             return Err("http: `tls` is for an https URL, and this one is http".to_owned());
@@ -140,7 +144,7 @@ pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, S
     if found.is_empty() { Err(none()) } else { Ok(found) }
 }
 
-/// As usual, but the certificate has to be for this name.
+/// The usual check, except that the certificate has to be for this name.
 #[derive(Debug)]
 struct NameVerifier {
     usual: Arc<WebPkiServerVerifier>,

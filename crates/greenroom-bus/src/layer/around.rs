@@ -1,4 +1,4 @@
-//! Layers of two functions: what is done before an attempt, and after it.
+//! Layers made of two functions: one runs before an attempt, one after it.
 
 use std::{
     fmt,
@@ -14,8 +14,9 @@ use crate::{
     handler::{HandlerResult, Outputs},
 };
 
-/// What most layers are made of. A type that has this becomes a layer by a [`Layer`](super::Layer)
-/// whose service is [`Surrounded`], as all layers of this crate that are not tower's:
+/// The usual form of a layer. A type that implements this becomes a layer by a
+/// [`Layer`](super::Layer) whose service is [`Surrounded`], like all layers of this crate that are
+/// not tower's:
 ///
 /// ```
 /// use greenroom_bus::{
@@ -50,15 +51,15 @@ use crate::{
 /// # drop(layers);
 /// ```
 pub trait Around: Send + 'static {
-    /// What `before` hands to `after`. Dropped without it where the attempt was: by a layer
-    /// outside, a stop, or a panic.
+    /// The value that `before` passes to `after`. Dropped without `after` if the attempt was
+    /// dropped: by a layer outside, a stop, or a panic.
     type Pass: Send + 'static;
 
     /// Before the inside is asked.
     ///
     /// # Errors
-    /// The result of the attempt, where the inside is not to be asked: what an `Ok` in
-    /// there produces is handed on.
+    /// The result of the attempt, if the inner service is not to be called: the events of an `Ok`
+    /// are passed on.
     fn before(&self, request: &mut Request) -> Result<Self::Pass, HandlerResult>;
 
     /// After the inside has answered; may change the result.

@@ -1,5 +1,4 @@
-//! A batch goes through the layers: each event by itself, and those that have come
-//! through meet on the inside.
+//! A batch goes through the layers: each event by itself. Those that have passed meet inside.
 //!
 //! ```text
 //! event 1 ──▶ layers ──▶ place 1 ┐
@@ -7,9 +6,9 @@
 //! event 3 ──▶ layers ·· waits    ┘        event 3 follows when it has come through
 //! ```
 //!
-//! Nobody waits for an event behind it: a layer that lets one through at a time would never let
-//! the second come. And nothing overtakes: what stands behind an event that is to be tried again
-//! is given back unstarted.
+//! No event waits for one behind it: a layer that admits one at a time would never admit the
+//! second. And no event overtakes: events behind one that is to be retried are given back
+//! unstarted.
 
 use std::{
     future::{Future, poll_fn},
@@ -57,15 +56,14 @@ impl Call<'_> {
 /// in order.
 ///
 /// # Cancel safety
-/// Dropping the future drops every attempt, in whichever layer it stands, and
-/// the handler at its await.
+/// Dropping the future drops every attempt, in whichever layer it is, and the handler at its await.
 pub(super) async fn hold(
     stack: &Stack,
     handler: &HandlerOfWorker,
     events: Vec<(Event, Attempt)>,
     passages: &[Arc<Passage>],
 ) -> Vec<HandlerResult> {
-    let meeting = Arc::new(Meeting::of(events.len()));
+    let meeting = Arc::new(Meeting::new(events.len()));
     let call = |(place, (event, attempt))| {
         let (way, passage) = (Way::Together(meeting.clone(), place), passages[place].clone());
         let request = Request { event, attempt, way, passage };
@@ -90,7 +88,7 @@ fn back(call: Call<'_>) -> HandlerResult {
     }
 }
 
-/// Those that have come and have nobody before them who has not; none where all are back.
+/// The events that have arrived and whose predecessors have all arrived; none if all have returned.
 fn next_in_line(
     calls: &mut [Call<'_>],
     meeting: &Meeting,
@@ -118,15 +116,15 @@ fn next_in_line(
     Poll::Ready(next)
 }
 
-/// What stands behind an event that is to be tried again must not be handled before it.
+/// Events behind one that is to be retried must not be handled before it.
 fn give_back(behind: &mut [Call<'_>]) {
     for call in behind.iter_mut().filter(|call| !call.is_back()) {
         *call = Call::Back(released("an event before it failed"));
     }
 }
 
-/// Lets the handler have those that have come, while their layers go on: one that gives up in the
-/// meantime (a limit on time) drops the handler once all of them have.
+/// Passes the events that have arrived to the handler, while their layers keep running: a layer
+/// that gives up in between (a time limit) drops the handler once all of them have given up.
 async fn handle_together(
     handler: &HandlerOfWorker,
     arrivals: Vec<BatchArrival>,

@@ -1,4 +1,4 @@
-//! A breaker between a handler and what it calls.
+//! A circuit breaker between a handler and the system that it calls.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,7 +13,7 @@ use crate::{
     outage::Outage,
 };
 
-/// Stops attempts while what they call is down.
+/// Stops attempts while the system that they call is down.
 ///
 /// ```text
 ///            so many failures in a row            the time is over: one attempt probes
@@ -23,14 +23,14 @@ use crate::{
 ///    └────────────────────────────────────────────────────── it succeeded ──────────────────┘
 /// ```
 ///
-/// While it is open, and beside a probe, events are given back unstarted: no attempt is counted,
-/// their keys wait and their workers do not. A failure is an attempt that is to be tried again,
-/// that timed out, crashed or was dropped on its way; an event that the handler rejects or parks
-/// shows that the system answers. What a layer inside answers in the handler's place (a duplicate,
-/// data that does not fit its schema) says nothing.
+/// While it is open, and during a probe, events are given back unstarted: no attempt is counted,
+/// their keys wait and their workers do not. A failure is an attempt that is to be retried, that
+/// timed out, crashed or was dropped on its way; an event that the handler rejects or parks shows
+/// that the system answers. An answer that an inner layer gives in place of the handler (a
+/// duplicate, data that does not match its schema) says nothing.
 ///
 /// Clones share their state: put around several handlers that call the same system, one breaker
-/// stands for that system. That is what it is for; of a single handler, the engine sees an outage
+/// represents that system. That is its purpose; for a single handler, the engine detects an outage
 /// by itself ([`OutageConfig`](crate::engine::OutageConfig)).
 #[derive(Debug, Clone)]
 pub struct CircuitBreaker {
@@ -50,8 +50,8 @@ struct State {
     failed: u32,
     /// While it is open or half open.
     outage: Option<Outage>,
-    /// Counts every change, so that an attempt that began before the last one says nothing of what
-    /// is now.
+    /// Counts every change, so that an attempt that began before the last change has no effect on
+    /// the present state.
     era: u64,
     /// How often it opened.
     opened: u64,
@@ -69,14 +69,15 @@ pub enum CircuitState {
 }
 
 impl CircuitBreaker {
-    /// Opens after so many failures in a row, at least 1, for so long. 5 and 10 s are a beginning:
-    /// as many as a healthy system never has in a row, and as long as it takes to come back.
+    /// Opens after this many consecutive failures, at least 1, for this time. 5 and 10 s are a
+    /// starting point: more failures than a healthy system ever has in a row, and as long as it
+    /// takes to recover.
     pub fn new(failures: u32, open_for: Duration) -> Self {
         let (failures, state) = (failures.max(1), Mutex::default());
         Self { circuit: Arc::new(HandlerCircuit { failures, open_for, state }) }
     }
 
-    /// What it does at present.
+    /// Its present state.
     pub fn state(&self) -> CircuitState {
         match &self.circuit.state.lock().outage {
             None => CircuitState::Closed,
@@ -187,8 +188,8 @@ impl HandlerCircuit {
         }
     }
 
-    /// The attempt did not get to what it was to call, and says nothing. Another may probe in its
-    /// place.
+    /// The attempt did not reach the system, and says nothing about it. Another one may probe in
+    /// its place.
     fn not_made(&self, era: u64) {
         let mut state = self.state.lock();
         if state.era == era

@@ -8,8 +8,9 @@ use crate::{
     handler::{HandlerResult, Outputs},
 };
 
-/// An event without a [correlation id](CORRELATION_ID) begins a flow, which has its id. The handler
-/// sees it, and what the handler produces or passes on has it, too.
+/// An event without a [correlation id](CORRELATION_ID) begins a flow: its own id becomes the
+/// correlation id. The handler sees it, and all events that the handler produces or passes on carry
+/// it too.
 ///
 /// Without this layer the engine hands on the correlation id that an event has, and an
 /// event without one stays so.

@@ -23,26 +23,26 @@ use crate::{
     settlement::{Following, Settled, Watch},
 };
 
-/// Events that are remembered unless said otherwise: some 10 MB of ids and sources of usual length.
+/// Events that are remembered by default: some 10 MB of ids and sources of usual length.
 const REMEMBERED: usize = 100_000;
 
-/// Acknowledges, without handling it, an event whose source and id are those of one that was
-/// settled within a window of time.
+/// Acknowledges an event without handling it if an event with the same source and id was settled
+/// within a time window.
 ///
-/// An event counts as seen when it is **acknowledged**: what it led to is stored, or it lies in
-/// the dead letters. One that was refused is delivered again and handled again. While the first
-/// of two is not settled yet, the second is given back unstarted and asks again soon. A retry is
-/// not a duplicate of itself. Nor is what was made of the event and comes back in under its source
-/// and id ([`LoopbackConfig`](crate::engine::LoopbackConfig)), while the event is not settled: the
+/// An event counts as seen when it is **acknowledged**: its results are stored, or it is in the
+/// dead letters. A refused event is delivered again and handled again. While the first of two is
+/// not settled yet, the second is given back unstarted and asks again soon. A retry is not a
+/// duplicate of itself. Neither is a result of the event that comes back in under its source and id
+/// ([`LoopbackConfig`](crate::engine::LoopbackConfig)) while the event is not settled, because the
 /// event is settled after it.
 ///
-/// Once something that was made of the first has come back in, the second asks no more, as it
-/// might hold up what the first waits for: it leaves its key and its pool, and is settled as the
-/// first is, acknowledged with it or refused for the same reason.
+/// Once a result of the first event has come back in, the second stops asking, because it might
+/// block events that the first waits for: it leaves its key and its pool, and is settled like the
+/// first: acknowledged with it, or refused for the same reason.
 ///
-/// The window lies in memory: a process that starts anew has seen nothing, unless it is `stored`
-/// (cargo feature `store`). How often an event is repeated is bounded by what its source says of a
-/// restart; to shut that gap, the handler itself has to be idempotent.
+/// The window is kept in memory: a restarted process has seen nothing, unless the window is
+/// `stored` (cargo feature `store`). How often an event is repeated depends on how its source
+/// behaves across a restart; to close that gap, the handler itself has to be idempotent.
 ///
 /// A dead letter that is [replayed](crate::dead_letter::replay) is handled although it counts as
 /// seen.
@@ -60,7 +60,7 @@ struct Window {
     most: usize,
     skipped: AtomicU64,
     seen: Mutex<SeenEvents>,
-    /// What is remembered over a restart.
+    /// The entries that survive a restart.
     #[cfg(feature = "store")]
     stored: Option<SeenStore>,
 }
@@ -73,38 +73,38 @@ struct SeenEvents {
     acknowledged: VecDeque<(Instant, Key)>,
 }
 
-/// Source and id: together they are what an event is known by.
+/// Source and id, which together identify an event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key(Arc<(Box<str>, Box<str>)>);
 
 impl Key {
-    fn of(event: &Event) -> Self {
+    fn from_event(event: &Event) -> Self {
         Self(Arc::new((event.source().into(), event.id().into())))
     }
 }
 
 #[derive(Debug)]
 enum Stand {
-    /// Left when its settlement fires: acknowledged, or forgotten where it was refused.
+    /// Left when its settlement fires: acknowledged, or forgotten if it was refused.
     InHand(Watch),
     /// Left when the window has passed it, or when there are too many.
     Acknowledged,
 }
 
 impl Deduplication {
-    /// Remembers acknowledged events for so long, and at most 100,000 of them.
+    /// Remembers acknowledged events for this time, at most 100,000 of them.
     pub fn within(window: Duration) -> Self {
-        Self::of(window, REMEMBERED)
+        Self::new(window, REMEMBERED)
     }
 
-    /// Remembers at most so many acknowledged events; the oldest is forgotten for a newer
-    /// one. At least as many as come in a window. Forgets what it has seen so far, and is
-    /// no clone of what it was.
+    /// Remembers at most this many acknowledged events; the oldest is dropped for a newer one.
+    /// Should be at least the number of events within a window. Starts empty, and is no clone of
+    /// the layer that it was made from.
     pub fn remember(self, most: usize) -> Self {
-        Self::of(self.window.within, most)
+        Self::new(self.window.within, most)
     }
 
-    fn of(within: Duration, most: usize) -> Self {
+    fn new(within: Duration, most: usize) -> Self {
         let (skipped, seen) = (AtomicU64::new(0), Mutex::default());
         Self {
             window: Arc::new(Window {
@@ -118,10 +118,10 @@ impl Deduplication {
         }
     }
 
-    /// Remembers the window in this directory, over restarts: with as many events and for as long
-    /// as it says. It is written behind the events, ten times a second: no event waits for it, and
-    /// a crash forgets what was settled last. A source and an id of more than 4 KiB together are
-    /// remembered in memory only. Forgets what it has seen so far, and is no clone of what it was.
+    /// Stores the window in this directory, across restarts, with the same bounds on number and
+    /// age. It is written in the background, ten times a second: no event waits for it, and a crash
+    /// loses the latest entries. A source and an id of more than 4 KiB together are remembered in
+    /// memory only. Starts empty, and is no clone of the layer that it was made from.
     ///
     /// # Errors
     /// Another process or another layer writes there, or it cannot be read or written.
@@ -139,7 +139,8 @@ impl Deduplication {
         Ok(Self { window: Arc::new(Window { within, most, skipped, seen, stored: Some(store) }) })
     }
 
-    /// Waits until what was seen is stored, where it is, for so long at most. Blocks its thread.
+    /// Waits until all entries are stored, if they are stored at all, for at most this time. Blocks
+    /// its thread.
     #[cfg(feature = "store")]
     pub fn flush(&self, patience: Duration) {
         if let Some(stored) = &self.window.stored {
@@ -147,7 +148,7 @@ impl Deduplication {
         }
     }
 
-    /// Why what was seen is not stored for now, where that is so.
+    /// Why entries cannot be stored at present, if so.
     #[cfg(feature = "store")]
     pub fn store_error(&self) -> Option<String> {
         self.window.stored.as_ref().and_then(SeenStore::error)
@@ -177,7 +178,7 @@ impl Around for Deduplication {
 
     fn before(&self, request: &mut Request) -> Result<(), HandlerResult> {
         let Some(watch) = request.event.local::<Watch>() else { return Ok(()) };
-        let key = Key::of(&request.event);
+        let key = Key::from_event(&request.event);
         match self.window.meet(&key, watch) {
             Meets::Itself => Ok(()),
             Meets::Nobody => {
@@ -187,7 +188,7 @@ impl Around for Deduplication {
                 }
                 Ok(())
             }
-            // A dead letter counts as seen. An operator who replays it means it to be handled
+            // A dead letter counts as seen. An operator who replays it wants it to be handled
             // again.
             _ if request.event.local::<Replayed>().is_some() => Ok(()),
             Meets::InHand(first) => match watch.follow(&first) {
@@ -217,7 +218,7 @@ impl Around for Deduplication {
     }
 }
 
-/// What an event finds under its source and id.
+/// The entry that an event finds for its source and id.
 enum Meets {
     Nobody,
     Itself,

@@ -1,4 +1,4 @@
-//! What follows from the error of a layer.
+//! The consequence of a layer's error.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use tower::{load_shed::error::Overloaded, timeout::error::Elapsed};
 use super::BoxError;
 use crate::handler::{Failure, FailureKind};
 
-/// An error may stand in another: the first, from the outside, that says what follows decides.
+/// An error may wrap another one: the outermost that names a consequence decides.
 pub(super) fn failure(error: BoxError) -> Failure {
     let error = match error.downcast::<Failure>() {
         Ok(failure) => return *failure,

@@ -145,8 +145,8 @@ impl Layered {
     }
 }
 
-/// Layers can always hear how the event of an attempt is settled. Where nobody has said so (a
-/// handler that is called outside of an engine), the attempt is the settlement.
+/// A layer can always observe how the event of an attempt is settled. Without an engine that
+/// settles it, the attempt is the settlement.
 fn watched(event: &Event) -> (Event, Option<Ack>) {
     if event.local::<Watch>().is_some() {
         return (event.clone(), None);

@@ -14,9 +14,9 @@ type Wrap = dyn Fn(LayersService) -> LayersService + Send + Sync;
 
 /// Layers in the order in which they are added, the first outermost. Cheap to clone.
 ///
-/// What a layer keeps in itself (tower's rate limit) is kept for each handler; what it shares
-/// between its clones (a [`CircuitBreaker`](super::CircuitBreaker), [`Metrics`](super::Metrics)) is
-/// shared by all handlers that it is put around.
+/// State inside a layer (tower's rate limit) is separate for each handler; state that its clones
+/// share (a [`CircuitBreaker`](super::CircuitBreaker), [`Metrics`](super::Metrics)) is shared by
+/// all handlers that it is put around.
 #[derive(Clone, Default)]
 pub struct Layers {
     wraps: Vec<Arc<Wrap>>,
@@ -28,8 +28,8 @@ impl Layers {
         Self::default()
     }
 
-    /// Adds a layer inside of those that are there. A [`tower::ServiceBuilder`] is a layer as well,
-    /// and costs one box for all that is in it.
+    /// Adds a layer inside the existing ones. A [`tower::ServiceBuilder`] is a layer as well, and
+    /// costs one box for all of its layers.
     pub fn layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<LayersService> + Send + Sync + 'static,
@@ -45,13 +45,13 @@ impl Layers {
         self
     }
 
-    /// Adds layers inside of those that are there.
+    /// Adds these layers inside the existing ones.
     pub fn and(mut self, inside: &Self) -> Self {
         self.wraps.extend(inside.wraps.iter().cloned());
         self
     }
 
-    /// True where there is none.
+    /// True if there are no layers.
     pub fn is_empty(&self) -> bool {
         self.wraps.is_empty()
     }

@@ -14,7 +14,7 @@ use crate::{
 
 /// Where the events of a batch meet.
 pub(super) struct Meeting {
-    /// Who has come and waits, by place.
+    /// The waiting arrivals, by place.
     places: Mutex<Vec<Option<BatchArrival>>>,
 }
 
@@ -34,12 +34,12 @@ pub(super) fn released(why: &str) -> HandlerResult {
 }
 
 impl Meeting {
-    /// For so many events, none of which has come.
-    pub(super) fn of(events: usize) -> Self {
+    /// For this many events, none of which has arrived.
+    pub(super) fn new(events: usize) -> Self {
         Self { places: Mutex::new((0..events).map(|_| None).collect()) }
     }
 
-    /// Takes a place, and waits for what the handler makes of the event.
+    /// Takes a place, and waits for the handler's result for the event.
     pub(super) async fn arrive(
         &self,
         place: usize,

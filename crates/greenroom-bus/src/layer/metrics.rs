@@ -13,11 +13,11 @@ use crate::handler::{FailureKind, HandlerResult};
 /// Times above this are counted as this: an hour, in microseconds.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// Counts attempts by what they end in, and keeps how long they take. Clones share their counts, so
-/// the one that is kept tells what the one that was put around a handler has seen.
+/// Counts attempts by result, and records how long they take. Clones share their counts: keep one
+/// clone to read the figures of the one around a handler.
 ///
-/// What it sees depends on where it stands: inside of a time limit, an attempt that took too long
-/// was cancelled; outside of it, it timed out.
+/// The result depends on its position: inside a time limit, an attempt that took too long was
+/// cancelled; outside it, it timed out.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     counts: Arc<Mutex<AttemptCounts>>,
@@ -37,7 +37,7 @@ impl Default for AttemptCounts {
     }
 }
 
-/// What [`Metrics`] have counted. `begun` is the sum of all others.
+/// The counts of [`Metrics`]. `begun` is the sum of all others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetricsSnapshot {
@@ -89,7 +89,7 @@ impl<S> Layer<S> for Metrics {
     }
 }
 
-/// An attempt under way, counted as cancelled where it is dropped.
+/// An attempt under way, counted as cancelled if it is dropped.
 #[derive(Debug)]
 pub struct MetricsPass {
     counts: Arc<Mutex<AttemptCounts>>,

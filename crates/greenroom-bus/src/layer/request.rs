@@ -1,4 +1,4 @@
-//! What goes through the layers.
+//! The request that goes through the layers.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::{passage::Passage, way::Way};
 /// is made once.
 #[derive(Debug)]
 pub struct Request {
-    /// The event. A layer may put another in its place; settlement, order and dead letters stay
-    /// those of the one that was taken.
+    /// The event. A layer may replace it; settlement, order and dead letters remain those of the
+    /// original event.
     pub event: Event,
     /// The attempt.
     pub attempt: Attempt,
@@ -27,7 +27,7 @@ pub struct Request {
     pub(super) passage: Arc<Passage>,
 }
 
-/// What an attempt ends in, from what a layer answers.
+/// The result of an attempt, from the answer of a layer.
 pub(super) fn result<E: Into<super::BoxError>>(
     answer: Result<crate::handler::Outputs, E>,
 ) -> HandlerResult {

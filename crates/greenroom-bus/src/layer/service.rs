@@ -1,4 +1,4 @@
-//! What a layer is put around.
+//! The inner service of a layer.
 
 use std::{
     fmt,
@@ -10,7 +10,7 @@ use tower::{Service, util::BoxService};
 use super::{BoxError, request::Request};
 use crate::{BoxFuture, handler::Outputs};
 
-/// What a layer is put around: the next layer, or the handler.
+/// The inner service of a layer: the next layer, or the handler.
 pub struct LayersService(pub(super) BoxService<Request, Outputs, BoxError>);
 
 impl Service<Request> for LayersService {

@@ -8,9 +8,9 @@ use crate::handler::Outputs;
 
 pub(super) struct Stack {
     build: Box<dyn Fn() -> LayersService + Send + Sync>,
-    /// Built when it is needed: at first, and again when it has panicked or said that it is of no
-    /// use any more. Held by one worker at a time until it is ready and called, so that the worker
-    /// that is told of room is the one that takes it.
+    /// Built on demand: at first, and again after it has panicked or reported that it cannot be
+    /// used any more. Held by one worker at a time until it is ready and called, so that the worker
+    /// that got readiness is the one that uses it.
     service: Mutex<Option<LayersService>>,
 }
 
@@ -27,7 +27,7 @@ impl Stack {
     /// Sends a request through the layers.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the attempt, in whichever layer it stands.
+    /// Dropping the future drops the attempt, in whichever layer it is.
     pub(super) async fn call(&self, request: Request) -> Result<Outputs, BoxError> {
         let answer = {
             let mut lease = BorrowedService { place: self.service.lock().await };
@@ -43,7 +43,7 @@ impl Stack {
     }
 }
 
-/// Nobody knows what state layers are in that have panicked.
+/// After a panic, the state of the layers is unknown.
 impl Drop for BorrowedService<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {

@@ -8,9 +8,9 @@ use tracing::{Instrument, instrument::Instrumented};
 use super::Request;
 use crate::event::{CORRELATION_ID, Event, ExtensionValue, TRACEPARENT};
 
-/// Runs each attempt in a span `event` of [`tracing`], at the level `INFO`, with the fields `type`,
+/// Runs each attempt in a span `event` of [`tracing`], at level `INFO`, with the fields `type`,
 /// `id`, `source`, `pool`, `handler`, `worker`, `attempt`, and `correlation`, `traceparent` and
-/// `trace_id` where the event has them. Where nobody listens at that level, an attempt costs one
+/// `trace_id` if the event has them. Without a subscriber at that level, an attempt costs one
 /// check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Traced;

@@ -16,15 +16,14 @@ use crate::{
     pattern::Pattern,
 };
 
-/// Problems that one error names; what is wrong with a large document is often
-/// the same thing many times.
+/// Problems that one error names; a large document often has the same problem many times.
 const SHOWN: usize = 10;
 
 /// Rejects events whose data does not fit the JSON Schema of their type: a dead letter that names
 /// the problems and where in the data they are. Events of types without a schema pass.
 ///
-/// Data with a member that is there twice is rejected as well: what reads it next may take the
-/// other one than the schema has seen.
+/// Data with a duplicate member is rejected as well: the next reader may use the other value than
+/// the schema check did.
 ///
 /// Schemas are those of drafts 4 to 2020-12, told apart by `$schema`. A `$ref` stays within its
 /// document: nothing is read from files or the network.
@@ -53,7 +52,7 @@ pub struct Validation {
 pub struct SchemaError {
     /// The types that it was for.
     pub on: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub reason: String,
 }
 
@@ -63,7 +62,8 @@ impl Validation {
         Self::default()
     }
 
-    /// Data of these types has to fit this schema; that of a type with several, each of them.
+    /// Data of these types has to match this schema; data of a type with several schemas has to
+    /// match each of them.
     ///
     /// # Errors
     /// The schema is no valid one, or refers to another document.

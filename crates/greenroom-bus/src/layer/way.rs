@@ -13,9 +13,9 @@ pub(super) type HandlerOfWorker = Arc<Mutex<Box<dyn Handler>>>;
 
 /// How an attempt gets to its handler.
 pub(super) enum Way {
-    /// To this handler, with what it settles the event through where it does that itself.
+    /// To this handler, with the settlement handle if the handler settles the event itself.
     Alone(HandlerOfWorker, Option<Settlement>),
-    /// With others, of which this is the place.
+    /// With others; the number is its place among them.
     Together(Arc<Meeting>, usize),
 }
 

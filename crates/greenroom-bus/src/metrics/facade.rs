@@ -8,15 +8,16 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{EVERY, Family, Kind, Metric, Observer, Series, Unit, Value};
 
-/// Where the facade is told that its metrics come from.
+/// The origin of metrics, for the facade.
 const FROM: Metadata<'static> = Metadata::new("greenroom", Level::INFO, Some(module_path!()));
 
-/// Feeds what an [`Observer`] sees to the recorder of the `metrics` facade, once a second and never
-/// for each message: a recorder of StatsD, Datadog or your own gets what `/metrics` shows. Where no
-/// recorder is installed, it goes nowhere.
+/// Feeds the figures of an [`Observer`] to the recorder of the `metrics` facade, once a second and
+/// never for each message: a recorder of StatsD, Datadog or your own gets the same figures as
+/// `/metrics`. Without an installed recorder, they are discarded.
 ///
-/// Counters are told their whole value, gauges are set, and histograms get what came into each
-/// bucket since, at the bucket's upper bound. A counter of seconds is told whole seconds.
+/// Counters are set to their absolute value, gauges are set, and histograms get the new
+/// observations of each bucket, at the bucket's upper bound. A counter of seconds is set to whole
+/// seconds.
 ///
 /// ```no_run
 /// use greenroom_bus::{engine::Control, metrics::{Feed, Observer}};
@@ -28,14 +29,14 @@ const FROM: Metadata<'static> = Metadata::new("greenroom", Level::INFO, Some(mod
 #[derive(Debug)]
 pub struct Feed {
     observer: Arc<Observer>,
-    /// What each histogram had when it was fed last, by its name and labels.
+    /// The last fed counts of each histogram, by its name and labels.
     fed: HashMap<(&'static str, Vec<String>), LatencyHistogram>,
-    /// The recorder was told what the metrics are.
+    /// The metrics have been described to the recorder.
     has_described: bool,
 }
 
 impl Feed {
-    /// Of what this one sees.
+    /// Feeds the figures of this observer.
     pub fn new(observer: impl Into<Arc<Observer>>) -> Self {
         Self { observer: observer.into(), fed: HashMap::new(), has_described: false }
     }
@@ -97,7 +98,7 @@ impl Feed {
     }
 }
 
-/// What came into each bucket; beyond the last, as what that ends with.
+/// The new observations of each bucket; those beyond the last count at its end.
 fn came_since(
     before: &LatencyHistogram,
     now: &LatencyHistogram,

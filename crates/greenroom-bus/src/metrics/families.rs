@@ -6,11 +6,11 @@ use greenroom::stats::LatencyHistogram;
 
 use super::{Kind, Metric};
 
-/// Metrics with their values, all of one moment. One that has no value is not in it.
+/// Metrics with their values, all of one moment. A metric without values is not included.
 #[derive(Debug, Clone, Default)]
 pub struct Families {
     all: Vec<Family>,
-    /// By name, where it lies.
+    /// Its index, by name.
     places: HashMap<&'static str, usize>,
 }
 
@@ -28,8 +28,8 @@ pub struct Family {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Series {
-    /// The values of the metric's labels, in their order. Where one is empty, the label is to be
-    /// left out.
+    /// The values of the metric's labels, in their order. If one is empty, the label is to be left
+    /// out.
     pub labels: Vec<String>,
     /// The value.
     pub value: Value,
@@ -119,7 +119,7 @@ impl Families {
         self.all.iter()
     }
 
-    /// The metric of this name, where it has values.
+    /// The metric of this name, if it has values.
     pub fn get(&self, name: &str) -> Option<&Family> {
         self.places.get(name).map(|place| &self.all[*place])
     }

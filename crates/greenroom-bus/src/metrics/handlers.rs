@@ -1,4 +1,4 @@
-//! What handlers come to, by handler.
+//! The figures of handlers, by handler.
 
 use super::{Families, Metric, Unit};
 use crate::engine::Control;
@@ -34,7 +34,7 @@ const PAUSED: Metric = Metric::gauge(
 
 pub(super) const METRICS: &[&Metric] = &[&ATTEMPTS, &TIME, &CRASHES, &OUTAGE, &PAUSED];
 
-/// Adds what the handlers come to.
+/// Adds the figures of the handlers.
 pub(super) fn add(families: &mut Families, control: &Control) {
     let attempts = control.handlers().into_iter().map(|handler| handler.attempts());
     for (handler, attempts) in control.handler_views().iter().zip(attempts) {

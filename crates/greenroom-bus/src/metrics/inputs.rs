@@ -1,4 +1,4 @@
-//! What inputs have given and what they have under way, by input and by partition.
+//! How much inputs have given and have under way, by input and by partition.
 
 use std::collections::BTreeMap;
 
@@ -142,7 +142,7 @@ pub(super) const METRICS: &[&Metric] = &[
     &PARTITION_AHEAD,
 ];
 
-/// Adds what the inputs have given, those that were removed included, and what they have under way.
+/// Adds how much the inputs have given, including removed ones, and how much they have under way.
 pub(super) fn add(
     families: &mut Families,
     control: &Control,
@@ -151,7 +151,7 @@ pub(super) fn add(
     now: Instant,
 ) {
     let mut taken = BTreeMap::<String, u64>::new();
-    // One that was replaced is there twice.
+    // A replaced input appears twice.
     for input in control.inputs() {
         *taken.entry(input.name).or_default() += input.taken;
     }

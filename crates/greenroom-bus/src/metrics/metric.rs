@@ -1,4 +1,4 @@
-//! What a metric is called, and what it says.
+//! The names and descriptions of metrics.
 
 /// A metric. Its name is the one of Prometheus' text format, with its unit and, of a counter,
 /// `_total`.
@@ -9,11 +9,11 @@ pub struct Metric {
     pub name: &'static str,
     /// How its values behave.
     pub kind: Kind,
-    /// What its values are in; `None` for counts of things.
+    /// The unit of its values; `None` for counts.
     pub unit: Option<Unit>,
     /// The labels of each series, in this order.
     pub labels: &'static [&'static str],
-    /// What it says, in one line.
+    /// Its description, in one line.
     pub help: &'static str,
 }
 
@@ -28,7 +28,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// What values are in.
+/// The unit of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -62,7 +62,7 @@ impl Unit {
 }
 
 impl Metric {
-    /// One that counts.
+    /// A counter.
     pub const fn counter(
         name: &'static str,
         labels: &'static [&'static str],
@@ -71,7 +71,7 @@ impl Metric {
         Self { name, kind: Kind::Counter, unit: None, labels, help }
     }
 
-    /// One that rises and falls.
+    /// A gauge, which rises and falls.
     pub const fn gauge(
         name: &'static str,
         labels: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! Looks at an engine once a second, and reports what it counts on request.
+//! Looks at an engine once a second, and reports its figures on request.
 
 use std::{convert::Infallible, fmt, time::Duration};
 
@@ -17,12 +17,12 @@ use crate::engine::{Control, InputView};
 /// How often an engine is looked at: as often as people and autoscalers want to know.
 pub const EVERY: Duration = Duration::from_secs(1);
 
-/// A worker that has had one message in hand for so long is wedged, unless said otherwise. Twice as
-/// long as what most handlers that wait for another service give it.
+/// By default, a worker with one message in hand for this long is wedged. Twice the time that most
+/// handlers grant to another service.
 pub const WEDGED_AFTER: Duration = Duration::from_secs(60);
 
-/// Looks at an engine, and says what it counts. Does not keep it running. What is asked of it is
-/// answered in bounded time, also while every handler blocks its thread.
+/// Looks at an engine, and reports its figures. Does not keep it running. Answers in bounded time,
+/// even while every handler blocks its thread.
 ///
 /// Call [`look`](Self::look) once a second, so that rates and ages are right, or spawn
 /// [`keep_looking`](Self::keep_looking). Each request looks as well.
@@ -32,21 +32,20 @@ pub struct Observer {
     seen: Mutex<LastLook>,
 }
 
-/// What was seen up to the last look.
+/// The state at the last look.
 #[derive(Debug, Default)]
 struct LastLook {
     pace: Pace,
     standings: Standings,
     /// Events that waited then.
     waiting: u64,
-    /// The most that each pool, by its place, was seen to have accepted. While a
-    /// worker leaves, what its mailbox has accepted may be counted twice for a moment,
-    /// and a counter does not fall.
+    /// The highest accepted count of each pool so far, by index. While a worker leaves, its mailbox
+    /// may be counted twice for a moment, and a counter does not fall.
     accepted: Vec<u64>,
 }
 
 impl LastLook {
-    /// What the pool at this place has accepted, where it is found to be so many.
+    /// The accepted count of the pool at this index, given that `found` was just read.
     fn accepted(&mut self, place: usize, found: u64) -> u64 {
         if self.accepted.len() <= place {
             self.accepted.resize(place + 1, 0);
@@ -64,17 +63,17 @@ impl Observer {
         Self { control, options, seen: Mutex::default() }
     }
 
-    /// Tells some counters of each worker apart by the label `actor_id`, which is the pool's name
-    /// and the worker's slot (`erp-17`). Sums over a pool are the same. With 1,000 workers these
-    /// are some 4,000 series more; off unless said otherwise.
+    /// Splits some counters by worker, with the label `actor_id`, which is the pool's name and the
+    /// worker's slot (`erp-17`). Sums over a pool are the same. With 1,000 workers these are some
+    /// 4,000 additional series; off by default.
     #[must_use = "this returns another observer"]
     pub fn per_worker(mut self, per_worker: bool) -> Self {
         self.options.per_worker = per_worker;
         self
     }
 
-    /// Counts a worker as wedged that has had one message in hand for so long;
-    /// [`WEDGED_AFTER`] unless said otherwise. More than the longest time limit of an attempt.
+    /// A worker with one message in hand for this long counts as wedged; [`WEDGED_AFTER`] by
+    /// default. More than the longest time limit of an attempt.
     #[must_use = "this returns another observer"]
     pub fn wedged_after(mut self, time: Duration) -> Self {
         self.options.wedged_after = time;
@@ -112,10 +111,10 @@ impl Observer {
         }
     }
 
-    /// How long it would take to handle what waited at the last look: what sources have and did not
-    /// give yet, where they know, and what is queued; at the rate of the last ten seconds, or the
-    /// last one that there was. `None` where something waits and no rate is known. What waits for
-    /// an operator does not count: no other process helps it.
+    /// How long it would take to handle all waiting events as of the last look: those that sources
+    /// have not given yet, if they know, and queued ones; at the rate of the last ten seconds, or
+    /// the last known one. `None` if events wait and no rate is known. Events that wait for an
+    /// operator do not count: no other process would help them.
     pub fn work_waiting(&self) -> Option<Duration> {
         let seen = self.seen.lock();
         seen.pace.time_for(seen.waiting)

@@ -1,4 +1,4 @@
-//! What outputs have got, by output: those that were removed as well.
+//! How much outputs have received, by output, including removed ones.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +23,10 @@ const TROUBLE: Metric = Metric::gauge(
 
 pub(super) const METRICS: &[&Metric] = &[&EVENTS, &REJECTED, &TROUBLE];
 
-/// Adds what the outputs have got.
+/// Adds how much the outputs have received.
 pub(super) fn add(families: &mut Families, control: &Control) {
     let mut sums = BTreeMap::<String, (u64, u64)>::new();
-    // One that was replaced is there twice.
+    // A replaced output appears twice.
     for output in control.outputs() {
         let sum = sums.entry(output.name).or_default();
         (sum.0, sum.1) = (sum.0 + output.events, sum.1 + output.rejected);

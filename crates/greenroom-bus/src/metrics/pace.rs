@@ -1,10 +1,11 @@
-//! How fast an engine settles, and how long what waits will take (O12).
+//! How fast an engine settles, and how long waiting events will take (O12).
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// The rate is that of so long: shorter, and a number of replicas would follow every burst.
+/// The rate is averaged over this time: with a shorter one, the number of replicas would follow
+/// every burst.
 const OVER: Duration = Duration::from_secs(10);
 
 /// Kept counts are at least so far apart, however often they are read.
@@ -20,7 +21,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// So many are settled by now.
+    /// The number settled so far.
     pub(super) fn look(&mut self, settled: u64, now: Instant) {
         if self.counts.back().is_some_and(|(last, _)| now < *last + APART) {
             return;
@@ -38,7 +39,8 @@ impl Pace {
         }
     }
 
-    /// How long so many events take at that rate. `None` where some wait and none was settled yet.
+    /// How long this many events take at that rate. `None` if there are any and none was settled
+    /// yet.
     pub(super) fn time_for(&self, events: u64) -> Option<Duration> {
         if events == 0 {
             return Some(Duration::ZERO);

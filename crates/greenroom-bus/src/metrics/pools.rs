@@ -1,4 +1,4 @@
-//! What pools have counted, by pool.
+//! The counters of pools, by pool.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use greenroom::{
 use super::{Families, Metric, Unit};
 use crate::engine::{PoolControl, PoolView};
 
-/// What is wanted of workers.
+/// Options for the figures of workers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options {
-    /// Their counters are told apart.
+    /// Their counters are separate.
     pub(super) per_worker: bool,
-    /// One that has had a message in hand for so long is wedged.
+    /// A worker with a message in hand for this long is wedged.
     pub(super) wedged_after: Duration,
 }
 
 const OF_POOL: &[&str] = &["pool"];
 
-/// Of a worker where that is asked for; otherwise `actor_id` is empty.
+/// For a worker if requested; otherwise `actor_id` is empty.
 const OF_WORKER: &[&str] = &["pool", "actor_id"];
 
 const SENT: Metric = Metric::counter(
@@ -170,7 +170,7 @@ pub(super) const METRICS: &[&Metric] = &[
     &HELD_BACK,
 ];
 
-/// Adds what a pool has counted.
+/// Adds the figures of a pool.
 pub(super) fn add(families: &mut Families, view: &PoolView, pool: &PoolControl, options: Options) {
     let (name, stats) = (view.name.as_str(), &view.stats);
     families.add(&SENT, &[name], stats.accepted);
@@ -198,7 +198,7 @@ pub(super) fn add(families: &mut Families, view: &PoolView, pool: &PoolControl, 
 
 fn inbox(families: &mut Families, view: &PoolView) {
     let (name, stats) = (view.name.as_str(), &view.stats);
-    // What waits for an operator has given its room up.
+    // Events that wait for an operator have given up their room.
     let depth = stats.depth().saturating_sub(stats.parked);
     families.add(&DEPTH, &[name], depth);
     families.add(&SIZE, &[name], stats.capacity);

@@ -1,4 +1,4 @@
-//! What the process takes of the machine.
+//! The resources that the process uses.
 
 use greenroom::event_pool::{Machine, MemoryReading};
 
@@ -13,7 +13,7 @@ const RESIDENT: Metric = Metric::gauge(
 
 pub(super) const METRICS: &[&Metric] = &[&RESIDENT];
 
-/// Adds what the process takes, where the system tells.
+/// Adds the resources of the process, on systems that show them.
 pub(super) fn add(families: &mut Families) {
     if let Some(bytes) = Machine.process() {
         families.add(&RESIDENT, &[], bytes);

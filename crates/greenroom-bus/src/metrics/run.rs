@@ -1,4 +1,4 @@
-//! What became of all events: the ledger, dead letters, parked keys, what waits.
+//! The outcomes of all events: the ledger, dead letters, parked keys, waiting events.
 
 use super::{Families, Metric, Unit};
 use crate::{dead_letter::Reason, engine::Control};
@@ -82,7 +82,7 @@ pub(super) const METRICS: &[&Metric] = &[
     &PARKED_EVENTS,
 ];
 
-/// Adds what became of all events, and `waiting` as [`Observer::work_waiting`] says.
+/// Adds the outcomes of all events, and `waiting` as computed by [`Observer::work_waiting`].
 ///
 /// [`Observer::work_waiting`]: super::Observer::work_waiting
 pub(super) fn add(
@@ -110,7 +110,7 @@ pub(super) fn add(
     families.add(&LOST_OUTPUTS, &[], ledger.lost_outputs);
     families.add(&UNANSWERED, &[], ledger.unanswered);
     families.add(&STALE, &[], ledger.stale);
-    // All of them from the start: what is first seen at 1 has not risen.
+    // All of them from the start: a counter that first appears at 1 has not risen.
     for reason in Reason::ALL.map(Reason::as_str) {
         let letters = ledger.dead_letters.get(reason).copied().unwrap_or_default();
         families.add(&LETTERS, &[reason], letters);

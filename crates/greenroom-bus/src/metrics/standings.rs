@@ -1,6 +1,6 @@
-//! How the positions of partitions move: for how long one has been the lowest that is open, how
-//! long ago something was stored, and what a consumer that stores no more than the lowest would
-//! have waited for.
+//! How the positions of partitions move: for how long one has been the lowest open position, how
+//! long ago a commit was stored, and how long a consumer that stores only the lowest position would
+//! have waited.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -8,14 +8,14 @@ use tokio::time::Instant;
 
 use crate::source::{Partition, PartitionStanding};
 
-/// Which partition of which input.
+/// An input and a partition.
 type PartitionPlace = (String, Partition);
 
 /// All partitions that keep positions.
 #[derive(Debug, Default)]
 pub(super) struct Standings {
     places: HashMap<PartitionPlace, SeenPartition>,
-    /// By input, also of those that are gone.
+    /// By input, including removed ones.
     avoided: HashMap<String, Duration>,
     looked: Option<Instant>,
 }
@@ -33,14 +33,14 @@ struct SeenPartition {
 /// How old things of a partition are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Ages {
-    /// For how long its lowest open position has been that; 0 where none is open.
+    /// For how long its lowest open position has been open; 0 if none is open.
     pub(super) oldest_open: Duration,
     /// How long something that was settled has waited to be stored, at most; 0 where nothing does.
     pub(super) commit: Duration,
 }
 
 impl Standings {
-    /// They are like this now. Those that are not among them are forgotten.
+    /// The present positions. Partitions that are not among them are forgotten.
     pub(super) fn look<'a>(
         &mut self,
         all: impl Iterator<Item = (&'a str, PartitionStanding)>,

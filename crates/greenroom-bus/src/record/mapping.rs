@@ -22,26 +22,26 @@ pub struct Mapping {
     pointers: Pointers,
 }
 
-/// A record of which the rule makes no event.
+/// A record that the rule cannot map to an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unmapped {
-    /// What an attribute comes from is not there, or cannot be one.
+    /// The source of an attribute is missing, or cannot be one.
     #[error("attribute `{attribute}`: {why}")]
     Attribute {
         /// The attribute.
         attribute: String,
-        /// What was looked for, and what is wrong with it.
+        /// The place that was searched, and the problem.
         why: String,
     },
-    /// CloudEvents does not allow what was found.
+    /// The value found is not allowed in a CloudEvent.
     #[error(transparent)]
     Event(#[from] EventError),
 }
 
 impl Mapping {
-    /// The id is derived from the position, the content type is that of the record, and there is
-    /// nothing more unless it is named.
+    /// The id is derived from the position, the content type is that of the record, and other
+    /// attributes are absent unless named.
     pub fn new(ty: Pick, source: Pick) -> Self {
         let mapping = Self {
             ty: ty.clone(),
@@ -63,7 +63,7 @@ impl Mapping {
         self
     }
 
-    /// What it happened to.
+    /// The object of the event.
     pub fn subject(self, pick: Pick) -> Self {
         Self { subject: Some(pick.clone()), ..self.asking(&pick) }
     }
@@ -84,8 +84,8 @@ impl Mapping {
         Self { content_type: Some(pick.clone()), ..self.asking(&pick) }
     }
 
-    /// An extension attribute. Numbers and truth values that a pointer leads to stay what they are.
-    /// Without one of that name, [`partitionkey`](PARTITION_KEY) is the key of the record.
+    /// An extension attribute. Numbers and booleans at a pointer keep their type. Without one of
+    /// that name, [`partitionkey`](PARTITION_KEY) is the key of the record.
     ///
     /// # Errors
     /// An event cannot have an extension of this name, or it was named before.
@@ -112,7 +112,7 @@ impl Mapping {
     /// # Errors
     /// Which attribute cannot be had, and why.
     pub fn event(&self, record: &Record<'_>) -> Result<Event, Unmapped> {
-        let members = Members::of(&self.pointers, record.value.as_deref());
+        let members = Members::read(&self.pointers, record.value.as_deref());
         let text = |attribute: &str, pick| text(attribute, pick, record, &members);
         let required = |attribute: &'static str, pick| {
             let missing = EventError::Missing { name: attribute };

@@ -1,4 +1,4 @@
-//! Where an attribute comes from.
+//! The origin of an attribute.
 
 use std::{borrow::Cow, str};
 
@@ -10,7 +10,7 @@ use crate::{
     event::{ExtensionValue, Pointer, Pointers, key_text, rfc3339},
 };
 
-/// Where an attribute of an event comes from, and what holds where it is not there.
+/// Where an attribute of an event comes from, and its default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pick {
     pub(super) part: RecordPart,
@@ -34,19 +34,19 @@ pub enum RecordPart {
     Path,
     /// When it was published, as RFC 3339.
     Time,
-    /// A text, a number or a truth value in its value, which has to be JSON then.
+    /// A string, a number or a boolean in its value, which then has to be JSON.
     Pointer(Pointer),
 }
 
-/// What stands at the pointers of a rule, or why the value is not JSON.
+/// The values at the pointers of a rule, or why the value is not JSON.
 pub(super) struct Members<'v> {
     pointers: &'v Pointers,
     found: Result<Vec<Option<&'v RawValue>>, String>,
 }
 
 impl<'v> Members<'v> {
-    /// Reads the value once, where there is a pointer.
-    pub(super) fn of(pointers: &'v Pointers, value: Option<&'v [u8]>) -> Self {
+    /// Parses the value once, if there is a pointer.
+    pub(super) fn read(pointers: &'v Pointers, value: Option<&'v [u8]>) -> Self {
         let found = match value {
             Some(value) if !pointers.is_empty() => find(pointers, value),
             _ => Ok(Vec::new()),
@@ -54,7 +54,7 @@ impl<'v> Members<'v> {
         Self { pointers, found }
     }
 
-    fn at(&self, pointer: Pointer) -> Result<Option<&'v RawValue>, String> {
+    fn find(&self, pointer: Pointer) -> Result<Option<&'v RawValue>, String> {
         let place = self.pointers.place(pointer);
         match &self.found {
             Ok(found) => Ok(place.and_then(|place| found.get(place).copied().flatten())),
@@ -74,7 +74,7 @@ fn find<'v>(pointers: &'v Pointers, value: &'v [u8]) -> Result<Vec<Option<&'v Ra
 /// A value as it was found.
 pub(super) enum Picked<'r> {
     Text(Cow<'r, str>),
-    /// As it is written, and what it is.
+    /// Its text, and its type.
     Other(&'r str, ExtensionValue),
 }
 
@@ -89,20 +89,20 @@ impl Pick {
         Self::of(RecordPart::Literal(text.into()))
     }
 
-    /// Where it is not there, this text.
+    /// The default, if it is missing.
     pub fn or(mut self, default: impl Into<Box<str>>) -> Self {
         self.default = Some(default.into());
         self
     }
 
-    /// Where it is not there, the event does not have the attribute. A record without it is
-    /// malformed otherwise.
+    /// If it is missing, the event does not have the attribute. Otherwise such a record is
+    /// malformed.
     pub fn optional(mut self) -> Self {
         self.optional = true;
         self
     }
 
-    /// What the record has; `None` where it may be left out.
+    /// The record's value; `None` if it may be left out.
     pub(super) fn value<'r>(
         &'r self,
         record: &'r Record<'_>,
@@ -143,7 +143,7 @@ impl Pick {
             RecordPart::Time => {
                 Ok(record.time.map(|time| Picked::Text(rfc3339::format_utc(time).into())))
             }
-            RecordPart::Pointer(pointer) => match members.at(*pointer)? {
+            RecordPart::Pointer(pointer) => match members.find(*pointer)? {
                 Some(raw) => scalar(raw).map_err(|found| {
                     format!("at the JSON pointer `{pointer}` stands {found}, not a text, number or truth value")
                 }),

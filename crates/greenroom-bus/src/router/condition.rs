@@ -1,4 +1,4 @@
-//! What the value of a field has to be.
+//! A required value of a field.
 
 use std::{borrow::Cow, cmp::Ordering, fmt};
 
@@ -6,15 +6,15 @@ use serde_json::value::RawValue;
 
 use super::literal::{Literal, Number};
 
-/// What is asked of the value of a field.
+/// The required value of a field.
 ///
-/// - A member of the data is compared as what it is: a number with a number, a text with a text,
-///   `true` and `false` with these. An array or an object is [present](Self::Present), and nothing
-///   else.
-/// - An attribute or extension is a text on many ways that events come by. It is read as what it is
-///   compared with: `3` and `"3"` both equal the number 3.
-/// - Where nothing stands, or `null`, only `Present(false)` holds; for a member of the data also
-///   where the event has no data. Data that is not JSON meets no condition at all.
+/// - A member of the data is compared by its JSON type: a number with a number, a string with a
+///   string, `true` and `false` with these. An array or an object can only be
+///   [present](Self::Present).
+/// - Many transports carry attributes and extensions as text. They are parsed as the type that they
+///   are compared with: `3` and `"3"` both equal the number 3.
+/// - If the field is missing or `null`, only `Present(false)` holds; for a member of the data also
+///   if the event has no data. Data that is not JSON meets no condition at all.
 ///
 /// ```
 /// use greenroom_bus::{event::Event, router::{Condition, Matcher}};
@@ -47,7 +47,7 @@ pub enum Condition {
     AtLeast(Literal),
 }
 
-/// What an event has at a field.
+/// An event's value of a field.
 pub(super) enum FieldValue<'e> {
     Missing,
     Attribute(Cow<'e, str>),
@@ -62,7 +62,7 @@ pub(super) enum FieldValue<'e> {
 
 impl<'e> FieldValue<'e> {
     /// Of a member of the data.
-    pub(super) fn of(raw: Option<&'e RawValue>) -> Self {
+    pub(super) fn from_raw(raw: Option<&'e RawValue>) -> Self {
         let text = raw.map_or("null", RawValue::get);
         match text.as_bytes() {
             [b'n', ..] => Self::Missing,

@@ -21,23 +21,23 @@ use crate::{
 /// A named pool of workers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PoolConfig {
-    /// Events in hand at once; 1 unless said otherwise.
+    /// Events in hand at once; 1 by default.
     pub workers: usize,
-    /// Events accepted and not started, for the whole pool; 1,000 unless said otherwise.
+    /// Events accepted and not started, for the whole pool; 1,000 by default.
     pub queue: usize,
-    /// What order there is: that of each handler's [`order_by`](HandlerConfig::order_by), or
-    /// none whatever handlers say.
+    /// The order that events keep: that of each handler's [`order_by`](HandlerConfig::order_by), or
+    /// none, whatever the handlers ask for.
     pub engine: event_pool::Engine,
-    /// What happens to an event that finds the queue full, or as many of its key waiting as may.
+    /// The treatment of an event that finds the queue full, or the limit for its key reached.
     pub on_full: OnFull,
     /// Events that may wait behind one key; `None`: a quarter of the queue, so
     /// that one key cannot fill it.
     pub max_per_key: Option<usize>,
-    /// What follows when an event has failed for good. A dead letter unless said otherwise; parked
-    /// keys are decided about through [`Pool::keys`](greenroom::Pool::keys), and what is still
-    /// parked when a run ends is refused.
+    /// The consequence when an event has failed for good. A dead letter by default; decisions about
+    /// parked keys go through [`Pool::keys`](greenroom::Pool::keys), and events that are still
+    /// parked at the end of a run are refused.
     pub on_final_failure: FinalAction,
-    /// What orders the events of its handlers that name nothing of their own
+    /// The field that orders the events of handlers without one of their own
     /// ([`HandlerConfig::order_by`]). `None`: no order.
     pub order_by: Option<OrderBy>,
     /// How failures of its handlers are retried that name nothing of their own
@@ -45,31 +45,30 @@ pub struct PoolConfig {
     pub retry: Option<Retry>,
     /// How often a worker whose handler panicked is restarted.
     pub restarts: Restarts,
-    /// Whether the pool tells the process's [`PoolEvents`](greenroom::PoolEvents), and the
-    /// log, what happens to it.
+    /// Whether the pool reports its events to the process's [`PoolEvents`](greenroom::PoolEvents)
+    /// and to the log.
     pub event_stream: bool,
-    /// How many events of one line a handler is given at once; one unless said otherwise.
+    /// How many events of one line a handler gets at once; one by default.
     pub batches: Option<Batches>,
     /// With how many bytes (about:
     /// [`Event::approximate_bytes`](crate::event::Event::approximate_bytes)) such a batch is full,
     /// too; `None`: only with its number of events.
     pub batch_bytes: Option<usize>,
-    /// Attempts started in such a time, at most; without limit unless said otherwise. An event that
-    /// waits for its turn holds no key.
+    /// The most attempts started in a period of time; unlimited by default. An event that waits for
+    /// its turn holds no key.
     pub rate: Option<Rate>,
-    /// Attempts in hand at once, at most, where that is fewer than the workers; without
-    /// limit unless said otherwise.
+    /// The most attempts in hand at once, if that is fewer than the workers; unlimited by default.
     pub concurrency: Option<Concurrency>,
-    /// How long an attempt may take; without limit unless said otherwise. One that takes longer is
-    /// dropped at its next await and has failed: what it did until then is not known.
+    /// How long an attempt may take; unlimited by default. A longer attempt is dropped at its next
+    /// await and has failed: how far it got is unknown.
     pub timeout: Option<Duration>,
     /// Lets the pool change its workers by itself, between these bounds.
     pub autoscale: Option<Autoscale>,
-    /// Looks at the pool for minutes at a time and says what to change in its settings: a queue and
-    /// a number of workers that fit. No advisor does unless said otherwise.
+    /// Observes the pool for minutes at a time and recommends settings: a queue length and a number
+    /// of workers. None by default.
     pub advisor: Option<Advisor>,
-    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block:
-    /// otherwise they hold up the inputs and every other pool.
+    /// Runs the workers on this many threads of the pool's own, for handlers that compute or block:
+    /// otherwise they delay the inputs and every other pool.
     pub dedicated_threads: Option<usize>,
     /// Its share of the starts of handlers where several pools compete for threads, because their
     /// handlers compute: three times the weight, three times the starts. 1 for pools that name
@@ -81,15 +80,15 @@ pub struct PoolConfig {
 /// How many attempts a pool has in hand at once, at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Concurrency {
-    /// So many.
+    /// This many.
     Fixed(usize),
     /// As many as the target bears, found out by how long attempts take and how they end.
     Adaptive(Adaptive),
 }
 
 impl PoolConfig {
-    /// The name of the first setting that differs from that of `other`. The settings that can
-    /// change while the pool runs come last or not at all.
+    /// The name of the first setting that differs from `other`. Settings that can change while the
+    /// pool runs come last or not at all.
     pub(crate) fn first_difference(&self, other: &Self) -> &'static str {
         let differs = [
             ("engine", self.engine != other.engine),
@@ -139,11 +138,11 @@ impl Default for PoolConfig {
     }
 }
 
-/// What happens to an event whose pool is full.
+/// The treatment of an event whose pool is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnFull {
-    /// It waits beside the pool; other pools go on. Its source pauses once so many wait as its
-    /// [`run_ahead`](crate::engine::InputConfig::run_ahead) says: 10,000 unless said otherwise.
+    /// It waits for the pool; other pools continue. Its source pauses once
+    /// [`run_ahead`](crate::engine::InputConfig::run_ahead) events wait: 10,000 by default.
     Pause,
     /// It is refused: its source may deliver it again.
     Reject,
@@ -151,29 +150,30 @@ pub enum OnFull {
     DeadLetter,
 }
 
-/// A handler, what it is for, and how it is run.
+/// A handler, the events that it takes, and how it is run.
 #[derive(Clone)]
 pub struct HandlerConfig {
     /// The event types it handles.
     pub on: Vec<Pattern>,
-    /// Of these, the ones it takes; all of them unless said otherwise.
+    /// Selects some of these; all of them by default.
     pub matcher: Matcher,
-    /// Whether it gets events beside the handler that they go to, each with an outcome of its own.
+    /// Whether it gets events in addition to the handler that they go to, each with an outcome of
+    /// its own.
     pub fan_out: bool,
-    /// The pool that runs it; `default` unless said otherwise.
+    /// The pool that runs it; `default` by default.
     pub pool: String,
-    /// Events with the same value here are handled one at a time, in order. `None`: as [its pool
-    /// says](PoolConfig::order_by); [`OrderBy::none`] where it is to keep no order there.
+    /// Events with the same value here are handled one at a time, in order. `None`: as set for [its
+    /// pool](PoolConfig::order_by); [`OrderBy::none`] if it is to keep no order there.
     pub order_by: Option<OrderBy>,
     /// Whether an event without that value is a dead letter; otherwise it is handled without order.
     pub key_required: bool,
-    /// How failures are retried. `None`: as [its pool says](PoolConfig::retry).
+    /// How failures are retried. `None`: as set for [its pool](PoolConfig::retry).
     pub retry: Option<Retry>,
     /// When an event that was handled is acknowledged.
     pub ack: AckWhen,
-    /// How many of the events that it makes of one may come back in, where the engine has a
-    /// [`loopback`](crate::engine::EngineBuilder::loopback); none unless said otherwise. So much
-    /// room is reserved before it starts.
+    /// How many results of one event may come back in, if the engine has a
+    /// [`loopback`](crate::engine::EngineBuilder::loopback); none by default. That much room is
+    /// reserved before it starts.
     pub loopback: usize,
     /// Builds the handler of each worker.
     pub factory: Arc<dyn HandlerFactory>,
@@ -196,12 +196,11 @@ impl HandlerConfig {
         }
     }
 
-    /// The key by which it orders this event; `None` where it keeps no order, or the event has no
-    /// such value and needs none. Whether its pool keeps order is not looked at.
+    /// The key by which it orders this event; `None` if it keeps no order, or the event has no such
+    /// value and needs none. Ignores whether its pool keeps order.
     ///
     /// # Errors
-    /// The event has to have a key, and has none, or none can be had of it: a sentence for a dead
-    /// letter.
+    /// The event needs a key and has none, or its key cannot be read: a sentence for a dead letter.
     pub fn key(&self, event: &Event) -> Result<Option<Arc<str>>, String> {
         let Some(order_by) = &self.order_by else { return Ok(None) };
         match order_by.key(event) {
@@ -213,7 +212,7 @@ impl HandlerConfig {
         }
     }
 
-    /// With what its pool says where it says nothing.
+    /// Fills unset fields from its pool.
     pub(crate) fn inherit(self, pool: &PoolConfig) -> Self {
         let order_by = self.order_by.or(pool.order_by).filter(OrderBy::is_order);
         let retry = self.retry.or(pool.retry);
@@ -224,11 +223,11 @@ impl HandlerConfig {
 /// When an event that was handled is acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AckWhen {
-    /// When all that its handler made of it is stored by the outputs that it goes to.
+    /// When all results of its handler are stored by their outputs.
     #[default]
     Outputs,
-    /// When its handler was done with it. Outputs that are lost after that are counted
-    /// ([`lost_outputs`](crate::engine::RunReport::lost_outputs)), and nobody delivers the event
+    /// When its handler was done with it. Outputs that are lost afterwards are counted
+    /// ([`lost_outputs`](crate::engine::RunReport::lost_outputs)), and the event is not delivered
     /// again.
     OnSuccess,
     /// When its handler says so, through [`Settlement`](crate::handler::Settlement),
@@ -242,12 +241,12 @@ pub const DEFAULT_POOL: &str = "default";
 /// How failed attempts are repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Attempts in all; 5 unless said otherwise.
+    /// Attempts in all; 5 by default.
     pub attempts: u32,
-    /// The waits between them; 200 ms to 30 s unless said otherwise.
+    /// The waits between them; 200 ms to 30 s by default.
     pub backoff: Backoff,
-    /// No further attempt is made once the first failure is so long ago; without limit unless said
-    /// otherwise. Time in an outage of the handler does not count.
+    /// No further attempt is made this long after the first failure; unlimited by default. Time in
+    /// an outage of the handler does not count.
     pub total: Option<Duration>,
 }
 

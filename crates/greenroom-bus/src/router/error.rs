@@ -26,7 +26,7 @@ pub enum RouterError {
     HandlerExists {
         /// The handler.
         handler: String,
-        /// What is taken, and by whom.
+        /// The conflict, and the other handler.
         reason: String,
     },
     /// A handler would never get an event.

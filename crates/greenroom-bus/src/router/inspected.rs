@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::condition::FieldValue;
 use crate::event::{Event, Field, NotJson, Pointers};
 
-/// One event, and what was found in its data.
+/// One event, and its parsed data.
 pub(crate) struct Inspected<'e> {
     pub(super) event: &'e Event,
     /// All that conditions may ask for.
@@ -22,7 +22,7 @@ impl<'e> Inspected<'e> {
         Self { event, pointers, found: OnceCell::new() }
     }
 
-    /// What the event has there.
+    /// The event's value there.
     pub(super) fn value(&self, field: Field) -> FieldValue<'e> {
         let Some(pointer) = field.pointer() else {
             return field.attribute(self.event).map_or(FieldValue::Missing, FieldValue::Attribute);
@@ -30,7 +30,7 @@ impl<'e> Inspected<'e> {
         match self.found.get_or_init(|| self.find()) {
             Ok(found) => {
                 let place = self.pointers.place(pointer);
-                FieldValue::of(place.and_then(|place| found.get(place).copied().flatten()))
+                FieldValue::from_raw(place.and_then(|place| found.get(place).copied().flatten()))
             }
             Err(NotJson) => FieldValue::NotJson,
         }

@@ -1,4 +1,4 @@
-//! What an output is for, and which outputs an event goes to.
+//! The events that an output covers, and the outputs of an event.
 
 use super::{inspected::Inspected, matcher::Matcher};
 use crate::{
@@ -22,8 +22,8 @@ impl Interest {
         Self { on, matcher: Matcher::any() }
     }
 
-    /// True where it is for events of this one's type. Does not look at an event where it takes
-    /// every type: that is a miss in the caches, or two, for each.
+    /// True if it covers this event's type. Does not look at the event if it covers every type:
+    /// that would be a cache miss, or two, for each.
     pub fn covers(&self, event: &Event) -> bool {
         self.on.iter().any(|pattern| pattern.is_any() || pattern.matches(event.ty()))
     }
@@ -55,7 +55,7 @@ pub struct Interests {
 pub struct MatcherPanicked {
     /// The place of the interest.
     pub place: usize,
-    /// What it said.
+    /// The message of the panic.
     pub panic: String,
 }
 
@@ -67,14 +67,14 @@ impl Interests {
         Self { interests, pointers }
     }
 
-    /// The first that covers a type, where no matcher has to be asked.
+    /// The first that covers a type, if no matcher has to be evaluated.
     pub(crate) fn plain(&self, event: &Event) -> Option<usize> {
         let first = self.interests.iter().position(|interest| interest.covers(event))?;
         self.interests[first].matcher.is_any().then_some(first)
     }
 
-    /// The places of those that take an event: an event goes to the first, or to all of them. The
-    /// next one is asked only when it is asked for.
+    /// The indices of those that take an event: an event goes to the first, or to all of them. The
+    /// iterator is lazy.
     pub fn takers<'e>(
         &'e self,
         event: &'e Event,
@@ -89,7 +89,7 @@ impl Interests {
         )
     }
 
-    /// The places of those that are for events of its type and refuse this one, each with the first
+    /// The indices of those that cover the event's type and refuse this event, each with the first
     /// condition that does not hold.
     pub fn refusing(&self, event: &Event) -> Vec<(usize, String)> {
         let covering = self.interests.iter().enumerate();

@@ -6,10 +6,10 @@ use crate::event::rfc3339::{self, Moment};
 
 /// A text, a number or a truth value that a field of an event is [compared](super::Condition) with.
 ///
-/// Numbers are compared by what they are worth (`1` and `1.0` are equal; whole numbers exactly, up
-/// to 127 bits), texts character by character. A text that is an RFC 3339 time stands for that
-/// moment, however it is written, and is compared with texts that are times, too. Values of
-/// different kinds are neither equal, less nor greater.
+/// Numbers are compared by value (`1` and `1.0` are equal; whole numbers exactly, up to 127 bits),
+/// strings character by character. A string that is an RFC 3339 time represents that instant,
+/// however it is written, and is compared with other times as such. Values of different types are
+/// neither equal, less nor greater.
 ///
 /// ```
 /// use std::cmp::Ordering;
@@ -61,9 +61,9 @@ impl Number {
     }
 }
 
-/// Exact, where a conversion of the whole number would round it.
+/// Exact in cases in which converting the whole number would round it.
 fn whole_with(whole: i128, other: f64) -> Option<Ordering> {
-    /// The first number above those that `i128` holds, and the negative of the last one below.
+    /// The first number above the range of `i128`; its negative is the first below.
     const BEYOND: f64 = 170_141_183_460_469_231_731_687_303_715_884_105_728.0;
     if other.is_nan() {
         return None;
@@ -79,7 +79,7 @@ fn whole_with(whole: i128, other: f64) -> Option<Ordering> {
 }
 
 impl Literal {
-    fn of(value: LiteralValue) -> Self {
+    fn new(value: LiteralValue) -> Self {
         Self { value }
     }
 
@@ -92,7 +92,7 @@ impl Literal {
         }
     }
 
-    /// True for `true` and `false`, which are equal or not, but in no order.
+    /// True for `true` and `false`, which are equal or not, but have no order.
     pub fn is_bool(&self) -> bool {
         matches!(self.value, LiteralValue::Bool(_))
     }
@@ -125,7 +125,7 @@ impl Literal {
     }
 
     /// How this compares with an attribute of an event. Transports write attributes as text, so the
-    /// text is read as what this is.
+    /// text is parsed as the type of this literal.
     pub(super) fn compare_attribute(&self, found: &str) -> Option<Ordering> {
         match &self.value {
             LiteralValue::Text { .. } => self.compare_text(found),
@@ -140,7 +140,7 @@ impl Literal {
 impl From<&str> for Literal {
     fn from(text: &str) -> Self {
         let moment = rfc3339::moment(text);
-        Self::of(LiteralValue::Text { text: text.into(), moment })
+        Self::new(LiteralValue::Text { text: text.into(), moment })
     }
 }
 
@@ -152,13 +152,13 @@ impl From<String> for Literal {
 
 impl From<bool> for Literal {
     fn from(truth: bool) -> Self {
-        Self::of(LiteralValue::Bool(truth))
+        Self::new(LiteralValue::Bool(truth))
     }
 }
 
 impl From<f64> for Literal {
     fn from(number: f64) -> Self {
-        Self::of(LiteralValue::Number(Number::Other(number)))
+        Self::new(LiteralValue::Number(Number::Other(number)))
     }
 }
 
@@ -166,7 +166,7 @@ macro_rules! whole {
     ($($type:ty)+) => {$(
         impl From<$type> for Literal {
             fn from(number: $type) -> Self {
-                Self::of(LiteralValue::Number(Number::Whole(number.into())))
+                Self::new(LiteralValue::Number(Number::Whole(number.into())))
             }
         }
     )+};

@@ -1,4 +1,4 @@
-//! What an event must carry, beside its type, for a handler, an input or an output to take it.
+//! The contents of an event, besides its type, that a handler, an input or an output asks for.
 
 use std::{
     any::Any,
@@ -82,15 +82,15 @@ impl Matcher {
         self
     }
 
-    /// Only events of which this is true. It is asked on the way in, once for each event
-    /// that gets so far, so it must neither block nor take long. Where it panics, the
-    /// event becomes a dead letter.
+    /// Only events for which this returns true. It is called on the way in, once for each event
+    /// that gets this far, so it must neither block nor take long. If it panics, the event becomes
+    /// a dead letter.
     pub fn when(mut self, condition: impl Fn(&Event) -> bool + Send + Sync + 'static) -> Self {
         self.functions.push(Arc::new(condition));
         self
     }
 
-    /// True where there is no condition.
+    /// True if there is no condition.
     pub fn is_any(&self) -> bool {
         self.source.is_none()
             && self.subject.is_none()
@@ -102,16 +102,16 @@ impl Matcher {
     /// Whether it takes this event.
     ///
     /// # Panics
-    /// Where a [condition](Self::when) panics.
+    /// If a [condition](Self::when) panics.
     pub fn matches(&self, event: &Event) -> bool {
         self.mismatch_in(&Inspected::new(event, &self.pointers)).is_none()
     }
 
-    /// The first condition that does not hold for this event, as it is named where it was set;
-    /// `None` where it takes the event.
+    /// The first condition that does not hold for this event, by its configured name; `None` if it
+    /// takes the event.
     ///
     /// # Panics
-    /// As [`matches`](Self::matches).
+    /// Like [`matches`](Self::matches).
     pub fn mismatch(&self, event: &Event) -> Option<Mismatch<'_>> {
         self.mismatch_in(&Inspected::new(event, &self.pointers))
     }
@@ -139,7 +139,7 @@ impl Matcher {
         (!holds).then_some(Mismatch::Function)
     }
 
-    /// True where it has conditions on [fields](Self::field).
+    /// True if it has conditions on [fields](Self::field).
     pub(crate) fn asks_fields(&self) -> bool {
         !self.fields.is_empty()
     }
@@ -149,7 +149,7 @@ impl Matcher {
         &self.pointers
     }
 
-    /// As [`matches`](Self::matches), with what a condition said that panicked.
+    /// Like [`matches`](Self::matches), or the message of a condition that panicked.
     pub(crate) fn try_matches(&self, event: &Event) -> Result<bool, String> {
         self.try_matches_in(&Inspected::new(event, &self.pointers))
     }
@@ -160,7 +160,7 @@ impl Matcher {
         catch_unwind(AssertUnwindSafe(matches)).map_err(|panic| said(&*panic))
     }
 
-    /// As [`mismatch`](Self::mismatch) in words, or what a condition said that panicked.
+    /// Like [`mismatch`](Self::mismatch) in words, or the message of a condition that panicked.
     pub(crate) fn try_mismatch(&self, event: &Event) -> Result<Option<String>, String> {
         let mismatch = || self.mismatch(event).map(|mismatch| mismatch.to_string());
         catch_unwind(AssertUnwindSafe(mismatch)).map_err(|panic| said(&*panic))
@@ -171,7 +171,7 @@ impl Matcher {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Mismatch<'m> {
-    /// The attribute of this name is not like what was asked, or is not there.
+    /// The attribute of this name does not match the pattern, or is missing.
     Attribute(&'m str),
     /// The field does not meet the condition.
     Field(Field, &'m Condition),
@@ -227,7 +227,7 @@ impl fmt::Debug for Matcher {
     }
 }
 
-/// The same conditions. Functions are the same only where one is a copy of the other.
+/// Equal if the conditions are. Functions are equal only if one is a copy of the other.
 impl PartialEq for Matcher {
     fn eq(&self, other: &Self) -> bool {
         let functions = || self.functions.iter().zip(&other.functions);
@@ -240,8 +240,8 @@ impl PartialEq for Matcher {
     }
 }
 
-/// A text in which each `*` stands for any characters, also for none. There is no way
-/// to mean the star itself.
+/// A text in which each `*` matches any characters, including none. A literal star cannot be
+/// expressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob {
     text: String,
@@ -263,8 +263,8 @@ impl FromStr for Glob {
 impl Glob {
     /// Whether the whole text is like this. Takes time in the product of both lengths at most.
     ///
-    /// What stands between two stars is looked for from the left, which is enough: a later place
-    /// would leave less for what follows.
+    /// A part between two stars is searched from the left, which is enough: a later match would
+    /// leave less text for the rest.
     pub fn matches(&self, text: &str) -> bool {
         let Some((start, rest)) = self.text.split_once('*') else { return self.text == text };
         let Some(mut text) = text.strip_prefix(start) else { return false };

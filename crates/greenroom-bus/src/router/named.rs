@@ -38,7 +38,7 @@ use crate::{event::Event, pattern::Pattern};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Router {
-    /// What a pool inherits that says nothing else.
+    /// The defaults that pools inherit.
     base: PoolConfig,
     /// `default` first, unless an engine was given its own configuration for it.
     pools: Vec<(String, PoolConfig)>,
@@ -54,9 +54,8 @@ impl Router {
         Self { base: default, pools, handlers: Vec::new(), routes: OnceLock::new() }
     }
 
-    /// The configuration of the router, which pools inherit:
-    /// `PoolConfig { workers: 5, ..*router.pool_config() }` has five workers and is otherwise
-    /// as `default` was set up.
+    /// The configuration of the router, which pools inherit: `PoolConfig { workers: 5,
+    /// ..*router.pool_config() }` has five workers and otherwise the settings of `default`.
     pub fn pool_config(&self) -> &PoolConfig {
         &self.base
     }
@@ -96,7 +95,7 @@ impl Router {
     /// Adds a handler to the pool `default`, whatever its configuration says.
     ///
     /// # Errors
-    /// As [`add_handler_to_pool`](Self::add_handler_to_pool).
+    /// Like [`add_handler_to_pool`](Self::add_handler_to_pool).
     pub fn add_handler(&mut self, name: &str, config: HandlerConfig) -> Result<(), RouterError> {
         self.add_handler_to_pool(name, config, DEFAULT_POOL)
     }
@@ -106,9 +105,9 @@ impl Router {
     ///
     /// # Errors
     /// [`PoolNotFound`](RouterError::PoolNotFound); [`HandlerExists`](RouterError::HandlerExists)
-    /// where the name is taken, or what it is for has a handler already that takes all of it, and
-    /// neither is marked `fan_out`: a type has one handler, and before it those whose matchers ask
-    /// for [fields](super::Matcher::field); [`CannotSettle`](RouterError::CannotSettle);
+    /// if the name is taken, or if another handler already takes all events of its types and
+    /// neither is marked `fan_out`: a type has one handler, and before it those whose matchers
+    /// check [fields](super::Matcher::field); [`CannotSettle`](RouterError::CannotSettle);
     /// [`HandlerForNothing`](RouterError::HandlerForNothing);
     /// [`HandlerNameEmpty`](RouterError::HandlerNameEmpty).
     pub fn add_handler_to_pool(
@@ -155,15 +154,14 @@ impl Router {
         self.pools.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Where an event goes. For a type that a handler names, or that was asked for before, this
+    /// Where an event goes. For a type that a handler names, or that was looked up before, this
     /// takes the same time whatever the number of pools and handlers.
     pub fn route(&self, event: &Event) -> Route {
         self.routes.get_or_init(|| self.table()).route(event)
     }
 
-    /// The handlers that are named for the event's type, in the order in which they are asked, and
-    /// what comes of each: for people, not for the way of an event. Matchers are asked more than
-    /// once.
+    /// The handlers registered for the event's type, in the order in which they are tried, and the
+    /// result of each. For people, not for routing: matchers are evaluated more than once.
     pub fn explain(&self, event: &Event) -> Vec<Considered> {
         self.routes.get_or_init(|| self.table()).explain(event)
     }
@@ -173,13 +171,13 @@ impl Router {
         Routes::new(self.handlers.iter().map(rule).collect())
     }
 
-    /// The pool `default` in this configuration, behind the other pools. What pools inherit stays.
+    /// Sets the pool `default`, after the other pools. The inherited settings stay.
     pub(crate) fn set_default(&mut self, config: PoolConfig) {
         self.pools.retain(|(name, _)| name != DEFAULT_POOL);
         self.pools.push((DEFAULT_POOL.to_owned(), config));
     }
 
-    /// Pools inherit this queue, `default` too where it is as pools are that say nothing.
+    /// Pools inherit this queue, and so does `default` if it has the inherited settings.
     pub(crate) fn set_buffer(&mut self, events: usize) {
         let before = self.base;
         self.base.queue = events;
@@ -226,7 +224,7 @@ struct TakenNames<'a> {
 }
 
 impl<'a> TakenNames<'a> {
-    /// Takes what a handler needs.
+    /// Registers the events that a handler takes.
     fn add(&mut self, name: &'a str, config: &'a HandlerConfig) -> Result<(), RouterError> {
         let exists = |reason| Err(RouterError::HandlerExists { handler: name.to_owned(), reason });
         if config.on.is_empty() {
@@ -239,8 +237,8 @@ impl<'a> TakenNames<'a> {
             if let Some(first) = self.on.get(on) {
                 return exists(format!("{on} is handled by {first:?} already"));
             }
-            // Of a pattern, others may get what its matcher leaves; a type has one handler, and
-            // those before it that choose by conditions on fields.
+            // With a pattern, others may get the events that its matcher refuses; a type has one
+            // handler, and before it those that select by conditions on fields.
             if config.matcher.is_any() || (on.exact().is_some() && !config.matcher.asks_fields()) {
                 self.on.insert(on, name);
             }

@@ -19,8 +19,8 @@ use crate::{
     pattern::Pattern,
 };
 
-/// Types whose handlers are remembered. More than this many different types are matched anew each
-/// time, so that a source of random types cannot fill the memory.
+/// Types whose handlers are cached. Further types are matched each time, so that a source of random
+/// types cannot fill the memory.
 const REMEMBERED: usize = 4_096;
 
 /// Types with more bytes than this are not remembered, for the same reason.
@@ -42,7 +42,7 @@ pub enum Route {
     Panicked {
         /// The place of the handler.
         handler: usize,
-        /// What it said.
+        /// The message of the panic.
         panic: String,
     },
 }
@@ -57,7 +57,7 @@ pub struct Considered {
     pub on: String,
     /// Whether it is marked so.
     pub fan_out: bool,
-    /// What came of it.
+    /// Its result.
     pub choice: Choice,
 }
 
@@ -71,13 +71,13 @@ pub enum Choice {
     Shadowed,
     /// Its matcher refuses the event: the first condition that does not hold.
     Refuses(String),
-    /// Its matcher panicked, so nobody gets the event. What it said.
+    /// Its matcher panicked, so no handler gets the event. The message of the panic.
     Panicked(String),
     /// It is not asked.
     NotAsked,
 }
 
-/// What the table is made from: one handler, at its place.
+/// The input of the table: one handler, at its index.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) on: Vec<Pattern>,
@@ -89,7 +89,7 @@ pub(super) struct Rule {
 pub(crate) struct Routes {
     rules: Vec<Rule>,
     exact: HashMap<String, Candidates, foldhash::fast::RandomState>,
-    /// The most specific first; of those that are equally so, the one added first.
+    /// The most specific first; among equally specific ones, the one added first.
     patterns: Vec<(Pattern, usize)>,
     /// The same for types that no handler names exactly.
     remembered: RwLock<HashMap<String, Arc<Candidates>, foldhash::fast::RandomState>>,
@@ -101,7 +101,7 @@ struct Candidates {
     places: Box<[usize]>,
     /// The members of the data that their matchers may ask for.
     pointers: Pointers,
-    /// The handler that gets every event of this type alone: no matcher has to be asked.
+    /// The handler that gets every event of this type alone: no matcher has to be evaluated.
     always: Option<Route>,
 }
 
@@ -131,7 +131,7 @@ impl Routes {
         routes
     }
 
-    /// Of those that name the type exactly, and those whose patterns cover it.
+    /// The handlers that name the type exactly, and those whose patterns cover it.
     fn candidates(&self, mut places: Vec<usize>, ty: &str) -> Candidates {
         for (pattern, place) in &self.patterns {
             if !places.contains(place) && pattern.matches(ty) {
@@ -181,8 +181,8 @@ impl Routes {
         found
     }
 
-    /// The handlers that are named for the event's type, in the order in which they are asked, and
-    /// what came of each.
+    /// The handlers registered for the event's type, in the order in which they are tried, and the
+    /// result of each.
     pub(super) fn explain(&self, event: &Event) -> Vec<Considered> {
         let places = match self.exact.get(event.ty()) {
             Some(candidates) => candidates.places.clone(),
@@ -210,14 +210,14 @@ impl Routes {
             _ => match rule.matcher.try_mismatch(event) {
                 Ok(Some(mismatch)) => Choice::Refuses(mismatch),
                 Ok(None) => Choice::Shadowed,
-                // Nobody asked: what it says is not heard in a run, either.
+                // It was not tried, so its panic would not occur in a run either.
                 Err(_) => Choice::NotAsked,
             },
         };
         Considered { handler, on: on.unwrap_or_default(), fan_out: rule.fan_out, choice }
     }
 
-    /// The most specific one that takes the event, and those marked `fan_out` that do.
+    /// The most specific one that takes the event, and all marked `fan_out` that take it.
     fn choose(&self, candidates: &Candidates, event: &Event) -> Route {
         let (mut taken, mut has_main) = (Vec::new(), false);
         let inspected = Inspected::new(event, &candidates.pointers);

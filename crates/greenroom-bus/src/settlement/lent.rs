@@ -1,4 +1,4 @@
-//! A part of a settlement that can be taken back from who holds it.
+//! A part of a settlement that can be taken back from its borrower.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use parking_lot::Mutex;
 
 use super::{Ack, Settle, Settled};
 
-/// Takes back what was [lent](Ack::lend).
+/// Takes a [lent](Ack::lend) part back.
 pub(crate) struct Lent(Arc<Mutex<Option<Ack>>>);
 
-/// Hands on what the borrower says, as long as it is not taken back.
+/// Passes on the borrower's settlement, unless the part was taken back.
 struct Borrowed(Arc<Mutex<Option<Ack>>>);
 
 impl Ack {
-    /// A part that stands for this one until it is taken back. What becomes of it then, this one
-    /// does not hear.
+    /// A part that represents this one until it is taken back. After that, its settlement has no
+    /// effect on this one.
     pub(crate) fn lend(self) -> (Self, Lent) {
         let held = Arc::new(Mutex::new(Some(self)));
         (Self::new(Borrowed(held.clone())), Lent(held))

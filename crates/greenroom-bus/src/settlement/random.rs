@@ -1,5 +1,4 @@
-//! Random programs against a settlement that is written down naively: a list of parts and
-//! of what was said of them.
+//! Random programs against a naive model of a settlement: a list of parts and their outcomes.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -10,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is done to one of the open parts; the number says to which, counted round.
+/// An action on one of the open parts; the number selects it, modulo their count.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Child(usize),
@@ -20,7 +19,7 @@ enum Step {
     Drop(usize),
     /// Its holder panics.
     Panic(usize),
-    /// A listener is added. If the flag is set, it panics when it is told.
+    /// A listener is added. If the flag is set, it panics when it is called.
     Watch(usize, bool),
 }
 
@@ -50,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a settlement should do, without a thought for cost.
+/// The expected behaviour of a settlement, without regard to cost.
 #[derive(Debug, Default)]
 struct Naive {
     open: usize,
@@ -71,7 +70,7 @@ impl Naive {
     }
 }
 
-/// Records what it is told, in order; as a source, it panics if it is asked to.
+/// Records its calls, in order; as a source, it panics on request.
 #[derive(Clone, Default)]
 struct Listener {
     told: Arc<Mutex<Vec<Settled>>>,

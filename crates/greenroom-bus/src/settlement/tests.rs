@@ -123,7 +123,7 @@ fn the_outcome_of_an_acknowledgement_is_what_was_set() {
 #[test]
 fn m03_every_state_stands_for_what_it_was_written_for() {
     for outcome in [Outcome::Handled, Outcome::DeadLettered, Outcome::Ignored] {
-        assert_eq!(Settled::of(outcome as u8), Settled::Acknowledged(outcome));
+        assert_eq!(Settled::from_state(outcome as u8), Settled::Acknowledged(outcome));
     }
     let refusals = [
         Refusal::Dropped,
@@ -134,7 +134,7 @@ fn m03_every_state_stands_for_what_it_was_written_for() {
         Refusal::Handler,
     ];
     for refusal in refusals {
-        assert_eq!(Settled::of(refusal as u8), Settled::Refused(refusal));
+        assert_eq!(Settled::from_state(refusal as u8), Settled::Refused(refusal));
     }
 }
 
@@ -192,7 +192,7 @@ fn m03_fires_exactly_once_on_real_threads() {
                 });
             }
         });
-        let expected = Settled::of(*gravest.lock().unwrap());
+        let expected = Settled::from_state(*gravest.lock().unwrap());
         assert_eq!(told(&log), [expected], "seed {seed}");
         assert!(told(&seen).iter().all(|how| *how == expected), "seed {seed}");
     }

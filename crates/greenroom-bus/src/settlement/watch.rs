@@ -13,7 +13,7 @@ use super::{Ack, Settled, Watch};
 /// wait for each other at once would both find that they may.
 static FOLLOWING: Mutex<()> = Mutex::new(());
 
-/// What comes of a settlement that is to wait for another.
+/// The result of making one settlement wait for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Following {
     /// It stays open until the other one is settled, and is settled in the same way.
@@ -25,7 +25,8 @@ pub(crate) enum Following {
 }
 
 impl Ack {
-    /// To hear of the settlement beside the one that it reports to, without being a part of it.
+    /// Observes the settlement, in addition to the party that it reports to, without being a part
+    /// of it.
     pub fn watch(&self) -> Watch {
         Watch { shared: self.shared.as_ref().map(Arc::downgrade) }
     }
@@ -33,15 +34,15 @@ impl Ack {
 
 impl Watch {
     /// Calls `told` once with how the event was settled, on the thread that settles it and before
-    /// its source hears of it; at once where it is settled already. A panic of `told` ends there.
+    /// its source is informed; at once if it is settled already. A panic of `told` ends there.
     ///
-    /// False, with `told` dropped, where nobody will ever know: the settlement is a
-    /// [detached](Ack::detached) one, or it is over and forgotten.
+    /// False, with `told` dropped, if the settlement will never be known: it is
+    /// [detached](Ack::detached), or over and forgotten.
     pub fn when_settled(&self, told: impl FnOnce(Settled) + Send + 'static) -> bool {
         let Some(shared) = self.shared.as_ref().and_then(Weak::upgrade) else { return false };
-        // With a part of its own for as long as this takes, it cannot be settled meanwhile.
+        // While this part is held, it cannot be settled.
         let Some(part) = self.part() else {
-            super::contained(|| told(Settled::of(shared.state.load(Ordering::Relaxed))));
+            super::contained(|| told(Settled::from_state(shared.state.load(Ordering::Relaxed))));
             return true;
         };
         shared.watchers.lock().get_or_insert_default().told.push(Box::new(told));
@@ -50,9 +51,9 @@ impl Watch {
         true
     }
 
-    /// If the other one may wait for what came back in, keeps its settlement open until that one is
-    /// settled: it is acknowledged with it, or refused for the same reason. Not if the other one
-    /// would then wait for itself.
+    /// If the other one may wait for events that came back in, keeps its settlement open until that
+    /// one is settled: it is acknowledged with it, or refused for the same reason. Not if the other
+    /// one would then wait for itself.
     pub(crate) fn follow(&self, other: &Self) -> Following {
         let following = FOLLOWING.lock();
         if self.is_part_of(other) {
@@ -69,7 +70,7 @@ impl Watch {
             }
             None => Following::Not,
         };
-        // It may be the last part, and what is told of that is user code.
+        // It may be the last part, and its listeners are user code.
         drop(following);
         part_of_other.confirm();
         follows
@@ -83,8 +84,8 @@ impl Watch {
         Some(Ack { shared: Some(shared) })
     }
 
-    /// Whether its settlement has to come before the other one: that is the one that it is a part
-    /// of, or one that follows it, and so on. Takes time for each settlement in between.
+    /// Whether its settlement has to come before the other one: the other is its parent, or follows
+    /// it, directly or through others. Takes time for each settlement in between.
     pub(crate) fn is_part_of(&self, other: &Self) -> bool {
         let (mut known, mut after) = (HashSet::new(), self.after());
         while let Some(this) = after.pop() {

@@ -13,30 +13,28 @@ use super::{
 };
 use crate::{BoxFuture, event::ExtraValue, settlement::Ack};
 
-/// An input waits for what is confirmed here, so that a line that comes alone is synced at once.
+/// An input waits for confirmations from here, so a line that comes alone is synced at once.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// How a [`FileSink`] opens its file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileSinkOptions {
-    /// Starts anew instead of appending. Default: false.
+    /// Replaces the file instead of appending. Default: false.
     pub truncate: bool,
-    /// When it is put aside and begun anew. Default: never.
+    /// When it is put aside and a new one begun. Default: never.
     pub rotate: Option<Rotate>,
 }
 
 /// Writes each event as a line of NDJSON, with the extension attributes
 /// `greenroompool` and `greenroomattempt`.
 ///
-/// An event is confirmed when its line is synced to the disk; many lines share a sync.
-/// Memory: at most 8,192 lines and 8 MiB are queued, or one line that is larger. When the
-/// file cannot be written any more it is cut back to what was confirmed, the rest is refused,
-/// and so is all that comes later.
+/// An event is confirmed when its line is synced to the disk; many lines share a sync. Memory: at
+/// most 8,192 lines and 8 MiB are queued, or one larger line. When the file cannot be written any
+/// more it is cut back to its confirmed lines; the rest, and all later events, are refused.
 ///
-/// Nobody else may write the file meanwhile. One that was renamed or removed is noticed before
-/// anything more is confirmed: what was not confirmed goes to a new file at its path, and so does
-/// all that comes later. One that [rotates](Rotate) does so between two lines, once all before is
-/// confirmed.
+/// No other process may write the file. If it was renamed or removed, that is noticed before the
+/// next confirmation: unconfirmed lines go to a new file at its path, and so do all later ones. A
+/// file that [rotates](Rotate) does so between two lines, once all earlier ones are confirmed.
 pub struct FileSink {
     writer: LineWriter<Outgoing>,
 }

@@ -8,9 +8,8 @@
 //!              once settled             └─ another 4xx: rejected for good
 //! ```
 //!
-//! What follows from an answer is in the [`StatusMap`](crate::http::StatusMap) of the `http`
-//! handler. `park` has no meaning here and counts as `reject`. Events that a response carries are
-//! not read.
+//! The consequence of an answer is in the [`StatusMap`](crate::http::StatusMap) of the `http`
+//! handler. `park` has no meaning here and counts as `reject`. Events in a response are not read.
 //!
 //! **Order** and **batches** are those of [`Requests`].
 //!
@@ -38,13 +37,13 @@ use super::{
     remote::{RemoteDriver, RemoteSink, Requests, SinkRoom},
 };
 
-/// What is accepted and not settled takes at most this many bytes.
+/// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 16 * 1024 * 1024;
 
-/// And is at most so many events.
+/// And at most this many events.
 const ROOM_EVENTS: usize = 1_024;
 
-/// Delivers each event to a URL. Dropped, it refuses what is not settled.
+/// Delivers each event to a URL. When dropped, it refuses all unsettled events.
 pub struct HttpSink {
     requests: Requests<HttpTarget>,
 }
@@ -62,12 +61,12 @@ impl HttpSink {
         Ok(Self { requests })
     }
 
-    /// Delivers by another configuration from the next request on, what was accepted before
-    /// included; one that is [paused](super::Trouble::paused) tries at once. False where it is the
-    /// same as before.
+    /// Uses another configuration from the next request on, also for events accepted before; a
+    /// [paused](super::Trouble::paused) sink tries at once. Returns false if the configuration is
+    /// the same.
     ///
     /// # Errors
-    /// As [`open`](Self::open). Nothing has changed then.
+    /// Like [`open`](Self::open). Nothing has changed then.
     pub fn reconfigure(&self, config: HttpSinkConfig) -> Result<bool, SinkError> {
         let changed = self.requests.remote().reconfigure(config);
         let changed = changed.map_err(|why| SinkError::new(self.requests.describe(), why))?;

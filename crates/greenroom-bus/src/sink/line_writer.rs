@@ -8,9 +8,9 @@
 //! ```
 //!
 //! Many lines share a sync: at most one in [`SYNC_EVERY`] while lines keep coming, and one as soon
-//! as they pause. What is to be rotated is rotated after a sync, between two lines. The thread is
-//! woken when a pause ends or a batch is full, not line by line. The user of the writer says how
-//! long a pause is: an input waits for what a sink confirms, and nothing waits for a dead letter.
+//! as they pause. A due rotation happens after a sync, between two lines. The thread is woken when
+//! a pause ends or a batch is full, not line by line. The user of the writer sets the length of a
+//! pause: an input waits for a sink's confirmations, and nothing waits for a dead letter.
 
 use std::{
     hint::black_box,
@@ -29,13 +29,12 @@ use crate::settlement::{Ack, Refusal};
 /// Syncs are this far apart while lines keep coming. Each costs the disk some
 /// milliseconds, whatever its size.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
-/// What is queued takes at most this many bytes: enough that workers go on while a sync takes its
+/// Queued lines take at most this many bytes: enough for workers to continue while a sync takes its
 /// ten milliseconds, measured with `bench/end-to-end`.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
-/// What is queued is at most this many lines: each takes at least its share of [`QUEUE_BYTES`].
+/// The most queued lines: each takes at least its share of [`QUEUE_BYTES`].
 const QUEUE_LINES: usize = 8 * 1024;
-/// So many bytes queued are a batch that need not collect any longer: what fits a
-/// core's own cache, measured.
+/// With this many bytes queued, a batch is full: as much as fits into a core's own cache, measured.
 const BATCH_BYTES: usize = 512 * 1024;
 /// A file that is rotated by time is looked at this often while nothing comes: the clock of the
 /// system may be set.
@@ -52,7 +51,7 @@ fn fetch<T>(ahead: &[T], read: impl Fn(&T) -> u8) {
     black_box(ahead.iter().take(FETCHED).fold(0, |all, next| all ^ read(next)));
 }
 
-/// Takes what the buffer holds, and leaves it empty.
+/// Takes the contents of the buffer, and leaves it empty.
 pub(crate) type DrainBuffer<'a> = dyn FnMut(&mut Vec<u8>) -> io::Result<()> + 'a;
 
 /// Something that becomes a line.
@@ -60,30 +59,30 @@ pub(crate) trait Line: Send + 'static {
     /// About how many bytes it takes while it is queued.
     fn bytes(&self) -> usize;
 
-    /// Appends the line, without the line feed. What is large may be passed on in pieces.
+    /// Appends the line, without the line feed. A large one may be passed on in pieces.
     ///
     /// # Errors
-    /// What was passed on could not be written.
+    /// A piece that was passed on could not be written.
     fn write(&self, out: &mut Vec<u8>, pass: &mut DrainBuffer<'_>) -> io::Result<()>;
 
-    /// Reads a byte of each part that [`write`](Self::write) will read: what is queued has left the
-    /// caches, and the misses of several lines overlap.
+    /// Reads a byte of each part that [`write`](Self::write) will read: queued data has left the
+    /// caches, and this overlaps the misses of several lines.
     fn fetch(&self) -> u8 {
         0
     }
 
-    /// What to confirm once the line is safe. The rest is dropped.
+    /// The part to confirm once the line is safe. The rest is dropped.
     fn into_ack(self) -> Ack;
 }
 
-/// The sending side of a writer thread. Dropped, it lets the thread write
-/// what it has taken, and end.
+/// The sending side of a writer thread. When dropped, it lets the thread write all accepted lines,
+/// and end.
 pub(crate) struct LineWriter<L: Line> {
     shared: Arc<Shared<L>>,
 }
 
 struct Shared<L> {
-    /// What errors call the place.
+    /// The name of the target in errors.
     name: String,
     /// How long a batch collects, and how long no line must have come for a pause.
     pause: Duration,
@@ -101,17 +100,17 @@ struct State<L> {
     /// In order of acceptance, with the permits that each holds.
     queue: Vec<(L, usize)>,
     bytes: usize,
-    /// The thread wants to be woken when so many bytes are queued. `usize::MAX` while it is awake.
+    /// The thread is to be woken when this many bytes are queued. `usize::MAX` while it is awake.
     wake_at: usize,
     finishing: bool,
     /// The thread is to look whether its file is still in its place.
     reopening: bool,
     failure: Option<SinkError>,
-    /// How often something happened to the place, and what it was the last time.
+    /// How many remarks there were, and the last one.
     remarks: (u64, String),
 }
 
-/// What the thread does next.
+/// The thread's next step.
 enum Next {
     Write,
     Pause,
@@ -200,7 +199,7 @@ impl<L: Line> LineWriter<L> {
         self.shared.work.notify_one();
     }
 
-    /// What happened to the place.
+    /// A remark about the target.
     pub(crate) fn remark(&self) -> Option<String> {
         let state = self.shared.state.lock();
         match &state.remarks {
@@ -252,7 +251,7 @@ impl<L: Line> Shared<L> {
         self.work.notify_one();
     }
 
-    /// Waits for lines, and moves them to `into`; no longer than to the next pause, where there is
+    /// Waits for lines, and moves them to `into`; no longer than to the next pause, if there is
     /// one.
     fn next(&self, into: &mut Vec<(L, usize)>, pause: Option<Duration>) -> Next {
         let mut state = self.state.lock();
@@ -290,7 +289,7 @@ impl<L: Line> Shared<L> {
         state.remarks = (state.remarks.0 + 1, what);
     }
 
-    /// Nothing is stored from here on; what is queued is refused.
+    /// Nothing is stored from now on; queued lines are refused.
     fn fail(&self, reason: String) {
         let error = SinkError::new(self.name.clone(), reason);
         // The engine that runs the sink tells the user.
@@ -324,12 +323,12 @@ struct Thread<L: Line, S: Storage> {
     unsynced_since: Option<Instant>,
 }
 
-/// The storage failed: the failure is told, and nothing more is written.
+/// The storage failed: the failure is reported, and nothing more is written.
 struct GaveUp;
 
 impl<L: Line, S: Storage> Thread<L, S> {
     fn run(mut self) {
-        // What ends the loop early has told itself.
+        // An early end has reported its reason itself.
         let _ = self.write_until_end();
     }
 
@@ -348,7 +347,7 @@ impl<L: Line, S: Storage> Thread<L, S> {
         }
     }
 
-    /// How long to wait for lines before what was written is synced, or its file is rotated.
+    /// How long to wait for lines before the written ones are synced, or the file is rotated.
     fn pause(&self) -> Option<Duration> {
         if !self.unsynced.is_empty() {
             return Some(self.shared.pause);
@@ -399,7 +398,7 @@ impl<L: Line, S: Storage> Thread<L, S> {
     fn sync(&mut self) -> Result<(), GaveUp> {
         if !self.unsynced.is_empty() {
             self.storage.sync().map_err(|error| self.give_up(&error))?;
-            // Before anything is confirmed: who hears of that may ask what happened.
+            // Before any confirmation: its receiver may ask for the remark.
             self.remark();
             let mut acks = self.unsynced.drain(..);
             for at in 0.. {
@@ -459,7 +458,7 @@ impl<L: Line, S: Storage> Drop for Thread<L, S> {
         }
         self.unsynced.drain(..).for_each(|ack| ack.refuse(Refusal::NotStored));
         self.shared.room.close();
-        // Who waits for the end may open it anew at once.
+        // A caller that waits for the end may reopen it at once.
         self.storage.close();
         self.shared.ended.send_replace(true);
     }

@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-/// A file that nobody else may write until this is dropped.
+/// A file that no other process may write until this is dropped.
 ///
 /// To close it would not do: a process that was forked and does not run its program yet has the
 /// file as well, and with it the lock.
@@ -34,7 +34,7 @@ impl DerefMut for Locked {
 
 impl Drop for Locked {
     fn drop(&mut self) {
-        // Fails where it was never locked: a device, or a file system without locks.
+        // Fails if it was never locked: a device, or a file system without locks.
         let _ = self.0.unlock();
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn is_at(_: &File, path: &Path) -> io::Result<bool> {
     fs::exists(path)
 }
 
-/// Who has the lock, in words.
+/// The holder of the lock, in words.
 fn holder(file: &File) -> String {
     match holding_process(file) {
         Some(pid) if pid == std::process::id() => "another part of this very process".to_owned(),
@@ -111,14 +111,14 @@ fn holder(file: &File) -> String {
     }
 }
 
-/// The kernel's own list of locks, which knows processes, and forgets those that are gone.
+/// The kernel's own list of locks, with their processes; those of ended processes are gone.
 #[cfg(target_os = "linux")]
 fn holding_process(file: &File) -> Option<u32> {
     let place = place(file).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
         // `1: FLOCK  ADVISORY  WRITE 2893 fd:02:3801102 0 EOF`, or with `->` in front of the kind
-        // for one that waits.
+        // for a waiting one.
         let words: Vec<&str> = line.split_whitespace().collect();
         let [_, "FLOCK", _, _, pid, at, ..] = *words else { return None };
         (at == place).then(|| pid.parse().ok()).flatten()

@@ -1,5 +1,5 @@
-//! What sinks have in common that deliver to another party: room for what is accepted, order of
-//! each line, retries, outages, and their end.
+//! The common part of sinks that deliver to another party: room for accepted events, order of each
+//! line, retries, outages, and their end.
 //!
 //! ```text
 //! accept ──room──▶ lines ──request──▶ other side ── stored ──▶ confirmed
@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A sink is a [`RemoteSink`]: it names the [`RemoteDriver`] that carries its events. [`Requests`]
-//! is one, for a target that answers each request; what is the target's own stands in its
-//! [`Remote`]. A client that keeps the order itself, such as Kafka's producer, has another driver.
+//! is one, for a target that answers each request; the target-specific part is its [`Remote`]. A
+//! client that keeps the order itself, such as Kafka's producer, has another driver.
 
 mod delivery;
 mod driver;
@@ -36,17 +36,17 @@ use crate::BoxFuture;
 
 /// A sink that delivers to another party by a driver.
 pub trait RemoteSink: Send + Sync + 'static {
-    /// What carries its events.
+    /// The driver that carries its events.
     type Driver: RemoteDriver;
 
-    /// What carries its events.
+    /// The driver that carries its events.
     fn driver(&self) -> &Self::Driver;
 }
 
-/// What carries the events of a [`RemoteSink`]. What it says is said by the methods of the same
-/// names of [`Sink`].
+/// Carries the events of a [`RemoteSink`]. Its methods correspond to those of the same names of
+/// [`Sink`].
 pub trait RemoteDriver: Send + Sync + 'static {
-    /// What reports and logs call the sink.
+    /// The name of the sink in reports and logs.
     fn describe(&self) -> String;
 
     /// Its room, and how it has ended.
@@ -62,10 +62,10 @@ pub trait RemoteDriver: Send + Sync + 'static {
     /// Why it does not get on for now.
     fn trouble(&self) -> Option<Trouble>;
 
-    /// Tries again at once. False where it is not paused.
+    /// Tries again at once. Returns false if it is not paused.
     fn resume(&self) -> bool;
 
-    /// How many events were delivered anew that the other side may have had.
+    /// How many events were sent again that the other side may already have.
     fn unanswered(&self) -> u64 {
         0
     }
@@ -119,3 +119,6 @@ impl<S: RemoteSink> Sink for S {
         self.driver().resume()
     }
 }
+
+#[cfg(test)]
+mod tests;

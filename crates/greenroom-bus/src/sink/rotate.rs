@@ -105,12 +105,12 @@ impl RotatingFile<OnDisk> {
     /// # Errors
     /// It is no regular file.
     pub(crate) fn new(file: AppendFile, path: &Path, rotate: Rotate) -> io::Result<Self> {
-        Self::with(file, path, rotate, Box::new(SystemTime::now), OnDisk)
+        Self::build(file, path, rotate, Box::new(SystemTime::now), OnDisk)
     }
 }
 
 impl<S: Steps> RotatingFile<S> {
-    pub(crate) fn with(
+    pub(crate) fn build(
         file: AppendFile,
         path: &Path,
         rotate: Rotate,
@@ -121,7 +121,7 @@ impl<S: Steps> RotatingFile<S> {
             return Err(io::Error::other("only a regular file can be rotated"));
         }
         // A link goes on pointing to the file that is written.
-        let names = Names::of(&path.canonicalize()?);
+        let names = Names::new(&path.canonicalize()?);
         let begun = if file.length() > 0 { Some(file.modified()?) } else { None };
         Ok(Self { file, rotate, names, clock, steps, begun, remark: None })
     }
@@ -239,7 +239,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(path: &Path) -> Self {
+    fn new(path: &Path) -> Self {
         let mut before = path.file_stem().unwrap_or_default().to_owned();
         before.push(".");
         let mut behind = OsString::new();
@@ -287,12 +287,12 @@ impl Names {
 
 /// What a rotation calls the file at `path` when it puts it aside under this number.
 pub fn rotated_name(path: &Path, number: u64) -> PathBuf {
-    Names::of(path).numbered(number)
+    Names::new(path).numbered(number)
 }
 
 /// Whether a rotation of `path` could give its file this name; both as they are written.
 pub fn is_rotated_name(path: &Path, name: &Path) -> bool {
-    let number = name.file_name().and_then(|name| Names::of(path).number_of(name));
+    let number = name.file_name().and_then(|name| Names::new(path).number_of(name));
     path.parent() == name.parent() && number.is_some()
 }
 

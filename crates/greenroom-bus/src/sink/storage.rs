@@ -1,4 +1,4 @@
-//! What lines are written to: a file whose end is known to be whole, a stream.
+//! The target of lines: a file whose end is known to be intact, or a stream.
 
 use std::{
     fs::{File, OpenOptions},
@@ -25,16 +25,16 @@ pub(crate) trait Storage: Send + 'static {
     /// as far as the storage can.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Takes back what was appended since the last successful sync, where that is possible.
+    /// Takes back everything that was appended since the last successful sync, if that is possible.
     fn revert(&mut self) -> io::Result<()>;
 
-    /// Looks whether what is written to is still in its place, and opens it anew where it is not.
-    /// Only asked while all is safe.
+    /// Checks whether the target is still in place, and reopens it if not. Only called while all is
+    /// safe.
     fn reopen(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// So many bytes may be appended before [`rotate`](Self::rotate) is to be asked.
+    /// This many bytes may be appended before [`rotate`](Self::rotate) is to be called.
     fn room(&self) -> u64 {
         u64::MAX
     }
@@ -45,17 +45,17 @@ pub(crate) trait Storage: Send + 'static {
         None
     }
 
-    /// Goes on in a new file, if that is due. Only asked between two lines, while all is safe.
+    /// Continues in a new file, if that is due. Only called between two lines, while all is safe.
     fn rotate(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// What happened to the place since this was asked last, and what became of it.
+    /// A remark on the target since the last call.
     fn take_remark(&mut self) -> Option<String> {
         None
     }
 
-    /// What an operator can do about a failure.
+    /// Advice to an operator about a failure.
     fn advice(&self) -> &'static str {
         "make room or choose another path, then run again"
     }
@@ -66,9 +66,9 @@ pub(crate) trait Storage: Send + 'static {
 
 /// A regular file that is appended to, or a device or pipe, which can be neither synced nor cut.
 ///
-/// Others may rename, remove or cut a regular file while it is written. After each sync its path is
-/// compared with it, and only what is then in the file at the path counts as safe: what is not goes
-/// to a new file there.
+/// Other programs may rename, remove or cut a regular file while it is written. After each sync its
+/// path is compared with it, and only the data in the file at the path then counts as safe: the
+/// rest goes to a new file there.
 #[derive(Debug)]
 pub(crate) struct AppendFile {
     path: PathBuf,
@@ -84,8 +84,8 @@ pub(crate) struct AppendFile {
 }
 
 impl AppendFile {
-    /// Opens or creates a file that nobody else writes. A torn last line, which a crash may have
-    /// left, is cut off.
+    /// Opens or creates a file that no other process writes. A torn last line, which a crash may
+    /// have left, is cut off.
     pub(crate) fn open(path: &Path, truncate: bool) -> io::Result<Self> {
         let is_new = !path.exists();
         let open = |path: &Path| {
@@ -109,9 +109,9 @@ impl AppendFile {
         Ok(Self { path, file, regular, length, synced, is_new, keeps_empty: true, remark: None })
     }
 
-    /// As [`open`](Self::open). A file that has no line when it is closed, and had none before, is
-    /// removed; until then it is locked as any other. A process that was killed has left an empty
-    /// one.
+    /// Like [`open`](Self::open). A file that has no line when it is closed, and had none before,
+    /// is removed; until then it is locked like any other. A process that was killed has left an
+    /// empty one.
     pub(crate) fn open_unless_empty(path: &Path) -> io::Result<Self> {
         let file = Self::open(path, false)?;
         Ok(Self { is_new: file.is_new || file.length == 0, keeps_empty: false, ..file })
@@ -121,7 +121,7 @@ impl AppendFile {
         Ok(!self.regular || is_at(&self.file, &self.path)?)
     }
 
-    /// In bytes, with what is not safe yet.
+    /// In bytes, including data that is not safe yet.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
@@ -139,16 +139,16 @@ impl AppendFile {
         self.file.metadata()?.modified()
     }
 
-    /// Goes on in this one. Only while all is safe: the other one, which keeps its lines, is let go
-    /// of.
+    /// Continues in this one. Only while all is safe: the old one, which keeps its lines, is
+    /// released.
     pub(super) fn go_on_in(&mut self, mut next: Self) {
         next.keeps_empty = self.keeps_empty;
         next.remark = self.remark.take();
         *self = next;
     }
 
-    /// Goes on in a new file at the path, which gets what is not safe yet. The other one keeps what
-    /// is.
+    /// Continues in a new file at the path, which gets the data that is not safe yet. The old one
+    /// keeps the safe data.
     fn move_on(&mut self) -> io::Result<()> {
         let mut next = Self::open(&self.path, false)?;
         next.remark = Some(self.what_became_of_it()?);
@@ -197,8 +197,8 @@ impl AppendFile {
         Ok(RENAMED.to_owned())
     }
 
-    /// Another process may have cut the file, or written to it. What was appended last, at the end,
-    /// must be there.
+    /// Another process may have cut the file, or written to it. The last appended bytes must be at
+    /// its end.
     fn look_at_length(&mut self) -> io::Result<()> {
         let (length, unconfirmed) = (self.file.metadata()?.len(), self.length - self.synced);
         if length < unconfirmed {
@@ -320,7 +320,7 @@ impl Storage for AppendFile {
         }
         let is_needless = self.is_new && self.length == 0 && !self.keeps_empty;
         if is_needless && self.is_in_place().unwrap_or(false) {
-            // An empty file in its place harms nobody.
+            // An empty file in its place does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
         // Closed, it is let go of in any case.
@@ -328,7 +328,7 @@ impl Storage for AppendFile {
     }
 }
 
-/// Standard output: written at once, and synced where it is a regular file. Nothing is taken back.
+/// Standard output: written at once, and synced if it is a regular file. Nothing is taken back.
 #[derive(Debug)]
 pub(crate) struct StandardOutput {
     out: File,
@@ -343,7 +343,7 @@ impl StandardOutput {
     }
 }
 
-/// Without the buffer that others share: what could not be written is then in none.
+/// Without the shared buffer: data that could not be written is not left in any buffer.
 #[cfg(unix)]
 fn standard_output() -> io::Result<File> {
     use std::os::fd::AsFd;

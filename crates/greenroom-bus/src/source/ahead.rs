@@ -1,13 +1,14 @@
-//! How far an input may be ahead of what is stored of it, and when storing is due.
+//! How far an input may be ahead of its stored positions, and when the next commit is due.
 //!
 //! ```text
 //! done │ taken ─────────▶ next │ may be taken ──▶ room_below │ only after the next commit
 //!      └─ settled, in any order
 //! ```
 //!
-//! A crash repeats what was taken and not stored, so a commit promises how far will be taken at
-//! most, and nothing beyond is taken before the next one. It is due early enough that the reader
-//! does not wait for it, and whenever much was settled, so that a crash repeats little.
+//! A crash repeats items that were taken and not stored, so a commit promises a bound on the items
+//! that will be taken, and none beyond it are taken before the next commit. That is due early
+//! enough that the reader does not wait for it, and whenever many items were settled, so that a
+//! crash repeats few.
 
 use tokio::sync::Notify;
 
@@ -17,22 +18,22 @@ use crate::{
     watermark::{Epoch, Positions, Received, Snapshot, Watermark},
 };
 
-/// So many may be taken beyond what was stored last: four of the largest batches. When half of it
-/// is used, the next commit is due.
+/// This many may be taken beyond the last stored position: four of the largest batches. When half
+/// of them are used, the next commit is due.
 const AHEAD: u64 = 16_384;
 
-/// With so many settled since the last commit, the next one is due: storing one costs less than
+/// With this many settled since the last commit, the next one is due: storing one costs less than
 /// handling these.
 const SETTLED: u64 = 4_096;
 
 pub(crate) struct Ahead {
     pub(crate) watermark: Watermark,
     epoch: Epoch,
-    /// Positions below this may be taken: what is stored says so.
+    /// Positions below this may be taken: the stored positions promise it.
     room_below: u64,
-    /// The same of what is being stored.
+    /// The same for the commit under way.
     promised: u64,
-    /// With so many settled, the next commit is due.
+    /// With this many settled, the next commit is due.
     due_at: u64,
     /// The source waits for room up to this position.
     wanted: u64,
@@ -43,8 +44,8 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    /// Of what is stored, and below which positions it lets others be taken.
-    pub(crate) fn of(stored: &Positions, room_below: u64) -> Self {
+    /// From stored positions, and the bound below which they allow others to be taken.
+    pub(crate) fn from_stored(stored: &Positions, room_below: u64) -> Self {
         let mut watermark = Watermark::default();
         let epoch = watermark.assign(stored);
         Self {
@@ -70,7 +71,7 @@ impl Ahead {
         (position < self.room_below).then_some(self.room_below)
     }
 
-    /// These are taken. What is done is taken out.
+    /// These are taken. Settled ones are removed.
     pub(crate) fn received(&mut self, taken: &mut Vec<Taken>, due: &Notify) {
         taken.retain(|item| self.watermark.receive(item.position) == Received::New);
         if self.promised.saturating_sub(self.watermark.next()) < AHEAD / 2 {
@@ -89,7 +90,8 @@ impl Ahead {
         }
     }
 
-    /// What a commit is to store now, and how far it lets others be taken.
+    /// The positions that a commit is to store now, and the bound up to which it lets others be
+    /// taken.
     pub(crate) fn snapshot(&mut self) -> Option<(Snapshot, u64)> {
         self.is_due = false;
         self.due_at = self.watermark.counts().settled + SETTLED;

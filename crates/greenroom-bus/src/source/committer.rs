@@ -1,5 +1,5 @@
-//! The contract of a source that keeps its positions: what hears of settlements, and what stores
-//! the positions that follow from them.
+//! The contract of a source that keeps its positions: it receives settlements, and stores the
+//! positions that follow from them.
 
 use std::{future::pending, time::Duration};
 
@@ -10,9 +10,9 @@ use crate::{
     watermark::{DoneAhead, Epoch},
 };
 
-/// Hears how the items of a source are settled, for one partition in one epoch of it: a
-/// result that comes after the partition was given away is still told here, and can be
-/// told from one that counts.
+/// Receives how the items of a source are settled, for one partition in one epoch of it: a result
+/// that comes after the partition was given away is still reported here, and can be distinguished
+/// from one that counts.
 pub trait Receipts: Send + Sync + 'static {
     /// Called once for each item, in the order in which they are settled, which is any; on
     /// whichever thread settles it. Must not wait.
@@ -22,22 +22,22 @@ pub trait Receipts: Send + Sync + 'static {
 /// Stores how far a source has come. The engine says when: [now and then](Self::every), when it is
 /// [due](Self::due), and a last time when everything is settled and stored, or given up.
 ///
-/// A source that has one delivers again, to the next run, what is not settled, and what was
-/// refused: a stop gives back what waits of it.
+/// A source that has one delivers unsettled and refused items again, to the next run: a stop gives
+/// back its waiting items.
 pub trait Committer: Send + Sync + 'static {
-    /// Stores what is settled by now. Commits come one after the other. Where nothing has
-    /// changed, it does nothing.
+    /// Stores the positions settled so far. Commits come one after the other. Does nothing if
+    /// nothing has changed.
     ///
     /// # Errors
-    /// It cannot be stored, and trying again would not help: the engine stops the input. What may
-    /// pass is for the source to log, and to try again, in this commit or the next.
+    /// It cannot be stored, and trying again would not help: the engine stops the input. Temporary
+    /// errors are for the source to log, and to retry, in this commit or the next.
     ///
     /// # Cancel safety
     /// A dropped future may still store it.
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>>;
 
-    /// Waits until so much has happened since the last commit that the next should not wait for its
-    /// time; for ever, unless the source says otherwise.
+    /// Resolves when so much has happened since the last commit that the next one should not wait
+    /// for its time; never, by default.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.
@@ -45,9 +45,9 @@ pub trait Committer: Send + Sync + 'static {
         Box::pin(pending())
     }
 
-    /// How often positions are stored, unless the configuration of the input says otherwise; once a
-    /// second unless the source does. About so much settled work is what a crash repeats, so where
-    /// storing costs little, it is done more often.
+    /// How often positions are stored, unless the configuration of the input sets it; once a second
+    /// by default. A crash repeats about this much settled work, so sources that can store cheaply
+    /// do it more often.
     fn every(&self) -> Duration {
         Duration::from_secs(1)
     }
@@ -56,7 +56,7 @@ pub trait Committer: Send + Sync + 'static {
     /// its place.
     fn end(&self) {}
 
-    /// What it has found, and how it stands.
+    /// The positions that it found, and its state.
     fn standing(&self) -> Standing;
 
     /// How far each partition has come that is assigned now.
@@ -77,19 +77,18 @@ pub struct PartitionStanding {
     pub epoch: Epoch,
     /// Above all positions that were received.
     pub next: u64,
-    /// The lowest position that is not settled; `next` where none is open.
+    /// The lowest position that is not settled; `next` if none is open.
     pub oldest_open: u64,
-    /// How many positions are behind `next` that the source could give;
-    /// `None` where it does not know.
+    /// How many positions are behind `next` that the source could give; `None` if it does not know.
     pub lag: Option<u64>,
-    /// What is done beyond `oldest_open`.
+    /// The settled positions beyond `oldest_open`.
     pub ahead: DoneAhead,
 }
 
-/// How a source that keeps its positions stands.
+/// The state of a source that keeps its positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// What an earlier run has left; `None` where there was nothing.
+    /// The progress of an earlier run; `None` if there was none.
     pub resumed: Option<Resumed>,
     /// Items that were done before this run, and were skipped.
     pub skipped: u64,
@@ -97,17 +96,17 @@ pub struct Standing {
     pub repeated_at_most: u64,
 }
 
-/// What an earlier run has left.
+/// The progress of an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resumed {
-    /// Partitions of which something was stored.
+    /// Partitions with stored positions.
     pub partitions: u64,
-    /// Files of which something was stored, where the source reads files: several of them may be
-    /// one partition.
+    /// Files with stored positions, if the source reads files: several of them may be one
+    /// partition.
     pub files: u64,
-    /// Positions beyond the lowest open one that are done.
+    /// Settled positions beyond the lowest open one.
     pub done: u64,
-    /// Items that are delivered again at most: those that were open when it was stored, and those
+    /// The most items that are delivered again: those that were open at the last commit, and those
     /// that may have been taken since.
     pub again_at_most: u64,
 }

@@ -1,13 +1,13 @@
 //! Why a source ends before its end.
 
-/// A source that cannot go on.
+/// A source that cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[error("{source_name}: {reason}")]
 #[non_exhaustive]
 pub struct SourceError {
     /// [`Source::describe`](super::Source::describe).
     pub source_name: String,
-    /// What happened, and what to do next.
+    /// The error, and the next step.
     pub reason: String,
 }
 

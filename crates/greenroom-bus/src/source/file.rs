@@ -79,10 +79,10 @@ pub use set::FileSetSource;
 /// Batches on their way from the thread: enough that neither side waits for the other's every step.
 const BATCHES: usize = 3;
 
-/// So many bytes tell how a file is compressed.
+/// This many bytes show how a file is compressed.
 const MAGIC: u64 = 4;
 
-/// Takes what the thread has read. False when nobody wants more.
+/// Takes a chunk from the thread. False if no more is wanted.
 type Give = Box<dyn FnMut(chunks::Chunk) -> bool + Send>;
 
 /// How a [`FileSource`] reads.
@@ -94,10 +94,10 @@ pub struct FileSourceOptions {
     /// The rule that makes events of lines that are no CloudEvents (M05). Blank lines are skipped
     /// all the same. Default: none; each line is a CloudEvent.
     ///
-    /// An id that the rule does not name is `INODE-LINE-CRC`: the file's inode (its path, where it
-    /// has none), the number of the line and a checksum of its bytes. So it is the same whenever
-    /// the line is read again, whatever was read before it; and a file that is rewritten has other
-    /// ids for the lines that are not what and where they were.
+    /// An id that the rule does not name is `INODE-LINE-CRC`: the file's inode (its path, if it has
+    /// none), the number of the line and a checksum of its bytes. So it is the same whenever the
+    /// line is read again, whatever was read before it; and a rewritten file has other ids for
+    /// lines that have changed or moved.
     pub records: Option<Arc<Mapping>>,
 }
 
@@ -112,22 +112,22 @@ impl Default for FileSourceOptions {
 /// and NULs at the head of a line are tolerated.
 ///
 /// An input that cannot be read to its end (a truncated archive, a failing disk, a file that is cut
-/// while it is read) ends with an error that names the line at hand. That line is not taken,
-/// however much of it was read: with a checkpoint, the next run goes on with it.
+/// while it is read) ends with an error that names the current line. That line is not taken,
+/// however much of it was read: with a checkpoint, the next run continues with it.
 ///
-/// Dropped, it ends its thread; one that waits for standard input or a pipe ends when that gives
-/// something or closes.
+/// When dropped, it ends its thread; a thread that waits for standard input or a pipe ends at its
+/// next data or its end.
 pub struct FileSource {
     name: String,
     replayable: bool,
     batches: mpsc::Receiver<ReadBatch>,
     ended: bool,
     read: Arc<AtomicU64>,
-    /// The file's size in bytes, where it has one.
+    /// The file's size in bytes, if it has one.
     length: Option<u64>,
-    /// How far it has been handled, where that is kept.
+    /// How far it has been handled, if that is kept.
     positions: Option<FilePositions>,
-    /// Who keeps it, unless that is a set of files.
+    /// Their keeper, unless that belongs to a set of files.
     keeper: Option<Keeper>,
     /// The engine commits them.
     is_committed: bool,
@@ -153,7 +153,7 @@ impl FileSource {
             let form = Form::of(max_event, options.records, path, None);
             Self::start(name.clone(), form, io::stdin(), false, None)
         } else if is_pipe(path) {
-            let pipe = Pipe::at(path, name.clone());
+            let pipe = Pipe::open(path, name.clone());
             Self::start(
                 name.clone(),
                 Form::of(max_event, options.records, path, None),
@@ -185,14 +185,14 @@ impl FileSource {
     /// first commit. Lines that it says are done are skipped; in a file that is not compressed,
     /// reading begins near the first that is not.
     ///
-    /// A checkpoint belongs to a file, known by its inode and by what its content was: one that has
-    /// grown since is read on, one that was cut, changed or replaced is read from its start, with a
-    /// warning. One that was moved together with its checkpoint goes on. A last line without a line
-    /// feed is taken for whole, so write whole lines.
+    /// A checkpoint belongs to a file, identified by its inode and its earlier content: a file that
+    /// has grown is read on, one that was cut, changed or replaced is read from its start, with a
+    /// warning. A file that was moved together with its checkpoint is read on. A last line without
+    /// a line feed counts as complete, so write whole lines.
     ///
     /// # Errors
-    /// As [`open`](Self::open); the input is no regular file; or the checkpoint is damaged, of
-    /// another input or not one of ours, and what to do then.
+    /// Like [`open`](Self::open); the input is not a regular file; or the checkpoint is damaged,
+    /// belongs to another input or is not a checkpoint, and the next step.
     pub fn with_checkpoint(
         path: impl AsRef<Path>,
         checkpoint: impl AsRef<Path>,
@@ -200,15 +200,15 @@ impl FileSource {
     ) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
         let claimed = checkpoint.claimed();
         let opened =
             claimed.and_then(|checkpoint| Self::go_on(name.clone(), path, checkpoint, options));
         opened.map_err(|reason| SourceError::new(name, reason))
     }
 
-    /// As [`with_checkpoint`](Self::with_checkpoint), for a caller that only looks: another run may
-    /// be using the checkpoint, and nothing may be committed.
+    /// Like [`with_checkpoint`](Self::with_checkpoint), for a read-only caller: another run may be
+    /// using the checkpoint, and nothing may be committed.
     ///
     /// # Errors
     /// As there.
@@ -219,7 +219,7 @@ impl FileSource {
     ) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let name = format!("file:{}", path.display());
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
         let opened = Self::go_on(name.clone(), path, checkpoint, options);
         opened.map_err(|reason| SourceError::new(name, reason))
     }
@@ -233,11 +233,11 @@ impl FileSource {
         if is_pipe(path) {
             return Err(not_regular());
         }
-        let mut opened = OpenedFile::at(path)?;
+        let mut opened = OpenedFile::open(path)?;
         let known = known(path, &mut opened, &checkpoint)?;
         let (start, keeper, place) = known.kept(name.clone(), checkpoint);
         let resume = Resume::of(path, &mut opened, start, &keeper)?;
-        // Positions are the numbers of its lines, whatever the checkpoint knows beside it.
+        // Positions are line numbers, whatever else the checkpoint contains.
         resume.positions.begins_behind(0);
         keeper.opened(place, resume.positions.clone());
         let prepared = PreparedFile { name, path: path.to_owned(), opened, resume: Some(resume) };
@@ -266,7 +266,7 @@ impl FileSource {
         let (sender, batches) = mpsc::channel(BATCHES);
         let demand = lines.demand();
         let give: Give =
-            Box::new(move |chunk| lines.of(chunk, |batch| sender.blocking_send(batch).is_ok()));
+            Box::new(move |chunk| lines.parse(chunk, |batch| sender.blocking_send(batch).is_ok()));
         let count = Arc::new(AtomicU64::new(0));
         let (counted, called) = (count.clone(), name.clone());
         thread::Builder::new()
@@ -305,7 +305,7 @@ impl FileSource {
         any
     }
 
-    /// The next batch, from the reading thread or from one that parses. `None` if its thread ended
+    /// The next batch, from the reading thread or from a parser. `None` if its thread ended
     /// unexpectedly.
     async fn next_batch(&mut self) -> Option<ReadBatch> {
         if self.promised.is_none() {
@@ -362,7 +362,7 @@ struct OpenedFile {
 }
 
 impl OpenedFile {
-    fn at(path: &Path) -> Result<Self, String> {
+    fn open(path: &Path) -> Result<Self, String> {
         let (file, length) = open_file(path).map_err(|error| unreadable(&error))?;
         let length = length.ok_or_else(not_regular)?;
         let mut beginning = Vec::new();
@@ -376,7 +376,7 @@ impl OpenedFile {
     }
 }
 
-/// Where a file is read from, and who is told what of it is taken.
+/// Where a file is read from, and the receiver of its positions.
 struct Resume {
     start: Start,
     skip: Skip,
@@ -403,7 +403,7 @@ struct PreparedFile {
     name: String,
     path: PathBuf,
     opened: OpenedFile,
-    /// Where what is done of it is kept.
+    /// The keeper of its positions.
     resume: Option<Resume>,
 }
 
@@ -435,16 +435,16 @@ impl PreparedFile {
     }
 }
 
-/// What a checkpoint says of a file that is an input by itself.
+/// The record of a file that is an input by itself.
 struct KnownFile {
     start: Start,
-    /// Where it was followed: what names it, and the files that it has taken the place of, of which
-    /// nothing is lost for the day on which it is followed again.
+    /// If it was followed: its name, and the records of files that it replaced, kept for the day on
+    /// which it is followed again.
     followed: Option<(String, Vec<StoredCheckpoint>)>,
 }
 
 impl KnownFile {
-    /// Where to begin, who keeps the positions, and the place of this file there.
+    /// Where to begin, the keeper of the positions, and the index of this file there.
     fn kept(self, name: String, checkpoint: Checkpoint) -> (Start, Keeper, usize) {
         let Self { start, followed } = self;
         let Some((input, others)) = followed else {
@@ -482,8 +482,8 @@ fn known(
     }
 }
 
-/// What was stored while it was followed: a record of this file, unless it is a new one, and those
-/// of files that it has taken the place of.
+/// The records from following it: a record of this file, unless it is a new one, and those of files
+/// that it replaced.
 fn known_of_followed(
     path: &Path,
     opened: &mut OpenedFile,
@@ -515,8 +515,8 @@ fn known_of_followed(
     Ok(KnownFile { start, followed: Some((set.input, others)) })
 }
 
-/// Behind what is done, or at the beginning of a file that is not what was stored: `differs` is
-/// told why.
+/// After the settled lines, or at the beginning of a file that is not the stored one: `differs`
+/// receives the reason.
 fn go_on_behind(
     stored: &StoredCheckpoint,
     opened: &mut OpenedFile,

@@ -8,17 +8,17 @@
 //!                                       engine ◀── HttpSource ◀── source of the log
 //! ```
 //!
-//! The two halves meet in the log alone: what is posted is on disk before the sender is told so,
-//! and the engine reads it from there, whatever it has to do meanwhile. So a pool that is full, a
-//! handler that is stuck or an input that is paused hold up no sender before the log is full.
+//! The two halves meet only in the log: posted events are on disk before the sender is answered,
+//! and the engine reads them from there at its own pace. So a full pool, a stuck handler or a
+//! paused input block no sender before the log is full.
 //!
-//! What clients can make it hold in memory is bounded: [`connections`](HttpSettings::connections),
-//! each with headers of at most 64 KiB, and all bodies together [`bodies`](HttpSettings::bodies),
-//! counted as they come in. Each step has a time, and a connection that waits for its client gives
-//! way to a new one.
+//! The memory that clients can occupy is bounded: [`connections`](HttpSettings::connections), each
+//! with headers of at most 64 KiB, and all bodies together [`bodies`](HttpSettings::bodies),
+//! counted as they come in. Each step has a time limit, and a connection that waits for its client
+//! is replaced by a new one when needed.
 //!
-//! The settings are behind one pointer, which [`Intake::reconfigure`] replaces: each request is
-//! answered by those that held when it came.
+//! The settings are behind one pointer, which [`Intake::reconfigure`] replaces: each request uses
+//! those that applied when it came.
 
 mod access;
 mod answer;
@@ -57,15 +57,15 @@ pub use self::{
     webhook::Webhook,
 };
 
-/// Gives what was posted, from the log that it was stored in. While it is there, events are taken
-/// in; dropped, as an engine does that drains, it closes the [`Intake`].
+/// Reads posted events from the log in which they were stored. While it exists, events are
+/// accepted; when it is dropped, as by an engine that drains, it closes the [`Intake`].
 pub struct HttpSource {
     intake: Arc<Intake>,
     log: Box<dyn Source>,
 }
 
 impl HttpSource {
-    /// What is posted to `intake`, which is opened by the first pull. `log` reads the log that the
+    /// Events posted to `intake`, which is opened by the first pull. `log` reads the log that the
     /// intake appends to.
     pub fn new(intake: Arc<Intake>, log: Box<dyn Source>) -> Self {
         Self { intake, log }

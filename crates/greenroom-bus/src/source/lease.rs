@@ -1,10 +1,11 @@
 //! Until when a source may count its partitions as its own without a word from its broker.
 //!
-//! A broker gives a partition to another consumer once it has not heard for a session of the one
-//! that has it. A process that was paused for longer (`SIGSTOP`, a debugger) does not know that
-//! when it goes on: it would start what another one has done. So the source says, with each answer
-//! of its broker, how long the session lasts, and an engine looks at that before each attempt. One
-//! that comes too late waits until the broker has answered, or the partition is taken away.
+//! A broker gives a partition to another consumer once it has not heard from its owner for a
+//! session. A process that was paused for longer (`SIGSTOP`, a debugger) does not know that when it
+//! resumes: it would start events that another consumer has handled. So the source reports, with
+//! each answer of its broker, how long the session lasts, and an engine checks that before each
+//! attempt. If the session is over, the event waits until the broker has answered, or the partition
+//! is revoked.
 
 use std::{
     sync::{
@@ -16,7 +17,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// What moments are counted from.
+/// The origin of all times.
 static BASE: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// A moment as a number, which costs no lock to change.
@@ -24,8 +25,8 @@ pub(crate) fn nanos(moment: Instant) -> u64 {
     u64::try_from(moment.saturating_duration_since(*BASE).as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How long what a source has given is its own, by the real clock: a process that is paused stops
-/// none of the clocks of others.
+/// How long the events of a source are its own, by the real clock: other processes' clocks keep
+/// running while this one is paused.
 #[derive(Debug)]
 pub struct Lease {
     until: AtomicU64,
@@ -34,14 +35,14 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// One that lasts until then.
+    /// A lease that lasts until then.
     pub fn new(until: Instant) -> Arc<Self> {
         Arc::new(Self { until: AtomicU64::new(nanos(until)), extended: Notify::new() })
     }
 
-    /// It lasts until then, or as long as it did before where that is longer.
+    /// It lasts until then, or as long as before if that is longer.
     pub fn extend(&self, until: Instant) {
-        // Pairs with the load in `held`, after which a waiter is told.
+        // Pairs with the load in `held`, after which a waiter is notified.
         if self.until.fetch_max(nanos(until), Ordering::SeqCst) <= nanos(Instant::now()) {
             self.extended.notify_waiters();
         }
@@ -53,7 +54,7 @@ impl Lease {
     }
 
     pub(crate) fn until(&self) -> u64 {
-        // Pairs with `extend`: a waiter sees what it was extended to, or is told.
+        // Pairs with `extend`: a waiter sees the extension, or is notified.
         self.until.load(Ordering::SeqCst)
     }
 

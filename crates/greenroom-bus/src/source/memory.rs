@@ -6,10 +6,10 @@
 //!        ▲──────────────────── how it was settled ──────────────────────────┘
 //! ```
 //!
-//! The queue holds what the engine has not asked for yet; an engine whose pools are full asks for
-//! nothing, and [`send`](MemoryInput::send) waits. Nothing that was accepted is dropped in silence:
-//! what the engine has not taken when its run ends comes back to the caller that delivers it, or to
-//! [`take_back`](MemoryInput::take_back).
+//! The queue holds events that the engine has not asked for yet; an engine whose pools are full
+//! asks for none, and [`send`](MemoryInput::send) waits. No accepted event is dropped silently:
+//! events that the engine has not taken when its run ends are returned to the caller that delivers
+//! them, or by [`take_back`](MemoryInput::take_back).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -61,10 +61,10 @@ const BATCH: usize = 256;
 /// How an event that was delivered ended: settled, or given back.
 type DeliveryEnd = Result<Settled, Event>;
 
-/// Who waits for the settlement of an event.
+/// Waits for the settlement of an event.
 type SettlementWaiter = oneshot::Sender<DeliveryEnd>;
 
-/// An input of this name, which reports and logs call `memory:NAME`, and its source. As many events
+/// An input of this name, called `memory:NAME` in reports and logs, and its source. As many events
 /// as `capacity`, at least one, wait between the two.
 pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
     let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -82,12 +82,12 @@ pub fn channel(name: &str, capacity: usize) -> (MemoryInput, MemorySource) {
     (input, source)
 }
 
-/// The end of a source. Events are put into the queue under this lock, so that each is either seen
-/// by the source that ends, or not accepted.
+/// The end of a source. Events are queued under this lock, so that each is either seen by the
+/// ending source, or not accepted.
 #[derive(Default)]
 struct SourceEnd {
     has_come: bool,
-    /// What was sent, and not given to the engine by then.
+    /// Events that were sent, and not given to the engine by then.
     left: Vec<Event>,
 }
 
@@ -129,7 +129,7 @@ impl MemoryInput {
         Ok(())
     }
 
-    /// Queues an event where there is room for it now.
+    /// Queues an event if there is room for it now.
     ///
     /// # Errors
     /// There is no room, or the engine takes nothing any more. The event is in the error.
@@ -142,14 +142,14 @@ impl MemoryInput {
     }
 
     /// Queues an event, once there is room for it, and waits until it is settled: acknowledged,
-    /// once what was made of it is stored, or refused.
+    /// once its results are stored, or refused.
     ///
     /// # Errors
     /// The engine has ended without taking the event, which is in the error.
     ///
     /// # Cancel safety
     /// A dropped future that waited for room has queued nothing; one that waited for the settlement
-    /// changes nothing about the event.
+    /// has no effect on the event.
     pub async fn deliver(&self, event: Event) -> Result<Settled, InputClosed> {
         let Ok(room) = self.sender.reserve().await else { return Err(InputClosed(event)) };
         let (waiting, answer) = oneshot::channel();
@@ -161,8 +161,8 @@ impl MemoryInput {
         }
     }
 
-    /// Takes out the events that were sent (not those that were delivered) and that the engine had
-    /// not taken when its run ended. Empty while it runs.
+    /// Takes out the events that were sent (not delivered) and that the engine had not taken when
+    /// its run ended. Empty while it runs.
     pub fn take_back(&self) -> Vec<Event> {
         std::mem::take(&mut self.end.lock().left)
     }
@@ -211,8 +211,8 @@ impl TrySendError {
 }
 
 /// The other end of a [`MemoryInput`], for
-/// [`EngineBuilder::input`](crate::engine::EngineBuilder::input). Positions count the events,
-/// from 1. What was refused is not given again; [`MemoryInput::deliver`] reports it.
+/// [`EngineBuilder::input`](crate::engine::EngineBuilder::input). Positions count the events, from
+/// 1. Refused events are not given again; [`MemoryInput::deliver`] reports them.
 pub struct MemorySource {
     name: String,
     receiver: mpsc::Receiver<Sent>,
@@ -265,7 +265,7 @@ impl Drop for MemorySource {
     fn drop(&mut self) {
         self.receiver.close();
         self.end.lock().has_come = true;
-        // Nobody puts anything in any more.
+        // No events are added any more.
         let mut left = Vec::new();
         while let Ok(Sent { event, waiting }) = self.receiver.try_recv() {
             match waiting {
@@ -290,7 +290,7 @@ impl fmt::Debug for MemorySource {
     }
 }
 
-/// Who waits, by the position of the event.
+/// The waiting callers, by the position of the event.
 #[derive(Default)]
 struct Delivered(Mutex<HashMap<u64, SettlementWaiter>>);
 

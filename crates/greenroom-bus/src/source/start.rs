@@ -1,4 +1,4 @@
-//! Where a broker's input begins that has got nowhere yet.
+//! Where a broker's input begins without earlier progress.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

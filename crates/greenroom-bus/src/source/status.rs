@@ -1,5 +1,5 @@
-//! How an input stands with what it reads from (O17): set by its source, in one place, and shown by
-//! the log, health, metrics and the screen.
+//! The state of an input's connection (O17): set by its source, in one place, and shown by the log,
+//! health, metrics and the screen.
 
 use std::{
     sync::Arc,
@@ -8,20 +8,19 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// How an input stands with what it reads from. A source that is no client of anything else, such
-/// as a file, is always [`Assigned`](Self::Assigned).
+/// The state of an input's connection. A source without a connection, such as a file, is always
+/// [`Assigned`](Self::Assigned).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InputState {
     /// No broker has answered yet.
     Connecting,
-    /// A broker answers, and has not said yet what is to be read.
+    /// A broker answers, and has not assigned anything yet.
     Joining,
-    /// What it has to read is known, and is read: also where that is nothing for now, since others
-    /// read all of it.
+    /// It has an assignment, and reads it; the assignment may be empty, if others read everything.
     Assigned,
-    /// What it is to read is not there: a topic that nobody has made yet.
+    /// The object that it reads does not exist: a topic that was not created yet.
     Waiting,
-    /// It is not let in, or not let read: an operator has to correct that.
+    /// Its login or its access is refused: an operator has to correct that.
     Refused,
     /// It was connected, and is not any more.
     Lost,
@@ -50,11 +49,11 @@ impl InputState {
 pub struct InputStatus {
     /// Which.
     pub state: InputState,
-    /// What it is about, in words: which partitions, which error, what to do next.
+    /// Details, in words: which partitions, which error, the next step.
     pub detail: String,
     /// For how long it has been in this state.
     pub lasted: Duration,
-    /// What an operator should know of it, whatever the state.
+    /// A remark that an operator should know, whatever the state.
     pub remark: Option<String>,
 }
 
@@ -65,10 +64,10 @@ impl InputStatus {
     }
 }
 
-/// Where a source says how it stands. Each change is logged here, and nowhere else.
+/// Where a source reports its state. Each change is logged here, and nowhere else.
 #[derive(Debug)]
 pub struct StatusCell {
-    /// What logs call the source.
+    /// The name of the source in logs.
     name: String,
     now: Mutex<StatusNow>,
 }
@@ -91,7 +90,7 @@ impl StatusCell {
         Arc::new(Self { name: name.into(), now: Mutex::new(now) })
     }
 
-    /// It stands like this from now on. Where that is no news, nothing happens.
+    /// Sets the state. If it is unchanged, nothing happens.
     pub fn set(&self, state: InputState, detail: impl Into<String>) {
         let detail = detail.into();
         let mut now = self.now.lock();
@@ -99,7 +98,7 @@ impl StatusCell {
         if is_same && now.detail == detail {
             return;
         }
-        // What an error says may change with each attempt; what is assigned is always told.
+        // The text of an error may change with each attempt; an assignment is always reported.
         let is_told = is_same && now.is_told && state != InputState::Assigned;
         let since = if is_same { now.since } else { Instant::now() };
         let remark = now.remark.take();
@@ -110,7 +109,8 @@ impl StatusCell {
         }
     }
 
-    /// What an operator should know of it from now on, whatever its state. It is not logged here.
+    /// A remark that an operator should know from now on, whatever its state. It is not logged
+    /// here.
     pub fn remark(&self, remark: impl Into<String>) {
         self.now.lock().remark = Some(remark.into());
     }
@@ -128,7 +128,7 @@ impl StatusCell {
         }
     }
 
-    /// How it stands.
+    /// Its state.
     pub fn get(&self) -> InputStatus {
         let now = self.now.lock();
         InputStatus {

@@ -10,12 +10,12 @@
 //! list, show, export ──▶ a connection that reads, in this process or another
 //! ```
 //!
-//! A letter of any size is cut into pieces of 192 KiB, which are written and read one at a time.
-//! If the disk is full, a reserve of 8 MiB is given back to it, and letters go on being stored
-//! while an operator makes room. Once that is used up as well, letters wait in memory, their events
-//! stay unsettled, and the writer tries again. A second reserve is never for letters: with it the
-//! store can be opened, and letters be dropped. A write or a sync that fails in another way is
-//! final for the store.
+//! A letter of any size is cut into pieces of 192 KiB, which are written and read one at a time. If
+//! the disk is full, a reserve of 8 MiB is released, and letters continue to be stored while an
+//! operator makes room. Once that is used up as well, letters wait in memory, their events stay
+//! unsettled, and the writer tries again. A second reserve is never used for letters: with it the
+//! store can be opened, and letters can be dropped. A write or a sync that fails for another reason
+//! is final for the store.
 
 mod care;
 mod change;

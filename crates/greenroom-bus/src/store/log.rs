@@ -10,14 +10,14 @@
 //! ```
 //!
 //! [`EventLog`] is the contract, [`SegmentLog`] the log in a directory. The directory has segment
-//! files of a fixed size, which are taken from the disk before they are written. One thread writes
-//! them: all appends that wait become one block, which is written and synced once, and then all of
-//! them are answered. A crash costs at most the block that was being written, of which nothing
-//! was acknowledged; anything else that is not whole is damage, and refuses the log.
+//! files of a fixed size, which are allocated on disk before they are written. One thread writes
+//! them: all pending appends become one block, which is written and synced once, and then all of
+//! them are answered. A crash costs at most the block that was being written, none of which was
+//! acknowledged; any other incomplete data is damage, and the log refuses to open.
 //!
 //! The price is a sync for each append that comes alone: some milliseconds on a disk, some
-//! microseconds on one with a battery. Many at a time share it. Use
-//! [`memory`](crate::source::memory) where nothing has to outlive the process.
+//! microseconds on one with a battery. Concurrent appends share it. Use
+//! [`memory`](crate::source::memory) if nothing has to outlive the process.
 
 mod active;
 mod backup;
@@ -62,20 +62,20 @@ pub use source::LogSource;
 
 /// Accepts events and keeps them until they are handled.
 pub trait EventLog: Send + Sync + 'static {
-    /// What reports and logs call it, for example `log:orders-log`.
+    /// Its name in reports and logs, for example `log:orders-log`.
     fn describe(&self) -> String;
 
-    /// Appends these events, in this order, all or none, and waits until they are durable. Appends
-    /// that come at the same time share one sync. An event whose source and id were stored within
-    /// the log's memory of them is not stored again: once the first of them is durable, it counts
-    /// as [repeated](Appended::repeated).
+    /// Appends these events, in this order, all or none, and waits until they are durable.
+    /// Concurrent appends share one sync. An event whose source and id were stored within the log's
+    /// memory of them is not stored again: once the first of them is durable, it counts as
+    /// [repeated](Appended::repeated).
     ///
     /// # Errors
-    /// Nothing of it was stored, except after [`AppendError::Failed`], where nobody knows.
+    /// None of it was stored, except after [`AppendError::Failed`], when that is unknown.
     ///
     /// # Cancel safety
-    /// A dropped future may have stored all of it, or nothing. A caller that does not know posts
-    /// again: that is what ids are remembered for.
+    /// A dropped future may have stored all of it, or nothing. A caller that does not know which
+    /// posts again; the remembered ids make that safe.
     fn append<'a>(&'a self, events: Vec<Event>) -> BoxFuture<'a, Result<Appended, AppendError>>;
 
     /// The log, or its disk, is full: events found no room, and there has been none since. Small
@@ -85,7 +85,7 @@ pub trait EventLog: Send + Sync + 'static {
     }
 }
 
-/// What became of an append.
+/// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Appended {
     /// Events that are durable now and were not before.
@@ -102,7 +102,7 @@ pub enum AppendError {
     /// size and all of it is still needed.
     #[error("{reason}")]
     Full {
-        /// Which room, and what makes some, for an operator.
+        /// Which limit was reached, and how to make room, for an operator.
         reason: String,
         /// How long to wait before another try.
         retry_after: Duration,
@@ -110,13 +110,14 @@ pub enum AppendError {
     /// These events have more bytes than the log takes at once, whenever it is.
     #[error("{bytes} bytes at once are more than the {limit} that the log takes")]
     TooLarge {
-        /// What they have.
+        /// Their size.
         bytes: u64,
-        /// What it takes.
+        /// The limit.
         limit: u64,
     },
-    /// The log can store nothing any more; what failed, and what to do, for an operator. It does
-    /// not recover: a sync that failed once may seem to succeed the next time, with the data lost.
+    /// The log cannot store anything any more; the error, and the next step, for an operator. It
+    /// does not recover: a sync that failed once may seem to succeed the next time, with the data
+    /// lost.
     #[error("{0}")]
     Failed(String),
 }

@@ -1,11 +1,11 @@
-//! What a deduplication remembers over a restart (D14).
+//! The entries of a deduplication that survive a restart (D14).
 //!
 //! ```text
 //! an event is settled ──▶ a queue ──▶ one writer thread ──▶ a transaction ten times a second
 //! ```
 //!
-//! No event waits for it. So a crash forgets what was settled in the last tenth of a second and in
-//! the transaction under way: if a source gives such an event again, it is handled again.
+//! No event waits for it. So a crash loses the entries of the last tenth of a second and of the
+//! transaction under way: if a source gives such an event again, it is handled again.
 
 use std::{
     io,
@@ -22,7 +22,7 @@ use std::{
 use parking_lot::Mutex;
 use rusqlite::{Connection, params};
 
-use super::sqlite::{self, Failed, Owned, Schema, in_words};
+use super::sqlite::{self, Failed, Owned, Schema, error_text};
 use crate::sink::SinkError;
 
 const SCHEMA: Schema = Schema {
@@ -39,18 +39,18 @@ const SCHEMA: Schema = Schema {
     CREATE INDEX seen_at ON seen (at);"],
 };
 
-/// What was settled waits so long for more of it, before it is written.
+/// Entries wait this long for more, before they are written.
 const GATHERED: Duration = Duration::from_millis(100);
 
-/// What waits to be written at most; what comes beyond that is not remembered over a restart. Only
-/// a disk that stands still lets so much wait.
+/// The most entries that wait to be written; further ones are not remembered across a restart. Only
+/// a stalled disk lets this many wait.
 const WAITING: usize = 100_000;
 
 /// A source and an id that are longer together, in bytes, are not remembered over a restart: they
 /// would make the store larger than its number of events says.
 const LONGEST: usize = 4_096;
 
-/// A disk that is full is tried again after so long.
+/// A full disk is tried again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Source and id of an event that was seen, and how long ago.
@@ -74,18 +74,18 @@ pub(crate) struct SeenStore {
     shown: Arc<SeenStatus>,
 }
 
-/// What the store and its writer know of each other.
+/// Shared by the store and its writer.
 #[derive(Debug, Default)]
 struct SeenStatus {
     waiting: AtomicUsize,
     error: Mutex<Option<String>>,
-    /// The store is being dropped: what cannot be written now is given up.
+    /// The store is being dropped: entries that cannot be written now are given up.
     is_closing: AtomicBool,
 }
 
 impl SeenStore {
-    /// Opens the store in this directory, or makes it, and returns what was seen within the window,
-    /// the oldest first, and at most so much.
+    /// Opens the store in this directory, or creates it, and returns the entries within the window,
+    /// the oldest first, at most this many.
     ///
     /// # Errors
     /// Another process writes it, it is of a later version, or it cannot be read or written.
@@ -101,10 +101,10 @@ impl SeenStore {
         let tables = &owned.connection;
         let known = match bounds.forget(tables) {
             // The writer forgets, once there is room for that.
-            Err(error) if Failed::of(&error) == Failed::Full => bounds.known(tables),
+            Err(error) if Failed::classify(&error) == Failed::Full => bounds.known(tables),
             forgotten => forgotten.and_then(|()| bounds.known(tables)),
         };
-        let known = known.map_err(|error| cannot(in_words(&error)))?;
+        let known = known.map_err(|error| cannot(error_text(&error)))?;
         let started = Self::start(name.clone(), owned, bounds);
         let store = started.map_err(|error| cannot(format!("no thread: {error}")))?;
         Ok((store, known))
@@ -131,7 +131,7 @@ impl SeenStore {
         self.order(SeenOrder::Seen { source: source.into(), id: id.into(), at });
     }
 
-    /// Waits until all that was added is written, for so long at most.
+    /// Waits until all entries are written, at most this long.
     pub(crate) fn flush(&self, patience: Duration) {
         let (tell, told) = channel();
         self.order(SeenOrder::Flush(tell));
@@ -139,7 +139,7 @@ impl SeenStore {
         let _ = told.recv_timeout(patience);
     }
 
-    /// Why nothing is remembered over a restart, where that is so.
+    /// Why no entries survive a restart, if so.
     pub(crate) fn error(&self) -> Option<String> {
         self.shown.error.lock().clone()
     }
@@ -159,7 +159,7 @@ impl Drop for SeenStore {
         if let Some(writer) = self.writer.lock().take() {
             // It may wait for room on the disk.
             writer.thread().unpark();
-            // What it could not store, it has said.
+            // Errors of its writes were reported.
             let _ = writer.join();
         }
     }
@@ -229,7 +229,7 @@ impl SeenWriter {
         }
     }
 
-    /// What comes within a moment, or all that there is once a caller waits for it.
+    /// The entries of a moment, or all present ones once a caller waits for them.
     fn gather(
         &self,
         first: SeenOrder,
@@ -262,13 +262,13 @@ impl SeenWriter {
             };
             let why = format!(
                 "what was seen is not stored, and would be handled again after a restart: {}",
-                in_words(&error)
+                error_text(&error)
             );
             if self.shown.error.lock().replace(why.clone()).is_none() {
                 tracing::error!(store = self.name, "{why}");
             }
             let is_closing = self.shown.is_closing.load(Ordering::Acquire);
-            if Failed::of(&error) == Failed::ForGood || is_closing {
+            if Failed::classify(&error) == Failed::ForGood || is_closing {
                 return false;
             }
             // Ended early by a store that is dropped, which says so first.

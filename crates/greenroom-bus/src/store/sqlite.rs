@@ -1,5 +1,4 @@
-//! A directory with a SQLite database that one process writes: what all stores of that kind have
-//! in common.
+//! A directory with a SQLite database that one process writes: the common part of all such stores.
 //!
 //! ```text
 //! directory (0700) ─┬─ NAME.db (0600), NAME.db-wal, NAME.db-shm
@@ -23,15 +22,15 @@ use crate::sink::lock::{Locked, open_locked};
 /// How long a statement waits for another process that reads or copies.
 const BUSY: Duration = Duration::from_secs(5);
 
-/// What stays of the journal's file, in bytes, once all of it is in the database: about as much as
-/// SQLite lets it grow before it takes it in.
+/// The size to which the journal's file is cut, in bytes, once all of it is in the database: about
+/// as much as SQLite lets it grow before a checkpoint.
 const JOURNAL: i64 = 4 << 20;
 
-/// Pages that are given back to the disk at a time: what it takes to move them is half of the room
-/// that a store of dead letters keeps for its journal.
+/// Pages that are returned to the disk at a time: moving them takes half of the room that a store
+/// of dead letters reserves for its journal.
 const VACUUM: i64 = 500;
 
-/// What a database is for, and how it came to be as it is.
+/// The purpose of a database, and the steps that led to its present form.
 pub(crate) struct Schema {
     /// Tells it from the databases of other programs.
     pub(crate) application_id: i32,
@@ -39,7 +38,7 @@ pub(crate) struct Schema {
     pub(crate) what: &'static str,
     /// The name of the file.
     pub(crate) file: &'static str,
-    /// What leads from each version to the next. There are as many versions as steps.
+    /// The steps from each version to the next. There are as many versions as steps.
     pub(crate) steps: &'static [&'static str],
 }
 
@@ -53,7 +52,7 @@ impl Schema {
     }
 }
 
-/// A database that nobody else writes.
+/// A database that no other process writes.
 pub(crate) struct Owned {
     pub(crate) connection: Connection,
     pub(crate) lock: Locked,
@@ -76,7 +75,7 @@ impl NotOpened {
 
 impl From<rusqlite::Error> for NotOpened {
     fn from(error: rusqlite::Error) -> Self {
-        Self::because(in_words(&error))
+        Self::because(error_text(&error))
     }
 }
 
@@ -147,7 +146,7 @@ pub(crate) fn read(directory: &Path, schema: &Schema) -> Result<Connection, NotO
         connection.pragma_update(None, "query_only", true)?;
         version(&connection).map(|found| (connection, found))
     };
-    // The index of the journal is written by readers as well, where they may.
+    // Readers also write the index of the journal, if they may.
     let opened = open(OpenFlags::SQLITE_OPEN_READ_WRITE);
     let opened = opened.or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY));
     let (connection, found) = opened?;
@@ -162,7 +161,7 @@ pub(crate) fn read(directory: &Path, schema: &Schema) -> Result<Connection, NotO
     Ok(connection)
 }
 
-/// What every connection has: no function or view of a foreign file runs.
+/// Settings of every connection: no function or view of a foreign file runs.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
@@ -193,7 +192,7 @@ fn make(directory: &Path, schema: &Schema) -> Result<(), NotOpened> {
     only_ours(directory)
 }
 
-/// True where there is more than a start that was broken off has left.
+/// True if the directory contains more than the remains of an interrupted start.
 fn holds_others(directory: &Path) -> io::Result<bool> {
     let names = fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.file_name()));
     Ok(!names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == "lock"))
@@ -210,7 +209,7 @@ pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
     fs::create_dir(directory)
 }
 
-/// Takes from others what they may do with the directory: it holds what customers have sent.
+/// Removes the permissions of other users on the directory: it contains customers' data.
 #[cfg(unix)]
 fn only_ours(directory: &Path) -> Result<(), NotOpened> {
     use std::os::unix::fs::PermissionsExt;
@@ -233,7 +232,7 @@ fn only_ours(_: &Path) -> Result<(), NotOpened> {
     Ok(())
 }
 
-/// Opens a file of the store, which nobody else may read.
+/// Opens a file of the store that other users cannot read.
 pub(crate) fn private(path: &Path, create: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create);
@@ -249,7 +248,7 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// False where there is nothing in it yet.
+/// False if it is still empty.
 fn is_own(connection: &Connection, schema: &Schema, found: i64) -> Result<bool, NotOpened> {
     let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 =
@@ -299,8 +298,8 @@ fn migrate(connection: &mut Connection, schema: &Schema) -> Result<(), NotOpened
     Ok(())
 }
 
-/// What follows from a transaction that failed. It was rolled back whole, so nothing of it is
-/// stored in part.
+/// The consequence of a failed transaction. It was rolled back completely, so nothing is stored in
+/// part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failed {
     /// There is no room: it may be tried again once there is.
@@ -308,12 +307,12 @@ pub(crate) enum Failed {
     /// Another connection holds the database: it may be tried again.
     Busy,
     /// A write or a sync failed, or the database is damaged. Another try may seem to succeed with
-    /// data lost: a sync that failed drops what it was for from the memory of the system.
+    /// data lost: a failed sync drops its data from the memory of the system.
     ForGood,
 }
 
 impl Failed {
-    pub(crate) fn of(error: &rusqlite::Error) -> Self {
+    pub(crate) fn classify(error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::Full,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
@@ -322,8 +321,8 @@ impl Failed {
     }
 }
 
-/// An error of SQLite, and what to do about it.
-pub(crate) fn in_words(error: &rusqlite::Error) -> String {
+/// An error of SQLite, and the next step.
+pub(crate) fn error_text(error: &rusqlite::Error) -> String {
     let next = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "the disk is full: make room",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {

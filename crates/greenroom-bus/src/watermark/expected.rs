@@ -1,4 +1,4 @@
-//! What an assignment remembers as open, until it is received.
+//! The positions that an assignment remembers as open, until they are received.
 
 use std::{collections::VecDeque, ops::Range};
 
@@ -10,7 +10,7 @@ pub(super) struct Expected {
     positions: u64,
 }
 
-/// What was met on the way to a position.
+/// The positions met on the way to another one.
 pub(super) struct Passed {
     /// Positions before it that were expected and did not come.
     pub(super) gone: u64,

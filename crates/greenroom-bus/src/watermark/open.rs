@@ -4,7 +4,7 @@ use std::{collections::VecDeque, ops::Range};
 
 /// Positions of a block.
 const BITS: u64 = 64;
-/// So many hollow blocks are left where they are, whatever the others: moving few is not worth it.
+/// This many hollow blocks are left in place, whatever the others: moving few is not worth it.
 const SPARE: usize = 16;
 /// Memory for this many times the blocks that there are is given back, so that
 /// a burst does not keep it.
@@ -12,9 +12,9 @@ const SLACK: usize = 8;
 
 /// Grows at its end, shrinks anywhere.
 ///
-/// A block of the middle in which nothing is open any more is hollow, and stays until there are as
-/// many of them as of others; then all are taken out. So each removal pays for moving one block,
-/// and what is kept is twice what is open at most.
+/// A block in the middle that has no open position any more is hollow, and stays until there are as
+/// many hollow ones as others; then all are removed. So each removal pays for moving one block, and
+/// memory is at most twice that of the open positions.
 #[derive(Debug, Default)]
 pub(super) struct OpenSet {
     /// Rising by index; the first is not hollow.
@@ -36,7 +36,7 @@ struct PositionBlock {
     in_hand: u64,
 }
 
-/// How a position stands.
+/// The state of a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     NotOpen,
@@ -117,7 +117,7 @@ impl OpenSet {
         }
     }
 
-    /// Where the block with this index is: where it would be without gaps, or found by halving.
+    /// The index of the block with this number: its place without gaps, or found by binary search.
     fn find(&self, index: u64) -> Option<usize> {
         let first = self.blocks.front()?.index;
         let guess = usize::try_from(index.checked_sub(first)?).unwrap_or(usize::MAX);

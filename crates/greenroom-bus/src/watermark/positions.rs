@@ -1,11 +1,11 @@
-//! What is done of a partition, in the form in which it is stored.
+//! The settled positions of a partition, in their stored form.
 
 use std::ops::Range;
 
 /// Which positions of a partition are done: all below [`next`](Self::next) that are
 /// not [`open`](Self::open).
 ///
-/// As large as what is open in between, however much is done.
+/// Its size depends on the open positions in between, however much is settled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Positions {
     next: u64,
@@ -32,7 +32,7 @@ impl Positions {
         Self { next, open: Vec::new() }
     }
 
-    /// What was stored: everything below `next` is done, but for these.
+    /// The stored positions: everything below `next` is settled, except these.
     ///
     /// # Errors
     /// The first range that is empty, or not above those before it, or not below `next`.
@@ -52,8 +52,8 @@ impl Positions {
         Ok(positions)
     }
 
-    /// As [`new`](Self::new), of ranges that are known to be in order.
-    pub(super) fn of(next: u64, open: impl Iterator<Item = Range<u64>>) -> Self {
+    /// Like [`new`](Self::new), for ranges that are known to be in order.
+    pub(super) fn from_ranges(next: u64, open: impl Iterator<Item = Range<u64>>) -> Self {
         let mut positions = Self::starting_at(next);
         open.for_each(|range| positions.open_too(range));
         positions
@@ -76,7 +76,7 @@ impl Positions {
         self.next
     }
 
-    /// What is open below `next`, in rising order; ranges do not touch.
+    /// The open positions below `next`, in rising order; ranges do not touch.
     pub fn open(&self) -> &[Range<u64>] {
         &self.open
     }
@@ -86,8 +86,8 @@ impl Positions {
         self.open.iter().map(|range| range.end - range.start).sum()
     }
 
-    /// What is done beyond [`lowest`](Self::lowest), in rising order. Positions that were never
-    /// received are among these.
+    /// The settled positions beyond [`lowest`](Self::lowest), in rising order. Includes positions
+    /// that were never received.
     pub fn done(&self) -> impl Iterator<Item = Range<u64>> {
         let starts = self.open.iter().map(|open| open.end);
         let ends = self.open.iter().skip(1).map(|open| open.start).chain([self.next]);
@@ -99,8 +99,7 @@ impl Positions {
         self.next - self.lowest() - self.count_open()
     }
 
-    /// Whether a position need not be delivered again. Takes time for
-    /// finding it among what is open.
+    /// Whether a position need not be delivered again. Takes a search among the open positions.
     pub fn is_done(&self, position: u64) -> bool {
         if position >= self.next {
             return false;

@@ -1,9 +1,9 @@
 //! Random programs of settlements and watermarks against a record of everything.
 //!
 //! Two partitions with gaps, whose events are handled in any order, in several parts, are refused,
-//! forgotten and panicked over, delivered again, taken away and assigned anew; commits that fail,
-//! or whose answer comes late or never; a crash. Beside each watermark stands a map of every
-//! position that there ever was, and what it says is compared after each step.
+//! forgotten and panicked over, delivered again, revoked and reassigned; commits that fail, or
+//! whose answer comes late or never; a crash. A map of every position there ever was serves as the
+//! model, and each watermark is compared with it after each step.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +21,8 @@ const PARTITIONS: usize = 2;
 /// A number says which of several, counted round.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// The source delivers its next event; one this far behind the last is
-    /// appended where there is none.
+    /// The source delivers its next event; if there is none, one is appended this far after the
+    /// last.
     Receive(usize, u64),
     /// Something that was delivered comes again.
     Redeliver(usize, usize),
@@ -36,10 +36,10 @@ enum Step {
     Commit(usize, bool),
     /// Its answer comes, or is lost.
     Answer(usize, bool),
-    /// The partition is taken away and assigned again, from what is stored.
+    /// The partition is revoked and assigned again, from the stored positions.
     Assign(usize),
     Revoke(usize),
-    /// Everything is gone but what is stored.
+    /// Everything is lost except the stored positions.
     Crash,
     /// An event is deleted at its source.
     Vanish(usize, usize),
@@ -75,7 +75,7 @@ enum How {
     Done,
 }
 
-/// What a watermark should know, written down event by event.
+/// The expected state of a watermark, recorded event by event.
 #[derive(Debug, Clone, Default)]
 struct Naive {
     assigned: bool,
@@ -88,7 +88,7 @@ struct Naive {
     counts: Counts,
 }
 
-/// What was stored: the record's own view beside that of the watermark.
+/// A stored snapshot: the model's view and that of the watermark.
 #[derive(Debug, Clone)]
 struct Stored {
     positions: Positions,
@@ -209,7 +209,7 @@ struct Partition {
     delivered: u64,
     both: Arc<Mutex<Both>>,
     stored: Stored,
-    /// Commits without an answer: whether it was stored, and what the record says of it.
+    /// Commits without an answer: whether each was stored, and the model's view of it.
     sent: Vec<(Snapshot, bool, u64)>,
 }
 
@@ -255,7 +255,7 @@ impl Partition {
         self.assign();
     }
 
-    /// The next event, where the partition is assigned; its settlement, where it is to be handled.
+    /// The next event, if the partition is assigned; its settlement, if it is to be handled.
     fn receive(&mut self, gap: u64) -> Option<Ack> {
         let position = self.log.iter().find(|position| **position >= self.delivered).copied();
         let position = position.unwrap_or_else(|| {
@@ -336,8 +336,8 @@ impl Partition {
         }
     }
 
-    /// After a last crash, what there is at the source is delivered and
-    /// handled: then nothing is left.
+    /// After a last crash, the remaining events of the source are delivered and handled: then
+    /// nothing is left.
     fn finish(&mut self) {
         self.crash();
         while self.log.last().is_some_and(|last| *last >= self.delivered) {

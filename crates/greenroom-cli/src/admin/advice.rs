@@ -1,13 +1,13 @@
-//! What an operator is advised to do, from what the daemon sees (O13).
+//! Advice to an operator, derived from the state of the daemon (O13).
 //!
 //! ```text
 //! engine, configuration, layers ──▶ Seen ──▶ rules ──▶ findings ──▶ chains, the worst first
 //! ```
 //!
-//! A finding says what is so, the figures, why it matters, what to change, and the exact lines of
-//! the configuration or the request that does it. Each rule is a function of what was seen, without
-//! a clock. It is looked once a second, for the history, and where a client asks; what pools are
-//! advised about their sizes comes from the advisor of each ([`greenroom::advisor`]).
+//! A finding states the problem, the figures, why it matters, what to change, and the exact lines
+//! of the configuration or the request that does it. Each rule is a pure function of the observed
+//! state, without a clock. The rules run once a second, for the history, and when a client asks;
+//! advice on the sizes of pools comes from the advisor of each ([`greenroom::advisor`]).
 
 mod chains;
 mod command;
@@ -33,11 +33,11 @@ pub(super) use self::{
 };
 use crate::config::Autotune;
 
-/// A rule looks at all that was seen, and adds what it finds.
+/// A rule examines the observed state, and adds its findings.
 type Rule = fn(&Seen, &mut Vec<Finding>);
 
-/// In the order in which findings of one severity are told. A cause comes before what follows from
-/// it.
+/// In the order in which findings of one severity are reported. A cause comes before its
+/// consequences.
 const RULES: &[Rule] = &[
     pools::workers_given_up,
     inputs::not_connected,
@@ -58,7 +58,7 @@ const RULES: &[Rule] = &[
     inputs::held,
 ];
 
-/// All that is found: causes, the worst first, each with what follows from it behind it.
+/// All findings: causes, the worst first, each followed by its consequences.
 pub(super) fn findings(seen: &Seen) -> Vec<Finding> {
     let mut found = Vec::new();
     for rule in RULES {

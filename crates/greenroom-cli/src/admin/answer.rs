@@ -8,7 +8,7 @@ use axum::{
 use greenroom_bus::engine::ChangeError;
 use serde_json::{Value, json};
 
-/// A request that is not answered: what, where, and what to do next.
+/// A refused request: the error, its place, and the next step.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,

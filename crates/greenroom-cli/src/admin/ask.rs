@@ -1,7 +1,7 @@
 //! Asks the admin listener of another greenroom: one request, one answer.
 //!
-//! HTTP/1.0, so that an answer comes in one piece; HTTP/1.1 for one that goes on for long, so that
-//! its end is told from a connection that broke off.
+//! HTTP/1.0, so that an answer comes in one piece; HTTP/1.1 for a long one, so that its end can be
+//! distinguished from a broken connection.
 
 use std::{
     io::{self, BufRead, BufReader, Read, Write},
@@ -17,10 +17,10 @@ pub(crate) const ADDRESS: &str = "127.0.0.1:7070";
 /// The listener answers at once, or something is wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is to be done may take longer.
+/// An order may take longer.
 const DONE_WITHIN: Duration = Duration::from_secs(300);
 
-/// One that is listened to says something every few seconds.
+/// A live stream sends something every few seconds.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// The longest answer that is read, in bytes.
@@ -29,7 +29,7 @@ const LONGEST: u64 = 64 << 20;
 /// The variable that holds the token of the listener.
 const TOKEN: &str = "GREENROOM_ADMIN_TOKEN";
 
-/// True where there is a token to show.
+/// True if there is a token to send.
 pub(crate) fn has_token() -> bool {
     std::env::var_os(TOKEN).is_some_and(|token| !token.is_empty())
 }
@@ -37,7 +37,7 @@ pub(crate) fn has_token() -> bool {
 /// Asks for `path`, and returns the answer's JSON.
 ///
 /// # Errors
-/// What happened, where, and what to do next.
+/// The error, its place, and the next step.
 pub(crate) fn get(address: &str, path: &str) -> Result<Value, String> {
     AdminRequest { method: "GET", path, body: b"", patience: PATIENCE }.ask(address)
 }
@@ -45,7 +45,7 @@ pub(crate) fn get(address: &str, path: &str) -> Result<Value, String> {
 /// Asks for `path`, and returns the answer's JSON as it is written.
 ///
 /// # Errors
-/// What happened, where, and what to do next.
+/// The error, its place, and the next step.
 pub(crate) fn get_text(address: &str, path: &str) -> Result<String, String> {
     AdminRequest { method: "GET", path, body: b"", patience: PATIENCE }.text(address)
 }
@@ -53,20 +53,20 @@ pub(crate) fn get_text(address: &str, path: &str) -> Result<String, String> {
 /// Asks for `path` to be done, and returns the answer's JSON.
 ///
 /// # Errors
-/// What happened, where, and what to do next.
+/// The error, its place, and the next step.
 pub(crate) fn post(address: &str, path: &str, body: &[u8]) -> Result<Value, String> {
     AdminRequest { method: "POST", path, body, patience: DONE_WITHIN }.ask(address)
 }
 
-/// Copies what stands at `path`, however much it is.
+/// Copies the answer at `path`, whatever its size.
 ///
 /// # Errors
-/// What happened, where, and what to do next; also where the answer broke off.
+/// The error, its place, and the next step; also if the answer broke off.
 pub(crate) fn copy(address: &str, path: &str, out: &mut dyn Write) -> Result<(), String> {
     copy_within(address, path, DONE_WITHIN, out)
 }
 
-/// As [`copy`], of what comes piece by piece for as long as the connection stays open.
+/// Like [`copy`], for an answer that comes piece by piece for as long as the connection stays open.
 ///
 /// # Errors
 /// As those of [`copy`]; and nothing came for [`SILENCE`].
@@ -128,7 +128,7 @@ fn chunks(from: &mut impl BufRead, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// What is asked.
+/// The request.
 struct AdminRequest<'a> {
     method: &'a str,
     path: &'a str,
@@ -195,7 +195,7 @@ impl AdminRequest<'_> {
             "{method} {path} HTTP/{version}\r\nHost: {host}\r\nConnection: close\r\n{length}{token}\r\n"
         );
         stream.write_all(request.as_bytes())?;
-        // Who refuses it may not read all of it, and has answered.
+        // A server that refuses it may not read all of it, and has answered.
         let _ = stream.write_all(body);
         Ok(())
     }

@@ -1,8 +1,8 @@
-//! The audit log: who has told this greenroom to change what, and what came of it (O09).
+//! The audit log: who requested which change of this greenroom, and the result (O09).
 //!
 //! Each request that would change something is one line that begins with `admin action:`, whether
-//! it was let in or not. What stands in its body is not told, and neither are values that an edit
-//! sets: they are data of events.
+//! it was admitted or not. Its body is not logged, and neither are the values that an edit sets:
+//! they are data of events.
 
 use std::net::SocketAddr;
 
@@ -27,19 +27,19 @@ pub(super) struct Action {
 /// For filters of the log.
 const TARGET: &str = "greenroom::audit";
 
-/// What is told of an action at most, in characters: keys may be long.
+/// The longest description of an action, in characters: keys may be long.
 const LONGEST: usize = 500;
 
 impl Action {
     /// `None` for a request that only looks.
-    pub(super) fn of(request: &Request) -> Option<Self> {
+    pub(super) fn from_request(request: &Request) -> Option<Self> {
         let from = request.extensions().get::<Peer>();
         let from = from.map_or_else(|| "nowhere".to_owned(), |Peer(address)| address.to_string());
         is_change(request.method())
-            .then(|| Self { from, what: in_words(request.method(), request.uri()) })
+            .then(|| Self { from, what: action_text(request.method(), request.uri()) })
     }
 
-    /// Writes the line, once it is known what has become of it. What it was, where it was done.
+    /// Writes the line, once the result is known. Returns the action, if it was carried out.
     pub(super) fn tell(self, role: Role, status: StatusCode) -> Option<String> {
         let Self { from, what } = self;
         let (who, status) = (role.name(), status.as_u16());
@@ -56,7 +56,7 @@ impl Action {
     }
 }
 
-fn in_words(method: &Method, uri: &Uri) -> String {
+fn action_text(method: &Method, uri: &Uri) -> String {
     let mut what = format!("{method} {}", uri.path());
     let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     for (number, (name, value)) in query.enumerate() {
@@ -83,13 +83,13 @@ mod tests {
     #[test]
     fn o09_the_audit_log_holds_no_data_of_events() {
         let uri = "/api/dead-letters/3/edit?set=/data/card=4111&set=/data/x=1";
-        let told = in_words(&Method::POST, &uri.parse().unwrap());
+        let told = action_text(&Method::POST, &uri.parse().unwrap());
         assert_eq!(
             told,
             "POST /api/dead-letters/3/edit?set=/data/card=(not told)&set=/data/x=(not told)"
         );
         let uri = format!("/api/keys/drop?key={}", "k".repeat(2_000));
-        let told = in_words(&Method::POST, &uri.parse().unwrap());
+        let told = action_text(&Method::POST, &uri.parse().unwrap());
         assert!(told.chars().count() == LONGEST + 1 && told.ends_with('…'), "{told}");
     }
 }

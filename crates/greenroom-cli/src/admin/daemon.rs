@@ -1,4 +1,4 @@
-//! What the listener answers from.
+//! The state that the listener answers from.
 
 use std::{sync::Arc, time::Instant};
 
@@ -11,18 +11,18 @@ use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::R
 /// As routes take it.
 pub(super) type Asked = State<Arc<Daemon>>;
 
-/// What the listener answers from.
+/// The state that the listener answers from.
 pub(crate) struct Daemon {
     pub(crate) control: Control,
     /// Reads the configuration again, and knows which one holds.
     pub(crate) reload: Arc<Reload>,
-    /// What the layers of the handlers tell.
+    /// The figures of the handlers' layers.
     pub(crate) layers: Arc<HandlerLayers>,
     /// Where the dead letters are.
     pub(crate) dead_letters: LettersAt,
-    /// What it counts.
+    /// Its figures.
     pub(crate) figures: Arc<Figures>,
-    /// What was, of the last hour.
+    /// The last hour.
     pub(crate) history: History,
     pub(crate) started: Instant,
 }

@@ -1,4 +1,4 @@
-//! What happens to pools, for those who watch.
+//! Pool events, for watchers.
 
 use std::{
     collections::VecDeque,
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{sentence::time, views};
 
-/// Events that are kept for who comes later, and that a sample shows.
+/// Events that are kept for later watchers, and that a sample shows.
 const KEPT: usize = 60;
 
 /// The last events of all pools; hears of them for as long as it is there.
@@ -25,7 +25,7 @@ pub(super) struct Events {
 }
 
 struct ToldEvents {
-    /// Never used again, so that a page knows what it has shown.
+    /// Never reused, so that a page knows which ones it has shown.
     number: u64,
     at: SystemTime,
     pool: String,
@@ -37,12 +37,13 @@ struct ToldEvents {
 
 impl Events {
     pub(super) fn new() -> Self {
-        // A page that slept meanwhile has shown what others have collected: no number comes twice.
+        // A page that slept may have shown events that another sampler collected: no number comes
+        // twice.
         let next = unix_millis() * 1_000;
         Self { receiver: PoolEvents::global().subscribe(), kept: VecDeque::new(), next }
     }
 
-    /// The last ones, oldest first. Takes what has come meanwhile.
+    /// The latest ones, oldest first. Takes newly arrived events first.
     pub(super) fn latest(&mut self) -> Value {
         let before = self.next;
         while let Some(event) = self.receiver.try_recv() {
@@ -57,10 +58,9 @@ impl Events {
         self.kept.iter().map(view).collect()
     }
 
-    /// What happens again and again is one line, so that a thousand dead letters leave something
-    /// else to be seen.
+    /// A repeated event is one line, so that a thousand dead letters leave other events visible.
     fn add(&mut self, record: &PoolEventRecord, since: u64) {
-        let (kind, text) = (record.what.kind().name(), in_words(&record.what));
+        let (kind, text) = (record.what.kind().name(), event_text(&record.what));
         let same = |told: &&mut ToldEvents| {
             told.number >= since
                 && told.kind == kind
@@ -101,7 +101,7 @@ pub(super) fn unix_millis() -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
-fn in_words(event: &PoolEvent) -> String {
+fn event_text(event: &PoolEvent) -> String {
     use PoolEvent as E;
     match event {
         E::Started { workers } => format!("started with {workers} workers"),

@@ -1,5 +1,5 @@
-//! Who may ask, and for what (O09): without a token only programs of this machine, and never a web
-//! page from elsewhere.
+//! Which clients may ask for what (O09): without a token only programs of this machine, and never a
+//! web page from elsewhere.
 //!
 //! A browser on this machine can reach the listener, and does so for any page that it shows. Such a
 //! page is kept out twice: it has another origin than the listener, so nothing is changed for it,
@@ -14,17 +14,17 @@ use subtle::ConstantTimeEq;
 use super::answer::Refusal;
 use crate::config::AdminConfig;
 
-/// In which relation the page stands that a browser asks for (Fetch Metadata).
+/// The relation of the requesting page to this server (Fetch Metadata).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Decides about requests.
 pub(super) struct Guard {
     token: Option<String>,
-    /// Only beside a `token`.
+    /// Only together with `token`.
     read_token: Option<String>,
 }
 
-/// As whom a request has come, and what it may.
+/// The role of a request, with its rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Hear whether greenroom is well, and get the page, which holds no figures.
@@ -64,8 +64,8 @@ impl Guard {
         Self { token: token.cloned(), read_token: read_token.cloned() }
     }
 
-    /// As whom a request is let in, or why it is not. `open` is for what anybody may ask: whether
-    /// greenroom is well, and the page.
+    /// The role in which a request is admitted, or why it is not. `open` is for public requests:
+    /// the health of greenroom, and the page.
     pub(super) fn admit(
         &self,
         method: &Method,
@@ -97,7 +97,7 @@ impl Guard {
         let shown = text(headers, header::AUTHORIZATION);
         let shown = shown.and_then(bearer).map(str::trim);
         let is = |token: &String| shown.is_some_and(|shown| same(shown, token));
-        // Both are compared always, so that the time tells nothing of which it was.
+        // Both are always compared, so that the time does not show which one matched.
         let (admin, reader) = (is(token), self.read_token.as_ref().is_some_and(is));
         if admin {
             return Ok(Role::Admin);
@@ -182,7 +182,7 @@ fn named_as_this_machine(headers: &HeaderMap, path: &str) -> Result<(), Refusal>
     }
 }
 
-/// Programs send no origin; a browser says of which page it is.
+/// Programs send no origin; a browser names the page that it asks for.
 fn same_origin(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     let foreign = text(headers, FETCH_SITE).is_some_and(|site| site.starts_with("cross-site"));
     let own = text(headers, header::HOST);

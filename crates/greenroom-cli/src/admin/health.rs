@@ -1,4 +1,4 @@
-//! Whether greenroom is well, for probes and for people: one verdict of what was found (O14).
+//! The health of greenroom, for probes and for people: one verdict from all findings (O14).
 
 use axum::http::StatusCode;
 use greenroom_bus::{
@@ -13,8 +13,8 @@ use super::{
     answer::Json,
 };
 
-/// `/healthz`: that it is alive, and in which colour. Always 200: to end a process that answers
-/// mends nothing. Findings are for those who may see everything.
+/// `/healthz`: that it is alive, and its colour. Always 200: ending a process that answers repairs
+/// nothing. Findings are shown only to clients that may see everything.
 pub(super) fn health(daemon: &Daemon, trusted: bool) -> Json {
     let mut body = view(&daemon.figures.seen());
     if !trusted {
@@ -23,8 +23,7 @@ pub(super) fn health(daemon: &Daemon, trusted: bool) -> Json {
     Json::ok(body)
 }
 
-/// The colour, what it is for, and all findings: causes first, each with what follows from it
-/// behind it.
+/// The colour, its reason, and all findings: causes first, each followed by its consequences.
 pub(super) fn view(seen: &Seen) -> Value {
     let found = advice::findings(seen);
     json!({
@@ -62,7 +61,7 @@ pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut body = json!({ "ready": ready });
     if trusted {
-        // Of what is told already, a finding says the same in other words.
+        // A finding about the same subject would repeat it in other words.
         let is_told = |of: &Finding| nothing_taken.iter().any(|(about, _)| *about == of.about);
         let found = advice::findings(&daemon.figures.seen());
         let others = found.iter().filter(|of| of.severity < Severity::Hint && !is_told(of));
@@ -73,9 +72,9 @@ pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
     Json(status, body)
 }
 
-/// Why nothing can be taken, and what that is about: an input is not connected, or stands; a pool
-/// has no worker that can come back; or the run ends. What is broken otherwise is taken
-/// nevertheless, until an input stands.
+/// Why no events can be taken, and the part concerned: an input is not connected, or has stalled; a
+/// pool has no worker that can come back; or the run ends. With any other defect, events are still
+/// taken, until an input stalls.
 fn takes_nothing(control: &Control) -> Vec<(String, String)> {
     let mut all = Vec::new();
     if control.phase() != Phase::Run {

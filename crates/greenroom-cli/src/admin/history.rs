@@ -1,5 +1,5 @@
-//! What was, of the last hour (O15): a point a second of a few figures, and marks for what began,
-//! ended and was done. It is bounded, lies in memory alone, and outlives a reload.
+//! The last hour (O15): a point a second of a few figures, and marks for beginnings, ends and
+//! actions. It is bounded, kept in memory only, and survives a reload.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -28,7 +28,7 @@ const ALL: [&str; 5] = ["settled_per_s", "taken_per_s", "waiting", "in_hand", "d
 /// Of a pool: events a second, times in milliseconds, events at that moment.
 const OF_POOL: [&str; 5] = ["handled_per_s", "p50_ms", "p99_ms", "wait_p99_ms", "queued"];
 
-/// What was.
+/// The last hour.
 #[derive(Default)]
 pub(crate) struct History(Mutex<Hour>);
 
@@ -40,7 +40,7 @@ struct Hour {
     pools: BTreeMap<String, PoolPast>,
     before: Option<(Instant, Progress)>,
     marks: VecDeque<Mark>,
-    /// What was found when last looked.
+    /// The findings of the last look.
     found: BTreeSet<String>,
 }
 
@@ -54,7 +54,7 @@ impl<const N: usize> Default for Columns<N> {
 }
 
 impl<const N: usize> Columns<N> {
-    /// With nothing for so many points.
+    /// Preceded by this many empty points.
     fn after(points: usize) -> Self {
         Self(std::array::from_fn(|_| std::iter::repeat_n(f32::NAN, points).collect()))
     }
@@ -103,12 +103,12 @@ impl History {
         kept.before = Some((now, progress));
     }
 
-    /// Somebody has done something.
+    /// An operator has taken an action.
     pub(super) fn mark_action(&self, what: String, at: u64) {
         self.0.lock().mark(at, "action", what);
     }
 
-    /// The last so many seconds, all that is kept unless said otherwise, in at most so many points.
+    /// The last seconds, by default all that are kept, in at most this many points.
     pub(super) fn view(&self, seconds: Option<u64>, points: Option<usize>) -> Value {
         let seconds = seconds.unwrap_or(POINTS as u64).min(POINTS as u64);
         self.0.lock().view(seconds, points.unwrap_or(POINTS))
@@ -179,7 +179,7 @@ impl Hour {
         }
     }
 
-    /// What was not there before has begun; what is not there any more is over.
+    /// A new finding has begun; a missing one is over.
     fn look_at_findings(&mut self, seen: &Seen, at: u64) {
         let causes = advice::findings(seen).into_iter();
         let causes = causes.filter(|of| of.follows.is_none() && of.severity < Severity::Hint);
@@ -194,7 +194,7 @@ impl Hour {
         self.found = found;
     }
 
-    /// The last so many seconds, in at most so many points.
+    /// The last seconds, in at most this many points.
     fn view(&self, seconds: u64, points: usize) -> Value {
         let last = self.times.back().copied().unwrap_or_default();
         let from = last.saturating_sub(seconds * 1_000);
@@ -218,7 +218,7 @@ impl Hour {
 }
 
 impl<const N: usize> Columns<N> {
-    /// Several points are told as one: the largest of times, the mean of all else.
+    /// Several points are combined into one: the maximum of times, the mean of all others.
     fn view(&self, names: &[&str; N], first: usize, step: usize) -> Map<String, Value> {
         let columns = self.0.iter().zip(names).map(|(column, name)| {
             let figures: Vec<_> = column.range(first..).copied().collect();

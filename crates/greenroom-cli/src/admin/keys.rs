@@ -1,4 +1,4 @@
-//! Keys: where one stands, and decisions about those that are parked (O16).
+//! Keys: their state, and decisions about parked ones (O16).
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -22,7 +22,7 @@ use crate::config::{Config, LettersTo};
 const HOTTEST: usize = 10;
 
 pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
-    let query = Query::of(query, "/api/keys", &["key"])?;
+    let query = Query::parse(query, "/api/keys", &["key"])?;
     let Some(key) = query.one("key") else { return Ok(Json::ok(all(&daemon))) };
     let handlers = daemon.control.handler_views();
     let outage = |name: &str| {
@@ -39,7 +39,7 @@ pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Ans
     Ok(Json::ok(json!({ "key": key, "lines": lines, "without_key": without_key })))
 }
 
-/// What of events is not shown: as of dead letters.
+/// The parts of events that are hidden: the same as in dead letters.
 fn mask(config: &Config) -> Mask {
     match config.dead_letters.to() {
         LettersTo::Store(store) => {
@@ -77,7 +77,7 @@ pub(super) async fn decide(
 ) -> Answer {
     let at = uri.path();
     let decision = decision(&word).ok_or_else(|| no_decision(StatusCode::NOT_FOUND, &word, at))?;
-    let query = Query::of(query, at, &["key", "handler", "event"])?;
+    let query = Query::parse(query, at, &["key", "handler", "event"])?;
     let given = |name: &str| {
         query.one(name).ok_or_else(|| {
             let next = "`GET /api/keys?key=KEY` shows the event that is decided about: say \
@@ -100,14 +100,15 @@ pub(super) async fn decide(
     Ok(Json::ok(json!({ "key": key, "decided": decided })))
 }
 
-/// Decides about all keys of a group: parked with one handler for one error. If they are so many.
+/// Decides about all keys of a group: parked with one handler by one error. Returns an error unless
+/// they are exactly this many.
 pub(super) async fn decide_all(
     State(daemon): Asked,
     RawQuery(query): RawQuery,
     uri: Uri,
 ) -> Answer {
     let at = uri.path();
-    let query = Query::of(query, at, &["decision", "group", "confirm"])?;
+    let query = Query::parse(query, at, &["decision", "group", "confirm"])?;
     let given = |name: &str| {
         query.one(name).ok_or_else(|| {
             let next = "`GET /api/keys` lists the parked keys, each with its group";
@@ -128,7 +129,7 @@ pub(super) async fn decide_all(
     let (mut keys, mut letters) = (0, 0);
     for ParkedView { key, handler, event, .. } in &parked {
         let Some(failed) = event else { continue };
-        // One that is parked by another event by now was not meant.
+        // A key that another event parks by now is not meant.
         let id = failed.event.id();
         let decided = daemon.control.decide_about(key, Some(handler), id, decision);
         let decided = decided.unwrap_or_default();

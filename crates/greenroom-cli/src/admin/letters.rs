@@ -36,11 +36,11 @@ use super::answer::{Answer, Json, Refusal};
 /// The size at which a page ends, in bytes, however many letters were asked for.
 const PAGE: usize = 512 << 10;
 
-/// So many bytes of the file are read for a request, and the rest of the line that they end in:
-/// some 100,000 letters of usual size, which take well under a second.
+/// This many bytes of the file are read for a request, and the rest of the last line: some 100,000
+/// letters of usual size, which take well under a second.
 const READ: u64 = 32 << 20;
 
-/// What a list tells of a letter: not the data of its event, which may be large or private.
+/// The fields of a letter in a list: not the data of its event, which may be large or private.
 #[derive(Deserialize)]
 struct Letter {
     event: Option<Head>,
@@ -129,8 +129,8 @@ fn page(file: Option<File>, wanted: &Wanted) -> io::Result<Value> {
     }))
 }
 
-/// The letters, counted by what they have in common; the largest groups first. The newest letters
-/// are read first.
+/// The letters, grouped and counted by a property; the largest groups first. The newest letters are
+/// read first.
 fn groups(file: Option<File>, wanted: &Filter, by: By) -> io::Result<Value> {
     let mut groups = HashMap::<Option<String>, FileGroup>::new();
     let (read, is_all) = read(file, Order::Newest, Order::Newest.start(), |found| {
@@ -168,8 +168,8 @@ fn groups(file: Option<File>, wanted: &Filter, by: By) -> io::Result<Value> {
     }))
 }
 
-/// Hands on what lies behind the line of this number in this order, until that has seen enough.
-/// Returns how many bytes were read, and whether these were all.
+/// Passes on the lines after the line with this number, in this order, until the receiver has
+/// enough. Returns how many bytes were read, and whether the end was reached.
 fn read(
     file: Option<File>,
     order: Order,
@@ -234,7 +234,7 @@ fn find(file: File, path: &Path, wanted: u64) -> io::Result<Option<Whole>> {
     Ok(length.map(|length| Whole { path: path.to_owned(), number: wanted, start, length }))
 }
 
-/// What a line holds; `None` where it holds something else.
+/// The contents of a line; `None` if they have another form.
 fn json_of<T: for<'de> Deserialize<'de>>(line: impl BufRead) -> io::Result<Option<T>> {
     match serde_json::from_reader(BufReader::new(Shortened::new(line))) {
         Ok(found) => Ok(Some(found)),
@@ -244,7 +244,7 @@ fn json_of<T: for<'de> Deserialize<'de>>(line: impl BufRead) -> io::Result<Optio
 }
 
 impl FileLetter {
-    /// What a list says of it; `None` where it is not wanted.
+    /// Its form in a list; `None` if the filter excludes it.
     fn shown(self, wanted: &Filter) -> Option<Value> {
         let Self { number, bytes, letter } = self;
         let Some(letter) = letter else {
@@ -317,7 +317,7 @@ impl Letter {
 
 /// None if the file is not there: it was renamed or removed.
 fn open(path: &Path) -> Result<Option<File>, Refusal> {
-    // To open a pipe may wait, and to read it takes letters from whoever else reads it.
+    // Opening a pipe may block, and reading it takes letters from other readers.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let place = path.display().to_string();
         let what = format!("dead letters go to {place}, which is no file that can be read again");

@@ -5,10 +5,10 @@
 //!                      └─ runs while a client listens
 //! ```
 //!
-//! One sampler serves all tabs, so a second tab costs its connection and no more. A tab that does
-//! not keep up misses samples, and holds up nobody. Nothing is sampled, and no event of a pool is
-//! collected, while nobody listens. Where sampling itself takes long (ten thousand parked keys,
-//! say), it is done less often, every five seconds at the least.
+//! One sampler serves all tabs, so a second tab costs only its connection. A slow tab misses
+//! samples, and delays no other. Without listeners, nothing is sampled, and no pool events are
+//! collected. If sampling itself takes long (ten thousand parked keys, say), it is done less often,
+//! at least every five seconds.
 
 use std::{
     io,
@@ -40,23 +40,24 @@ use super::{
 /// Between two samples.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Sampling takes one part in so many of the time, but for samples that take a quarter of a second.
+/// Sampling takes one part in this many of the time, except for samples that take a quarter of a
+/// second.
 const SHARE: u32 = 20;
 
 /// Pages take longer silence for the end.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// So many listen at once. A browser that is left open listens with one connection a tab.
+/// The most listeners at once. A browser that is left open listens with one connection per tab.
 const LISTENERS: usize = 16;
 
-/// So many of them with the read token: it never takes the last places from an operator.
+/// The most listeners with the read token: it never takes the last places from an operator.
 const READERS: usize = 12;
 
-/// So many from one address with the same token. A proxy is one address to all who come by it, so
-/// this is more than one person looks at.
+/// The most listeners from one address with the same token. Behind a proxy, all users have one
+/// address, so this is more than one person looks at.
 const OF_ADDRESS: usize = 8;
 
-/// Who listens.
+/// The listeners.
 #[derive(Clone, Default)]
 pub(super) struct Live(Arc<Shared>);
 
@@ -106,7 +107,7 @@ impl Live {
         Err(format!("{full}, and no more may at once"))
     }
 
-    /// The samples from now on; begins to sample where nobody has listened.
+    /// The samples from now on; starts the sampler if there was no listener.
     fn listen<S>(&self, sampler: impl FnOnce() -> S) -> watch::Receiver<Bytes>
     where
         S: FnMut() -> String + Send + 'static,
@@ -124,13 +125,13 @@ impl Live {
     }
 }
 
-/// Samples until nobody listens any more.
+/// Samples until there is no listener any more.
 async fn sample(shared: Arc<Shared>, mut sampler: impl FnMut() -> String) {
     loop {
         let started = Instant::now();
         let sample = Bytes::from(format!("data: {}\n\n", sampler()));
         {
-            // Under the lock, so that nobody begins to listen to a sampler that ends.
+            // Under the lock, so that no listener joins a sampler that ends.
             let mut samples = shared.samples.lock();
             let sent = samples.as_ref().is_some_and(|samples| samples.send(sample).is_ok());
             if !sent {
@@ -142,7 +143,7 @@ async fn sample(shared: Arc<Shared>, mut sampler: impl FnMut() -> String) {
     }
 }
 
-/// What this machine is called.
+/// The name of this machine.
 #[cfg(unix)]
 fn instance() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! `GET /metrics`: what greenroom counts, for Prometheus (O02, O03).
+//! `GET /metrics`: greenroom's figures, for Prometheus (O02, O03).
 //!
 //! ```text
 //! look, once a second ──▶ Observer ──┐

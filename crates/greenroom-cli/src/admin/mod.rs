@@ -1,14 +1,13 @@
-//! The admin listener: a running greenroom is asked what it does, and told what to change, as JSON
-//! over HTTP; and the dashboard, a page that asks so.
+//! The admin listener: a running greenroom is queried and controlled, as JSON over HTTP; and the
+//! dashboard, a page that uses it.
 //!
 //! ```text
 //! greenroom why, curl ──▶ thread "admin" ──▶ guard ──▶ routes ──▶ Control (locks for a moment, no queue, no worker)
 //! ```
 //!
 //! It has a thread and a runtime of its own, so it answers while every worker computes, blocks its
-//! thread or is stuck, and while every queue is full. What takes time, reading dead letters, is
-//! done on further threads. Connections are bounded in number, and each in time and size
-//! ([`serve`]).
+//! thread or is stuck, and while every queue is full. Slow work, reading dead letters, is done on
+//! further threads. Connections are bounded in number, and each in time and size ([`serve`]).
 
 mod advice;
 mod answer;
@@ -56,7 +55,7 @@ const MOST: usize = 64;
 /// are for inputs, outputs and handlers.
 const SHARE: usize = 8;
 
-/// A place to listen at that was taken, and where nobody answers yet.
+/// A bound address that is not served yet.
 pub(crate) struct Listener {
     listener: TcpListener,
     guard: Guard,
@@ -72,7 +71,7 @@ impl Listener {
     /// Takes the place.
     ///
     /// # Errors
-    /// What happened, where, and what to do next.
+    /// The error, its place, and the next step.
     pub(crate) fn bind(config: &AdminConfig) -> Result<Self, String> {
         let at = config.listen.0;
         let next = "choose another address or port under `admin.listen`, or leave `admin` out";
@@ -82,7 +81,7 @@ impl Listener {
         Ok(Self { listener, guard: Guard::new(config) })
     }
 
-    /// Begins to answer, on a thread of its own. Says so only now: who has read it may send
+    /// Begins to answer, on a separate thread. The log line comes only now: its reader may send
     /// signals.
     ///
     /// # Errors
@@ -106,7 +105,7 @@ impl Listener {
                     _ = ended => {}
                 }
             });
-            // What still reads a file is not waited for.
+            // Readers of files are not waited for.
             runtime.shutdown_background();
         };
         thread::Builder::new().name("admin".to_owned()).spawn(serve).map_err(no_thread)?;

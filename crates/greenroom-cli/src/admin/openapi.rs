@@ -1,4 +1,4 @@
-//! What can be asked, as an OpenAPI document.
+//! The operations, as an OpenAPI document.
 
 use serde_json::{Map, Value, json};
 

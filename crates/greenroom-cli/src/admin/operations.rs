@@ -1,17 +1,16 @@
-//! All that can be asked, for `GET /api`, for the OpenAPI document, and for those who ask for
-//! something else.
+//! All operations, for `GET /api`, for the OpenAPI document, and for answers to unknown requests.
 
 /// One thing that can be asked or told.
 pub(super) struct Operation {
     pub(super) method: &'static str,
-    /// The client chooses what stands in braces.
+    /// The client chooses the parts in braces.
     pub(super) path: &'static str,
     pub(super) about: &'static str,
-    /// What may stand behind the `?`.
+    /// The permitted query parameters.
     pub(super) query: &'static [Parameter],
     /// The media type of the answer.
     pub(super) answer: &'static str,
-    /// What a body holds, where it takes one.
+    /// The contents of a body, if it takes one.
     pub(super) body: Option<&'static str>,
     /// Anybody may ask.
     pub(super) open: bool,
@@ -52,7 +51,7 @@ impl Operation {
     }
 
     /// As it is asked: `POST /api/keys/skip?key=KEY[&handler=HANDLER]`.
-    pub(super) fn in_words(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let mut words = format!("{} {}", self.method, self.path);
         let (mut mark, mut optional) = ('?', Vec::new());
         for parameter in self.query {

@@ -1,7 +1,7 @@
 //! The dashboard: a page that asks this listener for all that it shows.
 //!
-//! Its sources are in `dashboard/`; what is built of them lies in `assets` beside this file, so
-//! that nobody needs anything but Rust to build greenroom. CI proves that it is current.
+//! Its sources are in `dashboard/`; its build is in `assets` next to this file, so that building
+//! greenroom needs only Rust. CI proves that it is current.
 //!
 //! The page itself holds no figure and needs no token. It loads nothing from elsewhere, and a
 //! policy keeps it from running anything that is not its own, should a letter ever be shown as more
@@ -46,14 +46,14 @@ pub(super) const ASSETS: [Asset; 4] = [
     },
 ];
 
-/// What the page may do: run and load what comes from this listener, and ask it.
+/// The permissions of the page: run and load files from this listener, and query it.
 const OF_THE_PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What an answer may do that is no page, if a browser is made to show it as one: nothing.
+/// The permissions of any other answer, if a browser is made to show it as a page: none.
 const OF_OTHERS: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// True for what anybody may have.
+/// True for public files.
 pub(super) fn is_part(path: &str) -> bool {
     ASSETS.iter().any(|asset| asset.path == path)
 }
@@ -86,7 +86,7 @@ impl Asset {
     }
 }
 
-/// What every answer says to browsers: it is what it says it is, and is shown in no frame.
+/// The headers of every answer to browsers: its type is final, and it is shown in no frame.
 pub(super) fn guarded(mut response: Response) -> Response {
     let all = [
         (header::CONTENT_SECURITY_POLICY, OF_OTHERS),

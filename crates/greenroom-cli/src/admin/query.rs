@@ -1,4 +1,4 @@
-//! What stands behind the `?` of a request.
+//! The query part of a request's URL.
 
 use std::str::FromStr;
 
@@ -7,13 +7,13 @@ use url::form_urlencoded;
 
 use super::answer::Refusal;
 
-/// What stands behind the `?`.
+/// The query part of a URL.
 pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// # Errors
     /// A name that is not known here: it would be ignored otherwise.
-    pub(super) fn of(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
+    pub(super) fn parse(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
         let query = query.unwrap_or_default();
         let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {

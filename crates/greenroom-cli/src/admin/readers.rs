@@ -1,4 +1,4 @@
-//! Who reads dead letters at a time.
+//! Concurrent readers of dead letters.
 
 use std::sync::Arc;
 
@@ -7,8 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::answer::Refusal;
 
-/// Those who read the file of dead letters, which takes as long as the file is large: few at a
-/// time.
+/// Readers of the file of dead letters, which takes as long as the file is large: few at a time.
 #[derive(Clone)]
 pub(super) struct Readers(Arc<Semaphore>);
 
@@ -18,7 +17,7 @@ impl Default for Readers {
     }
 }
 
-/// So many read at a time.
+/// The most readers at a time.
 const READERS: usize = 4;
 
 impl Readers {
@@ -32,7 +31,7 @@ impl Readers {
             let next = "ask again when those are answered";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, at, next));
         };
-        // The turn ends with the reading, also where the one who asked has gone.
+        // The turn ends with the reading, even if the client is gone.
         let read = move || {
             let _turn = turn;
             read()
@@ -41,7 +40,7 @@ impl Readers {
     }
 }
 
-/// Reads files on another thread, so that others are answered meanwhile.
+/// Reads files on another thread, so that other requests are answered in that time.
 pub(super) async fn apart<T: Send + 'static>(
     at: &str,
     read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,

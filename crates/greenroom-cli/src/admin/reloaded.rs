@@ -1,4 +1,4 @@
-//! What a reload came to, as an answer.
+//! The result of a reload, as an answer.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Json, Refusal};
 use crate::{commands::run::reload::Reloaded, config::Problems};
 
-/// What has changed and what was left; or every mistake, and nothing has changed.
+/// The changes and the parts that were left; or every mistake, and nothing has changed.
 pub(super) fn told(reloaded: &Reloaded) -> Answer {
     match reloaded {
         Reloaded::Done { changed, left } => {

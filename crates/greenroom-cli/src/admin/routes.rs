@@ -1,4 +1,4 @@
-//! What can be asked, by path.
+//! The operations, by path.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {
         .with_state(daemon)
 }
 
-/// Who answers what. [`OPERATIONS`] says what each is for.
+/// The handlers of all routes. [`OPERATIONS`] describes each.
 pub(super) fn routes() -> Routes {
     let mut routes = Routes::default();
     for asset in &page::ASSETS {
@@ -91,12 +91,12 @@ pub(super) fn routes() -> Routes {
 
 async fn history(State(daemon): Asked, RawQuery(query): RawQuery, uri: Uri) -> Answer {
     let at = uri.path();
-    let query = Query::of(query, at, &["seconds", "points"])?;
+    let query = Query::parse(query, at, &["seconds", "points"])?;
     let (seconds, points) = (query.number("seconds", at)?, query.number("points", at)?);
     Ok(Json::ok(daemon.history.view(seconds, points)))
 }
 
-/// Lets a request in as whom it has come, and writes down what it changes.
+/// Admits a request in its role, and logs the change that it makes.
 async fn admit(
     State((guard, daemon)): State<(Arc<Guard>, Arc<Daemon>)>,
     mut request: Request,
@@ -104,7 +104,7 @@ async fn admit(
 ) -> Response {
     let path = request.uri().path();
     let open = matches!(path, "/healthz" | "/readyz") || page::is_part(path);
-    let (action, whose) = (Action::of(&request), guard.whose(request.headers()));
+    let (action, whose) = (Action::from_request(&request), guard.whose(request.headers()));
     let admitted = guard.admit(request.method(), request.headers(), path, open);
     let response = match admitted {
         Ok(role) => {
@@ -121,7 +121,7 @@ async fn admit(
 
 fn paths() -> Value {
     let told = |operation: &super::operations::Operation| {
-        (operation.in_words(), Value::from(operation.about))
+        (operation.description(), Value::from(operation.about))
     };
     OPERATIONS.iter().map(told).collect()
 }
@@ -275,7 +275,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what, uri.path(), next)
 }
 
-/// What a pool or handler may be told.
+/// An order to a pool or handler.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     Pause,

@@ -20,14 +20,14 @@ const HOTTEST: usize = 10;
 /// Workers of a sample, of all pools: beyond that, `/api/pools/NAME/workers` tells of one pool.
 const WORKERS: usize = 8_192;
 
-/// With more parked keys, they are looked up in one sample of so many.
+/// With more parked keys, they are looked up in one sample out of this many.
 const MANY_PARKED: u64 = 200;
 const SELDOM: u64 = 10;
 
-/// Takes samples, and knows what it needs from one to the next.
+/// Takes samples, with the state that it needs from one to the next.
 pub(super) struct Sampler {
     daemon: Arc<Daemon>,
-    /// By pool: what was measured until the last sample.
+    /// By pool: the measurements up to the last sample.
     latencies: HashMap<String, LatencySnapshot>,
     /// As that, by handler.
     attempts: HashMap<String, AttemptsSnapshot>,
@@ -104,7 +104,7 @@ impl Sampler {
         pool
     }
 
-    /// Each is looked up in the queue of its pool, so many are looked up seldom.
+    /// Each is looked up in the queue of its pool, so many are looked up rarely.
     fn look_at_parked(&mut self) {
         let parked = self.daemon.control.progress().parked_keys;
         if parked <= MANY_PARKED || self.taken.is_multiple_of(SELDOM) {
@@ -121,8 +121,8 @@ fn stats_fit(view: &PoolView, room: &mut usize) -> bool {
     fits
 }
 
-/// For how many milliseconds the worker of a slot has had its event in hand; -1 where it has none,
-/// -2 while it is being started, -3 where its slot is disabled, null where nobody has it.
+/// For how many milliseconds the worker of a slot has had its event in hand; -1 if it has none, -2
+/// while it is being started, -3 if its slot is disabled, null if the slot is vacant.
 fn slot(worker: &WorkerStats) -> Value {
     use greenroom::inspect::WorkerStatus::{Disabled, Starting};
     match (worker.status, worker.busy_for) {

@@ -1,4 +1,4 @@
-//! Where a key stands, in a sentence (C13).
+//! The state of a key, in a sentence (C13).
 
 use std::{fmt::Write, time::Duration};
 
@@ -7,7 +7,7 @@ use greenroom_bus::engine::{KeyView, OutageView};
 
 /// For example `17 waiting; head attempt 4 of 10, next in 8.1 s, last error: 503 after 12 ms`.
 /// `held_by`: the output that the workers of its pool wait for.
-pub(super) fn of(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&str>) -> String {
+pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&str>) -> String {
     let mut out = match &key.why {
         None => {
             let unsettled = key.unsettled;
@@ -66,7 +66,7 @@ pub(super) fn of(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&st
     out
 }
 
-/// Of which partitions they are, and how many of each, where the input has several.
+/// Their partitions, and the number in each, if the input has several.
 fn partitions(of: &[(u32, u64)]) -> String {
     let each = |(partition, events): &(u32, u64)| format!("{events} of partition {partition}");
     match of {

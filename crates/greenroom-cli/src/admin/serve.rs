@@ -58,7 +58,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: usize) ->
                 if let Some(place) = connections.enter() {
                     tokio::spawn(converse(stream, peer, place, router.clone()));
                 }
-                // Those that were taken get their turn before the next one pushes them out.
+                // Accepted ones get their turn before the next one pushes them out.
                 tokio::task::yield_now().await;
             }
             Err(error) if is_of_one_connection(&error) => {}

@@ -38,14 +38,14 @@ use crate::{
 /// The largest event that is taken for an edit, in bytes.
 const LARGEST_EVENT: usize = 64 << 20;
 
-/// So many edits hold an event at a time.
+/// This many edits hold an event at a time.
 static EDITS: Semaphore = Semaphore::const_new(2);
 
 /// The pieces of an export, and how many wait for the client.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
-/// What is changed has to be named: nobody means all of them by leaving something out.
+/// A change needs an explicit filter: leaving it out never means all letters.
 fn named(query: &Query) -> Result<Filter, Refusal> {
     let filter = filter(query)?;
     if filter.takes_all() && query.one("all") != Some("true") {
@@ -139,7 +139,7 @@ pub(super) async fn export(
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let (_, path) = store(&daemon)?;
-    let filter = filter(&Query::of(query, AT, &FILTERS)?)?;
+    let filter = filter(&Query::parse(query, AT, &FILTERS)?)?;
     let (pieces, taken) = mpsc::channel(PIECES);
     // It holds a turn for as long as it is taken.
     tokio::spawn(async move {
@@ -163,7 +163,7 @@ pub(super) async fn export(
     Ok(response)
 }
 
-/// Hands on what is written, in pieces, as fast as they are taken.
+/// Passes written data on, in pieces, as fast as they are taken.
 struct Pieces {
     piece: Vec<u8>,
     pieces: mpsc::Sender<io::Result<Bytes>>,
@@ -203,7 +203,7 @@ pub(super) async fn replays(
 pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
     let (store, _) = store(&daemon)?;
     let known: Vec<_> = FILTERS.iter().copied().chain(["all", "rate"]).collect();
-    let query = Query::of(query, AT, &known)?;
+    let query = Query::parse(query, AT, &known)?;
     let (filter, rate) = (named(&query)?, query.number::<f64>("rate", AT)?);
     if rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
         let what = "`rate` is a number of letters a second above 0";
@@ -214,7 +214,7 @@ pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> A
     Ok(Json::ok(json!(marked)))
 }
 
-/// Stops a replay, lets it go on, or cancels it.
+/// Stops a replay, resumes it, or cancels it.
 pub(super) async fn order(
     State(daemon): Asked,
     Place((number, word)): Place<(String, String)>,
@@ -245,7 +245,7 @@ pub(super) async fn drop_letters(
 ) -> Answer {
     let (store, path) = store(&daemon)?;
     let known: Vec<_> = FILTERS.iter().copied().chain(["all", "confirm"]).collect();
-    let query = Query::of(query, AT, &known)?;
+    let query = Query::parse(query, AT, &known)?;
     let (mut filter, confirmed) = (named(&query)?, query.number::<u64>("confirm", AT)?);
     let counted = filter.clone();
     let count = move || {
@@ -261,7 +261,7 @@ pub(super) async fn drop_letters(
         refusal.details = Some(json!(totals));
         return Err(refusal);
     }
-    // Those that come meanwhile were not counted.
+    // Later letters were not counted.
     filter.upto = Some(filter.upto.unwrap_or(totals.newest).min(totals.newest));
     let dropped = store.drop_letters(filter).await.map_err(|error| failed(&error))?;
     tracing::warn!(letters = dropped.letters, "dead letters were dropped");
@@ -286,7 +286,7 @@ pub(super) async fn for_edit(
     readers.read(uri.path(), read).await
 }
 
-/// Puts another event in place of that of a letter.
+/// Replaces the event of a letter.
 pub(super) async fn edit(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,
@@ -297,7 +297,7 @@ pub(super) async fn edit(
     let at = request.uri().path().to_owned();
     let (store, path) = store(&daemon)?;
     let letter = number.parse().map_err(|_| not_a_number("a dead letter", &number, &at))?;
-    let query = Query::of(query, &at, &["set"])?;
+    let query = Query::parse(query, &at, &["set"])?;
     let sets: Vec<String> = query.all("set").map(str::to_owned).collect();
     let Ok(_turn) = EDITS.try_acquire() else {
         let (status, what) = (StatusCode::SERVICE_UNAVAILABLE, "dead letters are being edited");

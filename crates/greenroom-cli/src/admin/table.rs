@@ -1,4 +1,4 @@
-//! Routes that can be listed, so that a test holds them against what the API says of itself.
+//! Routes that can be listed, so that a test compares them with the API's description.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use axum::{
 
 use super::Daemon;
 
-/// Paths, and who answers there.
+/// Paths, and their handlers.
 #[derive(Default)]
 pub(super) struct Routes {
     router: Router<Arc<Daemon>>,
     told: Vec<(Method, &'static str)>,
 }
 
-/// Who answers a method.
+/// The handler of a method.
 pub(super) type Answerer = (Method, MethodRouter<Arc<Daemon>>);
 
 pub(super) fn get<T: 'static>(handler: impl Handler<T, Arc<Daemon>>) -> Answerer {

@@ -1,4 +1,4 @@
-//! What the engine shows, as JSON. Times are in milliseconds.
+//! The engine's views, as JSON. Times are in milliseconds.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::{
 pub(super) fn run(daemon: &Daemon) -> Value {
     let control = &daemon.control;
     let reports = control.inputs();
-    // One that was replaced is there twice.
+    // A replaced input appears twice.
     let taken = |view: &InputView| {
         let own = reports.iter().filter(|report| report.name == view.name);
         own.map(|report| report.taken).sum::<u64>()
@@ -246,7 +246,7 @@ pub(super) fn output(view: &OutputView, config: &Config) -> Value {
         "waiting": view.waiting.iter().map(|(pool, workers)| {
             json!({ "pool": pool, "workers": workers })
         }).collect::<Value>(),
-        // Not done yet: it stores what it has accepted.
+        // Not done yet: it is still storing accepted events.
         "removed": view.removed,
     })
 }
@@ -255,7 +255,7 @@ fn outage(outage: &OutageView) -> Value {
     json!({ "lasted_ms": millis(outage.lasted), "last_error": outage.error })
 }
 
-/// Where a key stands with one handler and one input; `held_by`: what its pool waits for.
+/// The state of a key with one handler and one input; `held_by`: the reason why its pool waits.
 pub(super) fn line(
     key: &KeyView,
     outage: Option<&OutageView>,
@@ -267,7 +267,7 @@ pub(super) fn line(
         "pool": key.pool,
         "input": key.input,
         "unsettled": key.unsettled,
-        "text": sentence::of(key, outage, held_by),
+        "text": sentence::compose(key, outage, held_by),
         "event": key.parked_for.as_ref().map(|parked| decided_about(parked, mask)),
     });
     if !key.partitions.is_empty() {
@@ -299,7 +299,7 @@ pub(super) fn line(
 /// So much of a payload is shown.
 const SHOWN: usize = 4_096;
 
-/// The event that somebody is to decide about.
+/// The event that awaits a decision.
 fn decided_about(parked: &ParkedEvent, mask: &Mask) -> Value {
     let mut json = Vec::new();
     parked.event.write_json(&mut json);

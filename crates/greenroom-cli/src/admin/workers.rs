@@ -21,7 +21,7 @@ use super::{
 const MANY: usize = 64;
 const TIMES: usize = 4;
 
-/// What each worker has in hand, and since when.
+/// The event in hand of each worker, and since when.
 pub(super) async fn workers(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer {
     let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
     let workers: Vec<_> = pool.workers().iter().map(worker).collect();
@@ -53,7 +53,7 @@ fn worker(view: &WorkerView) -> Value {
     })
 }
 
-/// Adds or removes workers until there are so many.
+/// Adds or removes workers to reach this number.
 pub(super) async fn resize(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
@@ -62,7 +62,7 @@ pub(super) async fn resize(
 ) -> Answer {
     let at = uri.path();
     let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
-    let query = Query::of(query, at, &["count", "confirm"])?;
+    let query = Query::parse(query, at, &["count", "confirm"])?;
     let count =
         query.number::<usize>("count", at)?.filter(|count| *count > 0).ok_or_else(|| {
             let next = format!("ask for `{at}?count=N` with N of 1 or more; to stop it, pause it");

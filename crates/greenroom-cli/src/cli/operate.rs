@@ -1,16 +1,16 @@
-//! What an operator does to a running greenroom (C22).
+//! An operator's actions on a running greenroom (C22).
 
 use clap::{Args, Subcommand};
 
 use crate::admin::ask::ADDRESS;
 
-/// What becomes of a parked key.
+/// Decisions about a parked key.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Attempt the event anew that parked it
+    /// Attempt again the event that parked it
     #[command(visible_aliases = ["release", "replay"])]
     Resume(KeyDecision),
-    /// Make that event a dead letter, and go on with the next
+    /// Make that event a dead letter, and continue with the next
     Skip(KeyDecision),
     /// Make dead letters of that event and of all that wait behind it
     Drop(KeyDecision),
@@ -28,20 +28,19 @@ pub struct KeyDecision {
     /// With this handler; otherwise with each that it is parked with
     #[arg(long, value_name = "NAME")]
     pub handler: Option<String>,
-    /// About the event with this id: the one that was looked at. Without it, the event is shown,
-    /// and a terminal asks
+    /// The id of the event that was looked at. Without it, the event is shown, and a terminal asks
     #[arg(long, value_name = "ID")]
     pub event: Option<String>,
 }
 
-/// What is done to a pool.
+/// Actions on a pool.
 #[derive(Debug, Subcommand)]
 pub enum PoolCommand {
     /// Start no further attempt in it
     Pause(NamedAt),
-    /// Let it go on
+    /// Resume it
     Resume(NamedAt),
-    /// Add or remove workers until there are so many
+    /// Add or remove workers to reach this number
     Resize {
         /// Which
         #[command(flatten)]
@@ -55,16 +54,16 @@ pub enum PoolCommand {
     },
 }
 
-/// What is done to a handler.
+/// Actions on a handler.
 #[derive(Debug, Subcommand)]
 pub enum HandlerCommand {
     /// Start no further attempt of it
     Pause(NamedAt),
-    /// Let it go on
+    /// Resume it
     Resume(NamedAt),
 }
 
-/// What is done to an output.
+/// Actions on an output.
 #[derive(Debug, Subcommand)]
 pub enum OutputCommand {
     /// Try at once whether its target was mended

@@ -1,4 +1,4 @@
-//! Values of the command line, with what they may be.
+//! Values of the command line, with their ranges.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,14 +8,14 @@ use crate::config;
 
 /// Shorter runs measure the start.
 const SHORTEST: Duration = Duration::from_millis(100);
-/// Nobody watches for longer.
+/// More than anyone watches.
 const LONGEST: Duration = Duration::from_secs(3_600);
 /// More work than this is no message.
 const MOST_WORK: Duration = Duration::from_secs(1);
 /// More than any pool handles.
 const FASTEST: f64 = 100e6;
 
-/// How long something goes on.
+/// A duration in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seconds(pub Duration);
 
@@ -67,7 +67,7 @@ pub(super) fn rate(text: &str) -> Result<f64, String> {
     })
 }
 
-/// `2026-01-31T12:00:00Z`, or `2h` for so long ago. In RFC 3339.
+/// `2026-01-31T12:00:00Z`, or `2h` for that long ago. In RFC 3339.
 pub(super) fn since(text: &str) -> Result<String, String> {
     if Filter::moment(text).is_some() {
         return Ok(text.to_owned());

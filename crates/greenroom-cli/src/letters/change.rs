@@ -1,4 +1,4 @@
-//! What an edit makes of an event.
+//! The effect of an edit on an event.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, value::RawValue};
 /// others stay byte for byte as they are.
 ///
 /// # Errors
-/// What is wrong, and with which.
+/// The error, and the assignment that caused it.
 pub(crate) fn set<'a>(
     event: &[u8],
     changes: impl IntoIterator<Item = &'a str>,
@@ -54,9 +54,9 @@ fn unescaped(token: &str) -> String {
 
 /// Where a value is to stand.
 struct SetPlace {
-    /// What it is within.
+    /// The range of its parent.
     parent: Range<usize>,
-    /// What stands there.
+    /// The value there.
     value: Option<Range<usize>>,
 }
 
@@ -72,7 +72,7 @@ fn place(json: &str, tokens: &[String]) -> serde_json::Result<Option<SetPlace>> 
         match tokens.len() - path.len() {
             0 => value = Some(range),
             1 => place = Some(SetPlace { parent: range, value: value.take() }),
-            // What was found in one of that name before counts no more.
+            // A match inside an earlier member of that name no longer counts.
             _ => place = place.take().filter(|place: &SetPlace| range.start <= place.parent.start),
         }
     })?;

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-/// Passes JSON on, and escapes what a terminal would heed.
+/// Passes JSON on, and escapes characters that a terminal would interpret.
 pub(crate) struct Escaped<W> {
     out: W,
     /// The first byte of such a character came last.

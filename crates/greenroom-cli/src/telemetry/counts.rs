@@ -1,4 +1,4 @@
-//! What was exported and what was not, for `/metrics`.
+//! Counts of exported and dropped items, for `/metrics`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,7 +16,7 @@ pub(crate) const DROPPED: Metric = Metric::counter(
     "Spans, log records and metric points that were not exported: their queue was full, or the endpoint did not take them.",
 );
 
-/// What is exported.
+/// The exported signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(
     not(feature = "otlp"),
@@ -28,7 +28,7 @@ pub(crate) enum Signal {
     Logs,
 }
 
-/// What became of the items of each signal.
+/// The outcomes of the items of each signal.
 #[derive(Debug, Default)]
 pub(crate) struct SignalCounts([SignalCount; 3]);
 
@@ -60,12 +60,12 @@ impl SignalCounts {
     }
 
     #[cfg(all(test, feature = "otlp"))]
-    pub(crate) fn of(&self, signal: Signal) -> (u64, u64) {
+    pub(crate) fn get(&self, signal: Signal) -> (u64, u64) {
         let SignalCount { exported, dropped } = &self.0[signal as usize];
         (exported.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed))
     }
 
-    /// Adds them to what is shown.
+    /// Adds them to the metrics.
     pub(crate) fn add(&self, families: &mut Families) {
         for (name, count) in Signal::NAMES.iter().zip(&self.0) {
             families.add(&EXPORTED, &[name], count.exported.load(Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! Sends what the queues hold: a thread with a runtime of its own, so that it neither takes a
+//! Sends the contents of the queues: a thread with a runtime of its own, so that it neither takes a
 //! worker's turn nor waits for one.
 
 use std::{
@@ -40,13 +40,13 @@ use super::{
 };
 use crate::config::Config;
 
-/// What waits is sent after this long, full request or not.
+/// Waiting items are sent after this long, full request or not.
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// How long it waits after an attempt that failed: the first time, and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
-/// How long the end of a run waits for what is left.
+/// How long the end of a run waits for the rest.
 const AT_THE_END: Duration = Duration::from_secs(5);
 
 /// Export by OTLP, where the configuration asks for it.
@@ -65,20 +65,20 @@ impl Telemetry {
     /// Connects to nothing yet.
     ///
     /// # Errors
-    /// What cannot be used, without what may be secret.
+    /// The settings that cannot be used, without secret parts.
     pub(crate) fn start(config: &Config) -> Result<Self, String> {
         let Some(otlp) = config.otlp() else { return Ok(Self(None)) };
-        let settings = Settings::of(otlp, |name| env::var(name).ok());
+        let settings = Settings::read(otlp, |name| env::var(name).ok());
         let running = settings.and_then(|settings| Running::start(&settings));
         Ok(Self(Some(running.map_err(|why| format!("telemetry.otlp: {why}"))?)))
     }
 
-    /// Who takes spans, where they are exported.
+    /// The receiver of spans, if they are exported.
     pub(crate) fn recorder(&self) -> Option<Arc<dyn Recorder>> {
         self.0.as_ref()?.recorder.clone()
     }
 
-    /// What was exported and what was not, where anything is.
+    /// Counts of exported and dropped items, if any are exported.
     pub(crate) fn counts(&self) -> Option<Arc<SignalCounts>> {
         self.0.as_ref().map(|running| running.counts.clone())
     }
@@ -90,7 +90,7 @@ impl Telemetry {
         }
     }
 
-    /// Sends what is left, and waits for that, but not for long.
+    /// Sends the rest, and waits for that, for a limited time.
     pub(crate) fn finish(self) {
         let Some(Running { recorder, counts, source, stop, ended }) = self.0 else { return };
         logs::go_to(None);
@@ -160,7 +160,7 @@ fn queue<T>(signal: Signal, counts: &Arc<SignalCounts>) -> Arc<Queue<T>> {
     Arc::new(Queue::new(signal, counts.clone()))
 }
 
-/// Runs this on a thread of its own. What is returned ends with it.
+/// Runs this on a separate thread. The returned value ends with it.
 fn on_a_thread(
     all: impl Future<Output = ()> + Send + 'static,
 ) -> Result<mpsc::Receiver<()>, String> {
@@ -170,7 +170,7 @@ fn on_a_thread(
     let run = move || {
         logs::leave_this_thread_out();
         runtime.block_on(all);
-        // A look-up of a name may hang: nobody waits for it.
+        // A name lookup may hang, so it is not waited for.
         runtime.shutdown_background();
         drop::<mpsc::Sender<()>>(ends);
     };
@@ -178,12 +178,12 @@ fn on_a_thread(
     thread.map(|_| ended).map_err(|error| format!("no thread: {error}"))
 }
 
-/// What all signals share.
+/// Shared by all signals.
 struct Shared {
     resource: Resource,
     reach: EndpointReach,
     counts: Arc<SignalCounts>,
-    /// The run has ended: what is left is sent, once.
+    /// The run has ended: the rest is sent, once.
     stopped: watch::Receiver<bool>,
 }
 
@@ -195,7 +195,7 @@ struct SignalWay {
 }
 
 impl SignalWay {
-    /// Sends what the queue holds until the run has ended, and then what is left.
+    /// Sends the contents of the queue until the run has ended, and then the rest.
     async fn send_all<T>(&self, queue: &Queue<T>, encode: impl Fn(Resource, Vec<T>) -> Vec<u8>) {
         let mut stopped = self.shared.stopped.clone();
         loop {
@@ -296,8 +296,8 @@ impl SignalWay {
     }
 }
 
-/// What an answer means (OTLP, "OTLP/HTTP Response"). What the endpoint says of it is not repeated:
-/// it may repeat what it was sent.
+/// The meaning of an answer (OTLP, "OTLP/HTTP Response"). The endpoint's text is not repeated: it
+/// may quote what it was sent.
 fn sent(posted: &Result<Posted, NotPosted>) -> Sent {
     match posted {
         Err(not) => Sent::NotNow(not.text.clone()),

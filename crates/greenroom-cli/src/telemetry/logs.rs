@@ -24,7 +24,7 @@ use super::{
 static LINES: RwLock<Option<Arc<Queue<LogRecord>>>> = RwLock::new(None);
 
 thread_local! {
-    /// What this thread logs is not exported: it exports.
+    /// Log lines of this thread are not exported: it exports.
     static IS_EXPORTING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -33,7 +33,7 @@ pub(super) fn go_to(queue: Option<Arc<Queue<LogRecord>>>) {
     *LINES.write() = queue;
 }
 
-/// Keeps what the calling thread logs out of what is exported, so that no line is about itself.
+/// Excludes log lines of the calling thread from the export, so that no line is about itself.
 pub(super) fn leave_this_thread_out() {
     IS_EXPORTING.set(true);
 }
@@ -80,7 +80,7 @@ fn severity(level: Level) -> SeverityNumber {
     }
 }
 
-/// What a line says.
+/// The contents of a line.
 #[derive(Default)]
 struct Parts {
     message: String,

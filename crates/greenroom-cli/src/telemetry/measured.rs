@@ -107,7 +107,7 @@ fn began(kind: Kind, times: Times) -> u64 {
     if kind == Kind::Gauge { 0 } else { times.began }
 }
 
-/// The labels of a series, without those that are empty.
+/// The labels of a series, without empty ones.
 fn labels(of: &metrics::Metric, series: &Series) -> Vec<KeyValue> {
     let labels = of.labels.iter().zip(&series.labels).filter(|(_, value)| !value.is_empty());
     labels.map(|(name, value)| text(name, value)).collect()

@@ -1,4 +1,4 @@
-//! What waits to be exported.
+//! Items that wait to be exported.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use tokio::sync::Notify;
 
 use super::counts::{Signal, SignalCounts};
 
-/// So many items are sent at once at most, as OpenTelemetry's own exporters do.
+/// At most this many items are sent at once, as OpenTelemetry's own exporters do.
 pub(super) const BATCH: usize = 512;
 
-/// So many wait at most: some seconds of an endpoint that does not answer, in some megabytes.
+/// At most this many wait: some seconds of an endpoint that does not answer, in some megabytes.
 pub(super) const ROOM: usize = 8_192;
 
 /// Items of one signal, in their order.
@@ -27,8 +27,8 @@ impl<T> Queue<T> {
         Self { signal, items: Mutex::default(), enough: Notify::new(), counts }
     }
 
-    /// Takes an item, or drops and counts it where there is no room. Held locked for as long as it
-    /// takes to add or to take some: nobody waits for the endpoint.
+    /// Takes an item, or drops and counts it if there is no room. The lock is held only while items
+    /// are added or taken, never while the endpoint is awaited.
     pub(super) fn push(&self, item: T) {
         let mut items = self.items.lock();
         if items.len() >= ROOM {
@@ -69,7 +69,7 @@ mod tests {
         let counts = Arc::<SignalCounts>::default();
         let queue = Queue::new(Signal::Traces, counts.clone());
         (0..ROOM + 3).for_each(|item| queue.push(item));
-        assert_eq!(counts.of(Signal::Traces), (0, 3));
+        assert_eq!(counts.get(Signal::Traces), (0, 3));
         assert_eq!(queue.take(), (0..BATCH).collect::<Vec<_>>());
         queue.push(ROOM);
         let rest: Vec<_> = std::iter::repeat_with(|| queue.take())
@@ -77,6 +77,6 @@ mod tests {
             .flatten()
             .collect();
         assert_eq!(rest, (BATCH..=ROOM).collect::<Vec<_>>());
-        assert_eq!(counts.of(Signal::Traces), (0, 3));
+        assert_eq!(counts.get(Signal::Traces), (0, 3));
     }
 }

@@ -1,5 +1,5 @@
-//! Whether the endpoint takes what it is sent: told once when it begins not to, once when it does
-//! again.
+//! Whether the endpoint accepts items: reported once when it stops accepting, and once when it
+//! accepts again.
 
 use parking_lot::Mutex;
 
@@ -10,13 +10,13 @@ use super::counts::Signal;
 pub(super) enum Sent {
     /// It was taken.
     Taken,
-    /// Nobody has answered, or the answer was to come again later. The text says what happened.
+    /// There was no answer, or the answer asked for a retry later. The text describes it.
     NotNow(String),
     /// It was refused: no attempt helps.
     Refused(String),
 }
 
-/// What is told.
+/// The report of a change.
 #[derive(Debug, PartialEq, Eq)]
 enum ReachChange {
     Nothing,
@@ -25,7 +25,8 @@ enum ReachChange {
     Again,
 }
 
-/// What is known of the endpoint. It is one for all signals; refused they are each by itself.
+/// The known state of the endpoint. It is the same for all signals, except that refusals apply to
+/// each by itself.
 #[derive(Default)]
 pub(super) struct EndpointReach(Mutex<Known>);
 

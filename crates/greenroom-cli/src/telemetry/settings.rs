@@ -1,5 +1,5 @@
-//! What is sent, where to and as whom: the configuration, and where that is silent the variables
-//! of OpenTelemetry.
+//! The signals, the endpoint and the credentials: from the configuration, and otherwise from the
+//! variables of OpenTelemetry.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const SERVICE_NAME: &str = "OTEL_SERVICE_NAME";
 const ATTRIBUTES: &str = "OTEL_RESOURCE_ATTRIBUTES";
 
-/// Where a collector listens, unless it is told otherwise.
+/// The default endpoint of a collector.
 const USUAL_ENDPOINT: &str = "http://localhost:4318";
 
-/// What is sent, where to and as whom.
+/// The signals, the endpoint and the credentials.
 pub(super) struct Settings {
     /// The endpoint of all signals.
     endpoint: Url,
@@ -26,7 +26,7 @@ pub(super) struct Settings {
     tls: Tls,
     timeout: Duration,
     pub(super) service_name: String,
-    /// Of the resource, beside that name.
+    /// Of the resource, in addition to that name.
     pub(super) attributes: Vec<(String, String)>,
     pub(super) traces: bool,
     pub(super) sample: f64,
@@ -38,8 +38,8 @@ pub(super) struct Settings {
 
 impl Settings {
     /// # Errors
-    /// What cannot be used, without what may be secret.
-    pub(super) fn of(
+    /// The settings that cannot be used, without secret parts.
+    pub(super) fn read(
         config: &OtlpConfig,
         env: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, String> {
@@ -75,7 +75,7 @@ impl Settings {
         })
     }
 
-    /// Who posts what belongs to this signal. Connects to nothing yet.
+    /// The poster of this signal. Connects to nothing yet.
     ///
     /// # Errors
     /// Why it cannot.
@@ -118,7 +118,7 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, String> {
 /// Baggage, as OpenTelemetry says).
 ///
 /// # Errors
-/// The place of what is no pair, without its text.
+/// The place of an invalid pair, without its text.
 fn pairs(from: &str, text: &str) -> Result<Vec<(String, String)>, String> {
     let parts = text.split(',').map(str::trim).enumerate().filter(|(_, part)| !part.is_empty());
     let pair = |(place, part): (usize, &str)| {
@@ -153,7 +153,7 @@ mod tests {
             let found = env.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        Settings::of(&config(text), find)
+        Settings::read(&config(text), find)
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Spans of deliveries, as OTLP has them: with the names that OpenTelemetry gives to what consumers
-//! of messages and CloudEvents do.
+//! Spans of deliveries, in OTLP: with the names that OpenTelemetry gives to consumers of messages
+//! and CloudEvents.
 
 use std::sync::Arc;
 
@@ -35,13 +35,13 @@ const LONGEST: usize = 1_024;
 
 /// Hands spans to their queue.
 pub(super) struct Spans {
-    /// Each as it is sent: what it was made of is given back at once, where a worker's next event
-    /// finds it again. Kept until they were sent, a few thousand spans a second made everything
-    /// that workers allocate dearer.
+    /// Each in its encoded form: the memory of the original is returned at once, so that a worker's
+    /// next event reuses it. When originals were kept until sent, a few thousand spans a second
+    /// made all allocations of the workers slower.
     pub(super) queue: Arc<Queue<Bytes>>,
     /// The share of the deliveries that begin a trace.
     pub(super) sample: f64,
-    /// Whether the key of an event and its subject are told.
+    /// Whether the key of an event and its subject are included.
     pub(super) keys: bool,
 }
 
@@ -62,7 +62,7 @@ impl Spans {
             Part::Attempt(..) => ("process", SpanKind::Consumer, span.producer),
             _ => ("wait", SpanKind::Internal, None),
         };
-        // What waits comes after the producer, an attempt after what has waited.
+        // The wait is a child of the producer's span, an attempt a child of the wait.
         let remote = if span.parent == span.producer { IS_REMOTE } else { 0 };
         let parent = span.parent.map(|parent| parent.span_id.to_be_bytes().to_vec());
         let state = match span.event.extension(TRACESTATE) {
@@ -130,7 +130,7 @@ fn link(producer: TraceContext) -> Link {
     }
 }
 
-/// Of a failed attempt, what happened. Otherwise none, as OpenTelemetry says.
+/// The error of a failed attempt. Otherwise none, as OpenTelemetry requires.
 fn status(span: &Span<'_>) -> Option<Status> {
     let Part::Attempt(_, outcome) = span.part else { return None };
     let error = outcome.error()?;

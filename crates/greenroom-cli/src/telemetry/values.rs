@@ -1,4 +1,4 @@
-//! Values as OTLP has them, and who says all of it.
+//! Values in OTLP, and their scope.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -32,7 +32,7 @@ pub(super) fn nanos(time: SystemTime) -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What says it: this program.
+/// The scope: this program.
 pub(super) fn scope() -> Option<InstrumentationScope> {
     Some(InstrumentationScope {
         name: "greenroom".to_owned(),

@@ -18,7 +18,7 @@ pub enum Alphabet {
 }
 
 impl Alphabet {
-    /// How many bytes so many characters hold.
+    /// How many bytes this many characters hold.
     pub(super) fn capacity(self, characters: usize) -> usize {
         match self {
             Self::Wide => characters * BITS / 8,
@@ -33,7 +33,7 @@ impl Alphabet {
         }
     }
 
-    /// The bytes, and perhaps a zero behind them. `None` where a character is none of these.
+    /// The bytes, and perhaps a zero after them. `None` if a character is not in the alphabet.
     pub(super) fn read(self, text: &str) -> Option<Vec<u8>> {
         match self {
             Self::Wide => read_wide(text),

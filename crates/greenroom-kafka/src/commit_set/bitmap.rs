@@ -25,7 +25,7 @@ pub(super) fn write(runs: &[Run], into: &mut Vec<u8>) {
     }
 }
 
-/// Zeros at the end may be missing. `None` where there is more than it says.
+/// Zeros at the end may be missing. `None` if it is longer than its header says.
 pub(super) fn read(bytes: &[u8]) -> Option<Vec<Run>> {
     let (span, bits) = varint::read(bytes)?;
     if bits.len() as u64 > span.div_ceil(8) {

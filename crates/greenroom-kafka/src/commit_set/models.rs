@@ -1,4 +1,4 @@
-//! Run lengths, coded by what was seen of such lengths so far.
+//! Run lengths, coded by the statistics of earlier lengths.
 //!
 //! A length is written as how many bits it has, one by one, and then these bits from the top. The
 //! first few of them are predicted each by those above it; the rest hardly can be.
@@ -11,14 +11,14 @@ use super::{
 
 /// A length of more bits is none.
 const MOST_BITS: usize = 62;
-/// So many bits below the top one are predicted by those above them.
+/// This many bits below the top one are predicted by those above them.
 const PREDICTED: usize = 3;
 
-/// What is known of the lengths of one kind, open or done.
+/// Statistics of the lengths of one kind, open or settled.
 struct Lengths {
-    /// Whether it has more bits than so many.
+    /// Whether it has more than this many bits.
     longer: [Chance; MOST_BITS + 1],
-    /// By how many bits it has, and by those that were read.
+    /// By its number of bits, and by the bits that were read.
     upper: Vec<[Chance; 1 << PREDICTED]>,
     /// By how many bits it has: all the others.
     lower: [Chance; MOST_BITS + 1],
@@ -33,7 +33,8 @@ impl Lengths {
         }
     }
 
-    /// The chance of the bit that follows these of a length with so many bits below its top one.
+    /// The chance of the next bit of a length, given these bits and the number of bits below its
+    /// top one.
     fn below(&mut self, bits: usize, known: u64, count_known: usize) -> &mut Chance {
         match count_known {
             predicted if predicted < PREDICTED => &mut self.upper[bits][known as usize],
@@ -81,7 +82,7 @@ pub(super) fn write(runs: &[Run], into: &mut Vec<u8>) {
     coder.end();
 }
 
-/// `None` where it says that there are more runs than such a text can hold.
+/// `None` if it claims more runs than such a text can hold.
 pub(super) fn read(bytes: &[u8], most_runs: u64) -> Option<Vec<Run>> {
     let (count, coded) = varint::read(bytes)?;
     if count > most_runs {

@@ -19,7 +19,7 @@ use super::{
     unreadable::Unreadable,
 };
 
-/// More bytes than any of its sets has. What claims to unpack to more is no set.
+/// More bytes than any of its sets has. A text that claims to unpack to more is not a set.
 const MOST_UNPACKED: u64 = 1 << 20;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -27,7 +27,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What a text of Confluent's parallel-consumer beside a committed offset says is done.
+/// The settled positions in a text of Confluent's parallel-consumer, next to a committed offset.
 ///
 /// The texts of that program have no checksum, and say nowhere whose they are: other base64 may
 /// look like one. So ask this only of a group that is known to have been its own.

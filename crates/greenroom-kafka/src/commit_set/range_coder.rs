@@ -1,23 +1,23 @@
-//! An adaptive binary range coder: each bit costs what it surprises.
+//! An adaptive binary range coder: the price of a bit depends on how unexpected it is.
 //!
 //! The encoder keeps an interval of 32 bits, which each bit narrows in proportion to how likely it
 //! was. Its top byte is written once it is certain; a carry may still run through bytes that are
 //! 0xff, so these are counted and held back. The method is Martin's of 1979, with probabilities
 //! that adapt.
 
-/// A probability has so many bits.
+/// A probability has this many bits.
 const PRECISION: u32 = 16;
 /// Below this, the top byte of the interval is certain.
 const NARROW: u32 = 1 << 24;
-/// How quickly a probability follows what it sees, at first and later on: by halves, quarters, and
-/// so on down to this power of two.
+/// How quickly a probability adapts, at first and later on: by halves, quarters, and so on down to
+/// this power of two.
 const SLOWEST: u32 = 7;
 
 /// How likely the next bit of its kind is 0.
 #[derive(Clone, Copy)]
 pub(super) struct Chance {
     zero: u32,
-    /// How many bits it has seen, up to where that no longer matters.
+    /// How many bits it has seen, up to a number beyond which it no longer matters.
     seen: u32,
 }
 
@@ -28,13 +28,12 @@ impl Default for Chance {
 }
 
 impl Chance {
-    /// The part of an interval that stands for 0: neither nothing nor all.
+    /// The part of an interval that encodes 0: neither nothing nor all.
     fn part_of(self, range: u32) -> u32 {
         (range >> PRECISION) * self.zero
     }
 
-    /// As a count of what was seen would say, until it has seen much: then as an average over the
-    /// last ones.
+    /// Like a count of all earlier bits at first, and later like an average over the last ones.
     fn learn(&mut self, bit: bool) {
         let wanted = if bit { 0 } else { (1_i64 << PRECISION) - 1 };
         let slowness = i64::from(self.seen) + 2;
@@ -52,7 +51,7 @@ pub(super) struct Encoder<'a> {
     range: u32,
     /// The last byte that is certain but for a carry.
     held: u8,
-    /// That byte, and so many of 0xff behind it; at first there is none.
+    /// That byte, and this many 0xff after it; at first there is none.
     count_held: u64,
 }
 

@@ -5,8 +5,8 @@ use greenroom_bus::watermark::Positions;
 /// Offsets beyond this are none that a broker gives.
 const LAST: u64 = i64::MAX as u64;
 
-/// So many offsets that are open, and behind them so many that are done. Neither is 0, but for the
-/// first open one of a set that another program has written.
+/// This many open offsets, followed by this many settled ones. Neither is 0, except for the first
+/// open run of a set that another program has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) open: u64,
@@ -14,7 +14,7 @@ pub(super) struct Run {
 }
 
 /// The runs from the lowest open offset on, until behind the last that is done.
-pub(super) fn of(positions: &Positions) -> Vec<Run> {
+pub(super) fn from_positions(positions: &Positions) -> Vec<Run> {
     let mut at = positions.lowest();
     let runs = positions.done().map(|done| {
         let run = Run { open: done.start - at, done: done.end - done.start };
@@ -24,7 +24,8 @@ pub(super) fn of(positions: &Positions) -> Vec<Run> {
     runs.collect()
 }
 
-/// What these runs say from this offset on. `None` where that is no set of offsets.
+/// The positions that these runs describe from this offset on. `None` if they are not a valid set
+/// of offsets.
 pub(super) fn positions(offset: u64, runs: impl IntoIterator<Item = Run>) -> Option<Positions> {
     let (mut at, mut open) = (offset, Vec::new());
     for run in runs {
@@ -43,7 +44,7 @@ pub(super) fn span(runs: &[Run]) -> u64 {
     runs.iter().map(|run| run.open + run.done).sum()
 }
 
-/// Runs from single bits, of which those that are set are done.
+/// Runs from single bits; a set bit is a settled offset.
 #[derive(Default)]
 pub(super) struct FromBits {
     runs: Vec<Run>,
@@ -65,7 +66,7 @@ impl FromBits {
         }
     }
 
-    /// What is open at the end counts as not mentioned.
+    /// Open offsets at the end count as not mentioned.
     pub(super) fn end(mut self) -> Vec<Run> {
         if let (open, done @ 1..) = self.now {
             self.runs.push(Run { open, done });

@@ -28,7 +28,7 @@ const LEARNING: u64 = 800;
 /// known to take a megabyte.
 const MOST_RUNS: u64 = 1 << 20;
 
-/// What a broker takes.
+/// A broker's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     /// UTF-16 code units: `offset.metadata.max.bytes` of the broker, 4,096 by default.
@@ -40,19 +40,19 @@ pub struct Limit {
 /// A set as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded {
-    /// Empty where nothing is done beyond the lowest open offset, or where no set fits.
+    /// Empty if nothing is done beyond the lowest open offset, or where no set fits.
     pub text: String,
-    /// False where what is done furthest is left out because the whole does not fit: after a crash,
-    /// it is delivered again.
+    /// False if the highest settled offsets are left out because the whole does not fit: after a
+    /// crash, they are delivered again.
     pub is_whole: bool,
 }
 
-/// The densest text for what is done beyond the lowest open position, within a limit. It is to be
-/// committed beside that position, [`Positions::lowest`].
+/// The densest text for the settled positions beyond the lowest open one, within a limit. It is to
+/// be committed next to that position, [`Positions::lowest`].
 ///
 /// Takes time for each open range: some 50 ns.
 pub fn encode(positions: &Positions, limit: Limit) -> Encoded {
-    let runs = runs::of(positions);
+    let runs = runs::from_positions(positions);
     if runs.is_empty() {
         return Encoded { text: String::new(), is_whole: true };
     }
@@ -75,14 +75,14 @@ pub fn encode(positions: &Positions, limit: Limit) -> Encoded {
     Encoded { text: text.unwrap_or_default(), is_whole: false }
 }
 
-/// Whether the set will fit as a whole, in whatever order what is open is done, and so many offsets
-/// more that are still to come.
+/// Whether the set will fit completely, in whatever order the open offsets are settled, together
+/// with this many more offsets still to come.
 ///
-/// Each of them adds a bit at most, because a bitmap of them would: whatever the order, what is
-/// done of them is one subset. The coder takes some more, which is allowed for.
+/// Each of them adds at most one bit, as it would in a bitmap: whatever the order, the settled ones
+/// form one subset. The coder takes some more, which is allowed for.
 pub fn has_room(positions: &Positions, more: u64, limit: Limit) -> bool {
     let capacity = capacity_bits(limit);
-    // A bitmap of all fits, or what is coded.
+    // Either a bitmap of all of them fits, or the coded set.
     bitmap_bits(positions) + more <= capacity || coded_bits(positions, more) <= capacity
 }
 
@@ -100,9 +100,10 @@ fn bitmap_bits(positions: &Positions) -> u64 {
     positions.next() - positions.lowest() + (HEAD as u64 + 10) * 8
 }
 
-/// Once all that is open was done, and so many more, in the order that is the longest to write.
+/// The coded size once all open offsets and this many more are settled, in the order with the
+/// longest code.
 fn coded_bits(positions: &Positions, more: u64) -> u64 {
-    let runs = runs::of(positions);
+    let runs = runs::from_positions(positions);
     let coded = shorter(positions.lowest(), &runs).len() as u64 * 8;
     let open = positions.count_open() + more;
     coded + open + open / 16 + LEARNING
@@ -115,7 +116,7 @@ fn text(bytes: &[u8], alphabet: Alphabet) -> String {
     text
 }
 
-/// The shorter of two forms. `None` where that is too long.
+/// The shorter of two forms. `None` if that is too long.
 fn bytes(offset: u64, runs: &[Run], capacity: usize) -> Option<Vec<u8>> {
     Some(shorter(offset, runs)).filter(|bytes| bytes.len() <= capacity)
 }
@@ -143,7 +144,7 @@ fn strip(bytes: &mut Vec<u8>) {
     bytes.truncate((bytes.len() - zeros).max(HEAD));
 }
 
-/// FNV-1a, of which 24 bits are kept.
+/// FNV-1a, cut to 24 bits.
 fn check(offset: u64, form: u8, payload: &[u8]) -> [u8; 3] {
     let offset = offset.to_le_bytes();
     let all = offset.iter().chain([&form]).chain(payload);
@@ -154,8 +155,8 @@ fn check(offset: u64, form: u8, payload: &[u8]) -> [u8; 3] {
     [a, b, c]
 }
 
-/// What the text beside a committed offset says is done: the positions that an assignment starts
-/// from. Nothing is done beyond the offset where the text is empty.
+/// The settled positions in the text next to a committed offset, from which an assignment starts.
+/// If the text is empty, none beyond the offset is settled.
 ///
 /// # Errors
 /// Why the text is not to be trusted. The offset alone counts then.

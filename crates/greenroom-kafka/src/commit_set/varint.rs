@@ -8,7 +8,7 @@ pub(super) fn write(mut number: u64, into: &mut Vec<u8>) {
     into.push(number as u8);
 }
 
-/// The number, and what is behind it. `None` where it is cut off, or too large.
+/// The number, and the bytes after it. `None` if it is cut off, or too large.
 pub(super) fn read(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut number = 0_u64;
     for (at, byte) in bytes.iter().enumerate().take(9) {

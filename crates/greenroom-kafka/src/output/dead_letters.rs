@@ -31,10 +31,10 @@ use crate::{source::KafkaSourceOptions, topic::check_name, unusable::Unusable};
 /// key, value and headers as they were, read again from its topic. Behind the headers that it had
 /// there are others, which begin with `greenroom_letter`, whose value is `record`.
 ///
-/// A letter of another source, or of a record that retention or compaction has removed meanwhile,
-/// or whose offset another one has since its topic was made anew, is JSON with the fields of a line
-/// of a [file](greenroom_bus::dead_letter::file::FileDeadLetterStore); its key is the one that its
-/// handler orders it by, and `greenroom_letter` is `json`.
+/// A letter from another source, or for a record that retention or compaction has removed, or whose
+/// offset has another record since its topic was recreated, is JSON with the fields of a line of a
+/// [file](greenroom_bus::dead_letter::file::FileDeadLetterStore); its key is the one by which its
+/// handler orders it, and `greenroom_letter` is `json`.
 ///
 /// | header | |
 /// |---|---|
@@ -48,9 +48,9 @@ use crate::{source::KafkaSourceOptions, topic::check_name, unusable::Unusable};
 /// | `greenroom_unread` | why the record could not be read again |
 ///
 /// A letter is confirmed when the broker has stored it, and until then its event stays unsettled.
-/// Whatever the broker refuses it for, it waits, and is tried again: a letter is never given up or
-/// cut. [`trouble`](DeadLetterStore::trouble) says what is to be corrected: of a record that is
-/// larger than the topic takes, its `max.message.bytes`. Letters behind it go on.
+/// Whatever the reason for a refusal, the letter waits and is retried: a letter is never given up
+/// or cut. [`trouble`](DeadLetterStore::trouble) names the correction: for a record that is too
+/// large for the topic, its `max.message.bytes`. Letters behind it continue.
 ///
 /// [`redrive`](crate::redrive()) sends the records back to their topics.
 pub struct KafkaDeadLetters {
@@ -77,7 +77,7 @@ impl KafkaDeadLetters {
     /// properties name are read.
     ///
     /// # Errors
-    /// What cannot be used. Values of properties are not shown.
+    /// An option cannot be used. Values of properties are not shown.
     pub fn check(options: &KafkaDeadLettersOptions) -> Result<(), Unusable> {
         options.check()?;
         check_name("topic", &options.topic)?;
@@ -86,8 +86,8 @@ impl KafkaDeadLetters {
         driver::producer(&Arc::new(Shared::new(String::new(), String::new())), &options).map(drop)
     }
 
-    /// The input of this name reads by these options: records that its letters are about are read
-    /// again there. In place of those that it was told before, should it have been.
+    /// The options of the input of this name: the records of its letters are read again with them.
+    /// They replace earlier ones for the same name.
     ///
     /// # Errors
     /// A property cannot be used.

@@ -1,4 +1,4 @@
-//! The producer, and the thread that gives it records and hears of what it has delivered.
+//! The producer, and the thread that gives it records and receives the results.
 
 use std::{
     collections::VecDeque,
@@ -30,35 +30,35 @@ use crate::{
     unusable::Unusable,
 };
 
-/// For what librdkafka says while nothing is under way, so long; for what waits to be sent again,
-/// less. What is taken wakes the thread.
+/// The poll interval of librdkafka while nothing is under way, and, shorter, while records wait to
+/// be sent again. New records wake the thread.
 const IDLE: Duration = Duration::from_millis(100);
 const WAITING: Duration = Duration::from_millis(10);
 
-/// Between looks at what was stored and at what was taken, while anything is under way. librdkafka
-/// gathers batches for longer than that by itself.
+/// The interval between looks at results and new records while anything is under way. librdkafka
+/// itself collects batches for longer than that.
 const TURN: Duration = Duration::from_millis(1);
 
-/// After so many looks in a row that found nothing stored, the next ones are as far apart as
-/// `WAITING`: a broker that does not answer costs no thousand wake-ups a second.
+/// After this many looks in a row without a result, the next ones are `WAITING` apart: a broker
+/// that does not answer does not cost a thousand wake-ups a second.
 const TURNS: u64 = 100;
 
-/// What librdkafka does unless it is told otherwise.
+/// Defaults that we set for librdkafka.
 const DEFAULTS: [(&str, &str); 3] = [
     // As clients of Java choose, so that records of one key meet those of other producers.
     ("partitioner", "murmur2_random"),
     // Batches of more than one record, at little cost to each.
     ("linger.ms", "5"),
-    // How long a topic that is not there is looked for before that is said.
+    // How long a missing topic is looked for before that is reported.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
 
-/// The largest record that librdkafka sends, and what that is unless it is set.
+/// The largest record that librdkafka sends, and its default.
 const MOST_BYTES: &str = "message.max.bytes";
 const MOST_BYTES_DEFAULT: &str = "1000000";
 
-/// Properties that would break a promise: another name of one that is set here, reports of what has
-/// failed only, and transactions, which this driver never begins.
+/// Properties that would break a promise: an alias of one that is set here, reports of failures
+/// only, and transactions, which this driver never begins.
 const REFUSED: [&str; 3] =
     ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 
@@ -72,14 +72,14 @@ impl ClientContext for OutputContext {
     fn error(&self, error: KafkaError, reason: &str) {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
         // A connection that was lost is nothing to speak of while another one is there.
-        if code != RDKafkaErrorCode::AllBrokersDown && Meaning::of(code) != Meaning::Pauses {
+        if code != RDKafkaErrorCode::AllBrokersDown && Meaning::from_code(code) != Meaning::Pauses {
             return;
         }
         let failure = self.0.failures.last();
         let failure = failure.as_deref().unwrap_or(reason);
         match client::to_correct(failure) {
             Some(next) => self.0.fails(format!("{failure}; {next}"), Meaning::Pauses),
-            None => self.0.fails(format!("{failure}{}", advice(code)), Meaning::of(code)),
+            None => self.0.fails(format!("{failure}{}", advice(code)), Meaning::from_code(code)),
         }
     }
 }
@@ -107,7 +107,7 @@ impl ProducerContext for OutputContext {
             // Dropped, it is refused.
             return drop(sent);
         }
-        let meaning = Meaning::of(code);
+        let meaning = Meaning::from_code(code);
         if meaning == Meaning::Rejected && sent.is_alone {
             let (is_news, is_done) = (state.works(), state.is_done());
             drop(state);
@@ -131,7 +131,7 @@ impl ProducerContext for OutputContext {
     }
 }
 
-/// What librdkafka itself does not send: no broker has seen it.
+/// A record that librdkafka itself does not send: no broker has seen it.
 fn reject_unsent(sent: Sent, code: RDKafkaErrorCode, options: &KafkaSinkOptions) {
     let bytes = sent.record.value().map_or(0, |value| value.len());
     let topic = &options.topic;
@@ -157,7 +157,7 @@ pub struct Driver {
 
 impl Driver {
     /// # Errors
-    /// What cannot be used, for an operator.
+    /// An option cannot be used; in words for an operator.
     pub(super) fn begin(shared: &Arc<Shared>) -> Result<Self, Unusable> {
         shared.options.check()?;
         let (producer, drives) = (producer(shared)?, shared.clone());
@@ -184,7 +184,7 @@ impl RemoteDriver for Driver {
         &self.shared.room
     }
 
-    /// The thread sends it: at once, where it has nothing else under way.
+    /// The thread sends it: at once, if it has nothing else under way.
     fn push(&self, Outgoing { event, ack, .. }: Outgoing, room: OwnedSemaphorePermit) {
         let record = Record::new(event, self.shared.options.mode);
         let mut state = self.shared.state.lock();
@@ -217,12 +217,12 @@ impl RemoteDriver for Driver {
 }
 
 /// # Errors
-/// What cannot be used, for an operator.
+/// An option cannot be used; in words for an operator.
 pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<OutputContext>, Unusable> {
     let options = &shared.options;
     let ours = [
         ("enable.idempotence", "true".to_owned()),
-        // What brokers do not answer is sent again for as long as it takes.
+        // Records that brokers do not answer are sent again for as long as it takes.
         ("message.timeout.ms", "0".to_owned()),
     ];
     client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
@@ -231,7 +231,7 @@ pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<OutputContex
 }
 
 impl Drop for Driver {
-    /// What is not settled is refused.
+    /// Unsettled events are refused.
     fn drop(&mut self) {
         self.shared.give_up(None);
         self.wake();
@@ -242,14 +242,15 @@ impl Drop for Driver {
     }
 }
 
-/// Sends, and hears of what was sent: one thread does both, so that all goes in order, and what
-/// librdkafka has of a record is freed by the thread that allocated it.
+/// Sends, and receives results: one thread does both, so that everything stays in order, and
+/// librdkafka's memory for a record is freed by the thread that allocated it.
 fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     let mut in_vain = 0_u64;
     loop {
         pump(producer, shared);
         let under_way = shared.state.lock().under_way;
-        // What one answer says, if there is one. Asked to wait, it would spin for a millisecond.
+        // The deliveries of one answer, if there is one. With a timeout, it would spin for a
+        // millisecond.
         producer.poll(Duration::ZERO);
         if let Some((code, reason)) = producer.client().fatal_error() {
             return shared.give_up(Some(format!(
@@ -271,12 +272,12 @@ fn drive(producer: &BaseProducer<OutputContext>, shared: &Shared) {
                 _ => TURN,
             }
         };
-        // What is taken meanwhile wakes it where nothing is under way.
+        // A new record wakes it if nothing is under way.
         thread::park_timeout(rest);
     }
 }
 
-/// Gives librdkafka what may be sent, without the lock: nobody else gives it anything.
+/// Gives librdkafka the sendable records, without the lock: only this thread gives it any.
 fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     let (revoked, sendable): (_, VecDeque<Sent>) = {
         let mut state = shared.state.lock();
@@ -289,7 +290,7 @@ fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     while let Some(sent) = rest.pop_front() {
         match send(producer, &shared.options, sent) {
             Ok(()) => {}
-            Err((code, sent)) if Meaning::of(code) == Meaning::Rejected => {
+            Err((code, sent)) if Meaning::from_code(code) == Meaning::Rejected => {
                 shared.state.lock().under_way -= 1;
                 is_fewer = true;
                 reject_unsent(sent, code, &shared.options);

@@ -15,7 +15,7 @@ use crate::{
 const STRUCTURED: &str = "application/cloudevents+json; charset=UTF-8";
 const JSON: &str = "application/json";
 
-/// What is published of an event, kept until it is stored. Cloning it copies references.
+/// The published form of an event, kept until it is stored. Cloning it copies references.
 #[derive(Clone)]
 pub(super) struct Record {
     event: Event,
@@ -37,7 +37,7 @@ impl Record {
     pub(super) fn key(&self, by: Option<&OrderBy>) -> Option<Cow<'_, [u8]>> {
         let event = &self.event;
         match by {
-            // What has no key of that kind has none.
+            // An event without a key of that kind has none.
             Some(by) => by.key_bytes(event).ok().flatten().map(|key| key.to_vec().into()),
             None => {
                 let subject = || event.subject().map(|subject| subject.as_bytes().into());
@@ -53,12 +53,12 @@ impl Record {
         }
     }
 
-    /// In milliseconds since 1970, where it is not that of now.
+    /// In milliseconds since 1970, unless it is the present time.
     pub(super) fn timestamp(&self) -> Option<i64> {
         self.event.local::<KeptRecord>().and_then(|kept| kept.timestamp)
     }
 
-    /// Behind those that its input has kept.
+    /// After those that its input has kept.
     pub(super) fn headers(&self) -> OwnedHeaders {
         let kept = self.event.local::<KeptRecord>().map(|kept| kept.headers.clone());
         match self.json {

@@ -1,4 +1,4 @@
-//! What is accepted and not settled, and what holds it up.
+//! Accepted, unsettled events, and the outage that blocks them.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -15,17 +15,17 @@ use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use super::{options::KafkaSinkOptions, record::Record};
 use crate::client::Failures;
 
-/// What is accepted and not settled takes at most this many bytes.
+/// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
-/// And is at most so many events.
+/// And at most this many events.
 const ROOM_EVENTS: usize = 4_096;
 
-/// librdkafka has at most so many of them. It publishes what it has, also where their partitions
-/// were lost in an outage: so many are published twice at most. At 5 ms to gather a batch and 5 ms
-/// for its answer, these are 200,000 a second.
+/// librdkafka has at most this many of them. It publishes these even if their partitions were lost
+/// in an outage: at most this many are published twice. At 5 ms to collect a batch and 5 ms for its
+/// answer, these are 200,000 a second.
 const UNDER_WAY: usize = 2_048;
 
-/// Between two attempts at what was refused.
+/// Between two attempts at refused records.
 const WAITS: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
 
 /// A record on its way. It gives its room back when it is dropped.
@@ -34,7 +34,7 @@ pub(super) struct Sent {
     pub(super) ack: Ack,
     /// In the order of acceptance.
     pub(super) number: u64,
-    /// Nothing else was under way: what a broker says of its batch, it says of this record.
+    /// Nothing else was under way, so a broker's answer to its batch applies to this record.
     pub(super) is_alone: bool,
     pub(super) _room: OwnedSemaphorePermit,
 }
@@ -59,34 +59,34 @@ pub(super) struct State {
     pub(super) singly_below: u64,
     hold: Hold,
     finishes: bool,
-    /// The sink was dropped, or cannot go on.
+    /// The sink was dropped, or cannot continue.
     pub(super) is_over: bool,
 }
 
-/// What keeps records from being sent.
+/// The obstacle for records.
 #[derive(Default)]
 struct Hold {
     /// Since the last failure, until a record is stored. Nothing is sent before its next probe.
     outage: Option<Outage>,
     is_paused: bool,
     /// Those below this number waited through a failure. The partitions of their inputs may have
-    /// been lost meanwhile.
+    /// been lost by now.
     waited_below: u64,
 }
 
-/// What an error means for a record.
+/// The meaning of an error for a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// It will never be stored.
     Rejected,
-    /// Somebody has to correct something.
+    /// An operator has to correct an error.
     Pauses,
     /// It may pass.
     Again,
 }
 
 impl Meaning {
-    pub(super) fn of(code: RDKafkaErrorCode) -> Self {
+    pub(super) fn from_code(code: RDKafkaErrorCode) -> Self {
         use RDKafkaErrorCode as Code;
         match code {
             Code::MessageSizeTooLarge
@@ -135,7 +135,7 @@ impl Shared {
         }
     }
 
-    /// Nothing is published any more: what waits is refused.
+    /// Nothing is published any more: waiting records are refused.
     pub(super) fn give_up(&self, failure: Option<String>) {
         let mut state = self.state.lock();
         state.is_over = true;
@@ -164,7 +164,7 @@ impl Shared {
         paused.map(|outage| outage.next_probe = Instant::now()).is_some()
     }
 
-    /// A record was stored, and that is news or not.
+    /// A record was stored; `is_news` if that ends an outage.
     pub(super) fn tell_works(&self, is_news: bool) {
         if is_news {
             self.failures.forget();
@@ -172,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// Something went wrong that may pass, or has to be corrected. Its events wait.
+    /// An error that may pass, or that an operator has to correct. Its events wait.
     pub(super) fn fails(&self, error: String, meaning: Meaning) {
         let is_paused = meaning == Meaning::Pauses;
         let is_new = self.state.lock().fails(&error, is_paused);
@@ -205,8 +205,8 @@ impl State {
         self.waiting.insert(at, sent);
     }
 
-    /// Those that waited through a failure, and whose partitions were lost meanwhile: their new
-    /// owner publishes them.
+    /// Those that waited through a failure, and whose partitions were lost by now: their new owner
+    /// publishes them.
     pub(super) fn take_revoked(&mut self) -> Vec<Sent> {
         let below = match self.hold.outage {
             Some(_) => u64::MAX,
@@ -236,7 +236,8 @@ impl State {
             return None;
         }
         let is_single = self.waiting.front()?.number < self.singly_below;
-        // What librdkafka has cannot be taken back: while it stores nothing, it is given no more.
+        // Records that librdkafka has cannot be taken back: while it stores nothing, it is given no
+        // more.
         let waits_for_those = is_single || next.is_some();
         let most = if waits_for_those { 1 } else { UNDER_WAY };
         if self.under_way >= most {
@@ -248,7 +249,7 @@ impl State {
         Some(sent)
     }
 
-    /// A record was stored. True where that is news.
+    /// A record was stored. True if that is a change.
     pub(super) fn works(&mut self) -> bool {
         let is_news = self.hold.outage.take().is_some();
         if is_news {
@@ -257,7 +258,7 @@ impl State {
         is_news
     }
 
-    /// True where that is news.
+    /// True if that is a change.
     fn fails(&mut self, error: &str, is_paused: bool) -> bool {
         let is_new = self.hold.outage.is_none() || (is_paused && !self.hold.is_paused);
         Outage::fails(&mut self.hold.outage, error, &WAITS, 1.0, Instant::now());
@@ -321,6 +322,14 @@ mod tests {
         assert_eq!(state.take_next().unwrap().number, 1);
         accept(&mut state, &lost);
         assert_eq!(numbers(&state.take_revoked()), [0; 0], "it came after the outage");
+    }
+
+    #[test]
+    fn d13_records_of_one_batch_that_are_refused_put_off_the_probe_once() {
+        let mut state = State::default();
+        (0..100).for_each(|_| _ = state.fails("not authorized", true));
+        let probe = state.hold.outage.unwrap().next_probe;
+        assert!(probe <= Instant::now() + WAITS.first);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::{sync::oneshot, time::timeout};
 
 use super::{poller::Lifeline, shared::Shared};
 
-/// For an answer of the broker, so long. One that comes later counts all the same.
+/// The timeout for an answer of the broker. A later answer counts all the same.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The same while no broker can be reached: the end of a run waits for its last commit.
 const UNREACHABLE: Duration = Duration::from_secs(2);
@@ -25,7 +25,8 @@ pub(super) struct Commits {
 
 impl Committer for Commits {
     /// Asks the polling thread, which commits one snapshot after the other, and waits until the
-    /// broker has answered. What the broker does not take for now stays for the next commit.
+    /// broker has answered. Offsets that the broker does not accept for now stay for the next
+    /// commit.
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
         let (ask, answered) = oneshot::channel();
         {
@@ -41,7 +42,8 @@ impl Committer for Commits {
                 true => PATIENCE,
                 false => UNREACHABLE,
             };
-            // However it was answered: what was not stored is committed again, or delivered again.
+            // Whatever the answer: offsets that were not stored are committed again, or delivered
+            // again.
             let _ = timeout(patience, answered).await;
             Ok(())
         })

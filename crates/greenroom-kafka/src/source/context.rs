@@ -1,5 +1,5 @@
-//! What librdkafka calls back. Nothing is done here: it is written down for the polling thread,
-//! which has called it.
+//! librdkafka's callbacks. No work is done here: calls are recorded for the polling thread, which
+//! triggers them.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ use rdkafka::{
 use super::figures::Figures;
 use crate::{client::Failures, place::Place};
 
-/// What librdkafka has said.
+/// A callback of librdkafka.
 pub(super) enum Said {
     /// These are assigned, and wait to be read.
     Assigned(Vec<Place>),
@@ -26,7 +26,7 @@ pub(super) enum Said {
     Revoked { places: Vec<Place>, is_lost: bool },
     /// An error of the consumer as a whole.
     Error(RDKafkaErrorCode, String),
-    /// What is so at a moment, once a second.
+    /// The state at one moment, once a second.
     Figures(Figures),
 }
 
@@ -34,7 +34,7 @@ pub(super) struct SourceContext {
     name: String,
     said: Mutex<VecDeque<Said>>,
     pub(super) failures: Failures,
-    /// The consumer goes: what is assigned or revoked is let go at once.
+    /// The consumer is closing: assignments and revocations are released at once.
     closes: AtomicBool,
 }
 
@@ -82,7 +82,7 @@ impl ClientContext for SourceContext {
     }
 
     fn stats(&self, statistics: Statistics) {
-        self.say(Said::Figures(Figures::of(&statistics)));
+        self.say(Said::Figures(Figures::from_statistics(&statistics)));
     }
 }
 
@@ -94,8 +94,8 @@ impl ConsumerContext for SourceContext {
         list: &mut TopicPartitionList,
     ) {
         let is_assigned = what == RDKafkaRespErr::RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
-        // Pairs with the store in `close`: what is revoked while the consumer closes is let go
-        // here. Otherwise it would wait for a polling thread that waits for the consumer.
+        // Pairs with the store in `close`: a revocation while the consumer closes is released here.
+        // Otherwise it would wait for a polling thread that waits for the consumer.
         if self.closes.load(Ordering::SeqCst) {
             let is_cooperative =
                 matches!(consumer.rebalance_protocol(), RebalanceProtocol::Cooperative);

@@ -1,4 +1,4 @@
-//! What the statistics of a second say (`statistics.interval.ms`).
+//! The statistics of a second (`statistics.interval.ms`).
 
 use std::{collections::HashMap, time::Duration};
 
@@ -21,8 +21,8 @@ pub(super) struct Figures {
     pub(super) at: Duration,
     /// How far the records of partitions go.
     pub(super) ends: HashMap<Place, u64>,
-    /// Partitions of which all that is there was fetched and taken, and how far that goes: also
-    /// beyond their last record, where markers of transactions lie, or records of aborted ones.
+    /// Partitions whose available records were all fetched and taken, with the offset reached: that
+    /// may be beyond their last record, behind markers of transactions, or records of aborted ones.
     pub(super) fetched: HashMap<Place, u64>,
     /// How long ago something was sent to the coordinator that it has answered.
     pub(super) coordinator: Option<Duration>,
@@ -31,7 +31,7 @@ pub(super) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn of(statistics: &Statistics) -> Self {
+    pub(super) fn from_statistics(statistics: &Statistics) -> Self {
         let mut figures = Self::default();
         for (topic, known) in &statistics.topics {
             for (number, partition) in &known.partitions {
@@ -59,7 +59,7 @@ fn end(partition: &Partition) -> Option<u64> {
     u64::try_from(end).ok()
 }
 
-/// What it says is of now only if the thread of its broker runs, which writes it down.
+/// They are current only if the thread of the broker runs, which records them.
 fn is_fetched(statistics: &Statistics, partition: &Partition, end: u64) -> bool {
     let is_up = |broker: &Broker| broker.nodeid == partition.broker && broker.state == UP;
     u64::try_from(partition.next_offset) == Ok(end)
@@ -118,21 +118,26 @@ mod tests {
 
     #[test]
     fn f10_a_partition_is_fetched_to_its_end_where_nothing_waits_and_its_broker_answers() {
-        let fetched = |partition: Partition| Figures::of(&statistics(partition)).fetched.len();
+        let fetched =
+            |partition: Partition| Figures::from_statistics(&statistics(partition)).fetched.len();
         assert_eq!(fetched(at_its_end()), 1);
         assert_eq!(fetched(Partition { fetchq_cnt: 1, ..at_its_end() }), 0, "some wait");
         assert_eq!(fetched(Partition { next_offset: 101, ..at_its_end() }), 0);
         assert_eq!(fetched(Partition { broker: 2, ..at_its_end() }), 0, "it may be of long ago");
         assert_eq!(fetched(Partition { fetch_state: "none".to_owned(), ..at_its_end() }), 0);
-        let figures = Figures::of(&statistics(at_its_end()));
+        let figures = Figures::from_statistics(&statistics(at_its_end()));
         assert_eq!(figures.ends[&Place::new("orders", 3)], 102);
     }
 
     #[test]
     fn d12_the_coordinator_has_heard_of_what_it_has_answered() {
         let mut statistics = statistics(at_its_end());
-        let heard = |of: &Statistics| Figures::of(of).coordinator.map(|age| age.as_secs());
-        assert_eq!((heard(&statistics), Figures::of(&statistics).at.as_secs()), (Some(2), 5));
+        let heard =
+            |of: &Statistics| Figures::from_statistics(of).coordinator.map(|age| age.as_secs());
+        assert_eq!(
+            (heard(&statistics), Figures::from_statistics(&statistics).at.as_secs()),
+            (Some(2), 5)
+        );
         let coordinator = |of: &mut Statistics, waits| {
             of.brokers.get_mut(COORDINATOR).unwrap().waitresp_cnt = waits;
         };

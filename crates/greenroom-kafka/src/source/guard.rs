@@ -1,9 +1,9 @@
 //! The head-of-line guard (F08): where many events of a partition are stuck, the oldest are moved
 //! to a topic, so that the partition is read on.
 //!
-//! What is done beyond the lowest open offset has to fit in a commit, or the partition is read no
-//! further. One event that is stuck takes a few bytes of that; a thousand of them, scattered over
-//! what is done, fill it. Then everything waits for the oldest.
+//! The settled offsets beyond the lowest open one have to fit in a commit, or the partition is read
+//! no further. One stuck event takes a few bytes of that; a thousand of them, scattered among
+//! settled ones, fill it. Then everything waits for the oldest.
 //!
 //! ```text
 //! what is done, as a share of what a commit holds        > 90 %   ─┐
@@ -11,10 +11,10 @@
 //! a budget of so many events in a time                   is left  ─┘   again, published, settled
 //! ```
 //!
-//! A moved event leaves its line, and the order of its key with it (D02). Its record is read again
-//! from the broker, and is published as it is with headers that say where it was from. Only with
-//! the broker's answer it is settled. Its handler may still be at work: what that comes to counts
-//! no more, and the reader of the topic handles the event a second time.
+//! A moved event leaves its line, and with it the order of its key (D02). Its record is read again
+//! from the broker, and published unchanged with headers that name its origin. It is settled only
+//! with the broker's answer. Its handler may still be at work: that result does not count any more,
+//! and the reader of the topic handles the event a second time.
 
 mod allowance;
 mod moves;
@@ -30,7 +30,7 @@ pub use self::options::GuardOptions;
 use self::{allowance::Allowance, moving::Mover};
 use super::{limits::Limits, options::KafkaSourceOptions};
 
-/// Of what a commit holds, in use: above this, the oldest may go.
+/// The used share of a commit: above this, the oldest may be moved.
 const FULL: f64 = 0.9;
 /// Of the offsets from the lowest open one on, done: with less, handlers are slow, and none is
 /// stuck.
@@ -52,7 +52,7 @@ pub(super) struct Guard {
 
 impl Guard {
     /// # Errors
-    /// What of its options cannot be used, for an operator.
+    /// An option cannot be used; in words for an operator.
     pub(super) fn begin(name: &str, options: &KafkaSourceOptions) -> Result<Option<Self>, String> {
         let Some(guard) = &options.guard else { return Ok(None) };
         Ok(Some(Self {
@@ -78,8 +78,8 @@ impl Guard {
         is_due
     }
 
-    /// Which of a partition's offsets are to be moved now, paid from the budget. Empty where none
-    /// is. One that is full is read no further already.
+    /// The offsets of a partition that are to be moved now, paid from the budget. Empty if there
+    /// are none. A full one is already read no further.
     pub(super) fn choose(
         &mut self,
         positions: &Positions,

@@ -1,4 +1,4 @@
-//! What the broker takes beside an offset, by what it has refused.
+//! How much the broker accepts next to an offset, learned from its refusals.
 
 use greenroom_bus::watermark::Positions;
 
@@ -26,17 +26,17 @@ impl Limits {
         }
     }
 
-    /// Whether what is done will fit, once so many more have come.
+    /// Whether the settled offsets will fit, once this many more have come.
     pub(super) fn has_room(&self, positions: &Positions, more: u64) -> bool {
         self.now.is_none_or(|limit| has_room(positions, more, limit))
     }
 
-    /// What is done, and what is open in whatever order it is done, as a share of what fits.
+    /// The settled offsets, with the open ones settled in whatever order, as a share of the limit.
     pub(super) fn used(&self, positions: &Positions) -> f64 {
         self.now.map_or(0.0, |limit| used(positions, limit))
     }
 
-    /// So many offsets beyond the lowest open one always fit.
+    /// This many offsets beyond the lowest open one always fit.
     pub(super) fn sure(&self) -> u64 {
         self.now.map_or(u64::MAX, |limit| match limit.alphabet {
             Alphabet::Wide => limit.units as u64 * 14,
@@ -44,8 +44,8 @@ impl Limits {
         })
     }
 
-    /// The broker has refused a text as too large: it counts bytes, or its limit is lower. What is
-    /// tried next, for an operator.
+    /// The broker has refused a text as too large: it counts bytes, or its limit is lower. Returns
+    /// the next limit to be tried, for an operator.
     pub(super) fn shrink(&mut self) -> String {
         self.now = match self.now {
             Some(Limit { units, alphabet: Alphabet::Wide }) => {

@@ -1,8 +1,8 @@
-//! What is in topics, for those who only look (C15).
+//! The contents of topics, for read-only commands (C15).
 //!
-//! The partitions are assigned by the reader itself, so it is no member of the group: nothing is
-//! rebalanced, and nothing committed. It begins where the group would go on, leaves out what the
-//! group has done, and ends with the records that are there.
+//! The reader assigns the partitions itself, so it is not a member of the group: nothing is
+//! rebalanced, and nothing committed. It begins at the group's position, leaves out offsets that
+//! the group has settled, and ends with the present records.
 
 use std::{fmt, mem, sync::Arc, time::Duration};
 
@@ -30,15 +30,15 @@ use crate::{client, decode::RecordFormat, place::Place, unusable::Unusable};
 
 /// How long brokers may take to say which topics there are.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between looks at partitions of which nothing has come yet.
+/// Between looks at partitions that have returned nothing yet.
 const IDLE: Duration = Duration::from_millis(10);
-/// Looks at what a client has said, before it is told why it failed.
+/// Looks at the client's messages, before the reason for its failure is given.
 const HEARINGS: usize = 20;
 /// Records of one pull.
 const BATCH: usize = 1_024;
 
-/// Reads the records of topics that a group has not done, up to those that are there now. It
-/// neither joins the group nor commits.
+/// Reads the records of topics that a group has not settled, up to the present end. It neither
+/// joins the group nor commits.
 pub struct KafkaLooking {
     name: String,
     reader: Arc<Mutex<LookingReader>>,
@@ -56,7 +56,7 @@ struct Looking {
     /// Each of these holds on to the consumer, and goes before it.
     open: Vec<Reading>,
     format: RecordFormat,
-    /// What was read, and not given yet.
+    /// Records that were read, and not given yet.
     ready: Option<(Partition, Vec<Taken>)>,
     consumer: Arc<BaseConsumer<SourceContext>>,
 }
@@ -69,8 +69,8 @@ struct Reading {
 }
 
 impl KafkaLooking {
-    /// A reader by the options of a [`KafkaSource`](super::KafkaSource). Brokers are asked with the
-    /// first pull, which fails where they do not answer, or a topic is not there.
+    /// A reader by the options of a [`KafkaSource`](super::KafkaSource). Brokers are asked at the
+    /// first pull, which fails if they do not answer, or a topic does not exist.
     ///
     /// # Errors
     /// An option or a property cannot be used. Values of properties are not shown.
@@ -94,7 +94,7 @@ impl Source for KafkaLooking {
     ) -> BoxFuture<'a, Result<Pull, SourceError>> {
         Box::pin(async move {
             let reader = self.reader.clone();
-            // What was read stays with the reader until it is given: a pull may be dropped.
+            // Records stay with the reader until they are given: a pull may be dropped.
             let read = tokio::task::spawn_blocking(move || reader.lock().read()).await;
             let failed = |why: String| SourceError::new(self.name.clone(), why);
             read.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
@@ -161,7 +161,7 @@ impl Looking {
             added.map_err(|error| format!("{place}: {error}"))?;
             // Before it is assigned, so that all of it comes there.
             if let Some(queue) = consumer.split_partition_queue(topic, *partition) {
-                open.push(Reading { number: numbers.of(&place), done: positions, queue });
+                open.push(Reading { number: numbers.number(&place), done: positions, queue });
             }
         }
         consumer
@@ -183,7 +183,7 @@ impl Looking {
         Ok(())
     }
 
-    /// The first of which something came goes to the end of the line.
+    /// The first one that returned anything goes to the end of the line.
     fn look_at_each(&mut self) -> Result<(), String> {
         for mut reading in mem::take(&mut self.open) {
             if self.ready.is_some() {
@@ -208,7 +208,7 @@ impl Looking {
 }
 
 impl Reading {
-    /// What has come, and whether that was all.
+    /// The records that have come, and whether these were all.
     fn batch(&mut self, format: &RecordFormat) -> Result<(Vec<Taken>, bool), KafkaError> {
         let mut taken = Vec::new();
         while taken.len() < BATCH {
@@ -267,7 +267,7 @@ pub(super) fn places(
     Ok(places)
 }
 
-/// With what the client has said meanwhile, which is often the reason.
+/// With the client's messages in between, which often contain the reason.
 pub(super) fn explained(
     consumer: &BaseConsumer<SourceContext>,
     what: &str,
@@ -275,7 +275,7 @@ pub(super) fn explained(
 ) -> String {
     let mut reasons = Vec::new();
     for _ in 0..HEARINGS {
-        // What it has heard comes to its context while it is polled, one by one.
+        // Its events reach its context while it is polled, one by one.
         let _ = consumer.poll(IDLE);
         while let Some(said) = consumer.context().next() {
             if let Said::Error(code, reason) = said {

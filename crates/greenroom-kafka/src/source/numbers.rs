@@ -1,4 +1,4 @@
-//! The numbers of partitions, and what they are called by.
+//! The numbers of partitions, and their names.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -26,7 +26,7 @@ impl Numbers {
         Self { single, known: BTreeMap::new() }
     }
 
-    pub(super) fn of(&mut self, place: &Place) -> Partition {
+    pub(super) fn number(&mut self, place: &Place) -> Partition {
         if self.single.as_deref() == Some(&*place.topic) {
             return Partition(place.partition.unsigned_abs());
         }
@@ -36,7 +36,7 @@ impl Numbers {
     }
 }
 
-/// What letters and errors call the partitions that were ever assigned (D06).
+/// The names of all partitions that were ever assigned, for letters and errors (D06).
 pub(super) struct Names {
     /// The source as a whole.
     pub(super) source: Arc<str>,
@@ -44,7 +44,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(source: &str) -> Self {
+    pub(super) fn new(source: &str) -> Self {
         Self { source: source.into(), partitions: Mutex::default() }
     }
 
@@ -67,17 +67,17 @@ mod tests {
     #[test]
     fn d15_the_partitions_of_a_single_topic_keep_their_numbers() {
         let mut numbers = Numbers::new(&["a".to_owned()]);
-        assert_eq!(numbers.of(&Place::new("a", 7)), Partition(7));
-        assert_eq!(numbers.of(&Place::new("b", 7)), Partition(BEHIND_SINGLE));
+        assert_eq!(numbers.number(&Place::new("a", 7)), Partition(7));
+        assert_eq!(numbers.number(&Place::new("b", 7)), Partition(BEHIND_SINGLE));
         let mut numbers = Numbers::new(&["^a".to_owned()]);
         let numbered = [("a1", 3), ("a2", 3), ("a1", 3), ("a1", 4)]
-            .map(|(topic, partition)| numbers.of(&Place::new(topic, partition)).0);
+            .map(|(topic, partition)| numbers.number(&Place::new(topic, partition)).0);
         assert_eq!(numbered, [0, 1, 0, 2]);
     }
 
     #[test]
     fn d06_a_letter_names_the_partition_that_its_event_was_in() {
-        let names = Names::of("kafka:^a");
+        let names = Names::new("kafka:^a");
         names.is(Partition(4), &Place::new("a1", 3));
         let of = |number: Option<u32>| names.place(number.map(Partition), 17).source;
         assert_eq!(&*of(Some(4)), "kafka:a1/3");

@@ -1,5 +1,5 @@
-//! Where to begin in partitions that were assigned: asked on a thread of its own, because a broker
-//! may take its time, and the consumer has to be polled meanwhile.
+//! Where to begin in assigned partitions: looked up on a separate thread, because a broker may take
+//! its time, and the consumer has to be polled throughout.
 
 use std::{
     collections::HashMap,
@@ -31,19 +31,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where to begin in one partition.
 pub(super) struct Beginning {
     pub(super) place: Place,
-    /// What is done.
+    /// The settled positions.
     pub(super) positions: Positions,
     /// The first offset to fetch.
     pub(super) from: u64,
-    /// What is committed is just that.
+    /// They are exactly the committed ones.
     pub(super) is_committed: bool,
     /// The program that was there before has committed it, in its own words.
     pub(super) is_of_former: bool,
-    /// What an operator should know.
+    /// A remark for an operator.
     pub(super) remark: Option<String>,
 }
 
-/// Where to begin, and where that is not known yet.
+/// Where to begin, and the partitions for which that is not known yet.
 #[derive(Default)]
 pub(super) struct Answered {
     pub(super) beginnings: Vec<Beginning>,
@@ -64,7 +64,7 @@ impl HowToBegin {
         Self { start: options.start, from: options.from }
     }
 
-    /// Only a group of which nothing is ours is a group of another program.
+    /// A group counts as another program's only if none of its commits is ours.
     fn after(self, committed: &TopicPartitionList) -> Self {
         let elements = committed.elements();
         let is_ours = elements.iter().any(|element| {
@@ -76,7 +76,7 @@ impl HowToBegin {
     }
 }
 
-/// How many partitions topics had when the source began. What is not among them has come since.
+/// How many partitions topics had when the source began. Others have been added since.
 #[derive(Default)]
 pub(super) struct Known(Mutex<Option<HashMap<String, usize>>>);
 
@@ -92,7 +92,7 @@ impl Known {
         Ok(())
     }
 
-    /// Of what has come since, every record is later than the latest that was there.
+    /// All new records are later than the latest one before.
     fn start(&self, place: &Place, start: StartAt) -> StartAt {
         let known = self.0.lock();
         let is_new = known.as_ref().is_some_and(|known| {
@@ -117,7 +117,7 @@ pub(super) fn ask(
     let (consumer, places, known) = (consumer.clone(), places.to_vec(), known.clone());
     let wakes = thread::current();
     let asks = move || {
-        // Nobody listens any more if the partitions were taken away meanwhile.
+        // The receiver is gone if the partitions were revoked in between.
         let _ = answer.send(begin_each(&consumer, &places, how, &known));
         wakes.unpark();
     };
@@ -126,7 +126,7 @@ pub(super) fn ask(
     answered
 }
 
-/// One that nobody answers for holds up no other.
+/// A partition without an answer delays no other.
 fn begin_each(
     consumer: &BaseConsumer<SourceContext>,
     places: &[Place],
@@ -230,8 +230,8 @@ fn begin_one(
     }
 }
 
-/// The text beside an offset. rdkafka panics where it is not UTF-8, which no broker of Apache's
-/// gives; another one might.
+/// The text next to an offset. rdkafka panics if it is not UTF-8, which no Apache broker returns;
+/// another one might.
 pub(super) fn text(element: &TopicPartitionListElem<'_>) -> Option<String> {
     catch_unwind(AssertUnwindSafe(|| element.metadata().to_owned())).ok()
 }

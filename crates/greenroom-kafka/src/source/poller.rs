@@ -8,9 +8,8 @@
 //!          └─ commit: one snapshot under way ─▶ answer ─▶ confirmed, in its epoch
 //! ```
 //!
-//! Each partition has a queue of its own in librdkafka, and is taken from while there is room in
-//! what is ready: a full partition holds up no other, and what was fetched is not fetched again
-//! (F05).
+//! Each partition has a queue of its own in librdkafka, which is read while there is room for ready
+//! records: a full partition blocks no other, and fetched records are not fetched again (F05).
 
 mod anew;
 mod committing;
@@ -73,22 +72,22 @@ struct AssignedPartition {
     /// Until it is taken away.
     queue: Option<PartitionQueue<SourceContext>>,
     read: ReadTo,
-    /// Its log has begun anew, and what was read before is drained.
+    /// Its log has begun again, and the records read before are drained.
     anew: Option<Anew>,
-    /// Where it was sent then, until something comes.
+    /// The offset of a seek, until a record comes.
     sought: Option<u64>,
     /// All that is there was taken: up to which offset, and how often that was seen.
     at_end: Option<(u64, u32)>,
     /// The last commit that was confirmed.
     committed: Option<StoredOffset>,
-    /// What is done no longer fits in a commit: nothing is taken since; and when that was looked
-    /// at.
+    /// The settled offsets no longer fit in a commit: no records are taken since; and when that was
+    /// checked.
     full: Option<Instant>,
     /// When that was told.
     told_full: Option<Instant>,
 }
 
-/// Partitions that are to be read, and where that begins is asked for.
+/// Partitions that are to be read, and whose start is being looked up.
 struct Assigning {
     places: Vec<Place>,
     answer: mpsc::Receiver<Answer>,
@@ -99,7 +98,7 @@ struct Assigning {
     has_assigned: bool,
 }
 
-/// What librdkafka waits for.
+/// The rebalance that librdkafka waits for.
 enum Rebalance {
     Assigning(Assigning),
     Revoking {
@@ -107,7 +106,7 @@ enum Rebalance {
         places: Vec<Place>,
         numbers: Vec<Partition>,
         since: Instant,
-        /// Nothing is in hand, and a last commit has to be answered by then.
+        /// Nothing is in hand, and the last commit has to be answered by then.
         last_commit: Option<Instant>,
     },
 }
@@ -116,7 +115,7 @@ enum Rebalance {
 struct UnderWay {
     snapshots: Vec<(Partition, Snapshot, StoredOffset)>,
     asks: Vec<oneshot::Sender<()>>,
-    /// It began when nothing of what is taken away was in hand any more.
+    /// It began when no event of the revoked partitions was in hand any more.
     is_last: bool,
     /// It stores where partitions begin.
     has_begun: bool,
@@ -132,8 +131,8 @@ struct PollerCommits {
     /// Once the poller runs.
     storing: Option<Storing>,
     committing: Option<UnderWay>,
-    /// The last commit of what is taken away failed, or one that nobody asked for: it is tried
-    /// again then.
+    /// The last commit of the revoked partitions failed, or one made unasked: it is tried again
+    /// then.
     again: Option<Instant>,
     /// Partitions have begun at their end, which is to be stored before anything is settled.
     has_begun: bool,
@@ -145,13 +144,13 @@ pub(super) struct Poller {
     consumer: Arc<BaseConsumer<SourceContext>>,
     lifeline: Weak<Lifeline>,
     numbers: Numbers,
-    /// What there was when it began.
+    /// The state at the start.
     known: Arc<Known>,
     reading: BTreeMap<Partition, AssignedPartition>,
     rebalances: Rebalances,
     commits: PollerCommits,
     limits: Limits,
-    /// Where there is one.
+    /// If there is one.
     guard: Option<Guard>,
     contact: Contact,
 }
@@ -190,7 +189,7 @@ impl Poller {
         self.shared.is_polled_by(&thread::current());
         let end = PollingEnd { shared: self.shared.clone(), consumer: self.consumer.clone() };
         if self.options.start == StartAt::Latest {
-            // What is there now is learnt; what comes later is read from its first record.
+            // The present topics are learned; records of later ones are read from the first.
             drop(self.ask(&[]));
         }
         match Storing::begin(&self.consumer) {
@@ -225,12 +224,12 @@ impl Poller {
             state.is_closed = true;
             mem::take(&mut state.asks)
         };
-        // Whoever waits for a commit is answered by this.
+        // This answers callers that wait for a commit.
         drop((asks, commits.committing));
         shared.changed.notify_waiters();
     }
 
-    /// True where there may be more to do at once.
+    /// True if there may be more to do at once.
     fn turn(&mut self) -> bool {
         // Callbacks run in here. Records come here only before their partition has a queue.
         let consumer = self.consumer.clone();
@@ -266,7 +265,7 @@ impl Poller {
                 );
                 self.fail(why);
             }
-            // Told by the callback for errors already, where they are of the whole.
+            // Reported by the callback for errors already, if they concern the whole client.
             error => {
                 if let Some(code) = error.rdkafka_error_code() {
                     self.tell(code, &error.to_string());
@@ -275,7 +274,7 @@ impl Poller {
         }
     }
 
-    /// The source cannot go on.
+    /// The source cannot continue.
     fn fail(&self, why: String) {
         self.shared.state.lock().failed.get_or_insert(why);
         self.shared.changed.notify_one();

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A commit of that group [remembers](crate::commit_set) which letters are done beyond the lowest
-//! that is open. So one that was passed over is found by the next redrive, and one that was sent is
-//! not sent again. What was sent since the last commit is, should the process be killed.
+//! open one. So a skipped letter is found by the next redrive, and a sent one is not sent again. If
+//! the process is killed, letters sent since the last commit are sent again.
 
 mod options;
 mod sending;
@@ -48,24 +48,23 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between looks.
 const POLL: Duration = Duration::from_millis(50);
-/// What is done is committed so often, and progress is told.
+/// The interval of commits, and of progress reports.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
-/// So many letters may come between two looks at whether a commit still holds what is done.
+/// This many letters may come between two checks whether the settled ones still fit in a commit.
 const LOOK_EVERY: u64 = 1_000;
 
-/// Sends the records of letters back to their topics, each to the partition where it was, with its
-/// key and the headers that it had, and one that says where it was first. `tells` hears once a
-/// second how far that is. The letters that are there when it begins are looked at, and none that
-/// comes later.
+/// Sends the records of letters back to their topics, each to its original partition, with its key
+/// and its original headers, and one that names its original place. `tells` receives the progress
+/// once a second. It covers the letters that exist when it begins, and none that come later.
 ///
-/// What is sent counts as newer than all that its topic has, and so for the order of its key. One
-/// process at a time may do this for one group.
+/// A record that is sent is the newest in its topic, and so in the order of its key. One process at
+/// a time may do this for one group.
 ///
-/// It blocks: on a runtime, call it where that may be.
+/// It blocks: on a runtime, call it where blocking is allowed.
 ///
 /// # Errors
-/// An option or a property cannot be used, the topic is not there, or the brokers do not answer.
-/// What was done before stays done.
+/// An option or a property cannot be used, the topic does not exist, or the brokers do not answer.
+/// Finished letters stay finished.
 pub fn redrive(
     options: &RedriveOptions,
     mut tells: impl FnMut(&Redriven),
@@ -73,7 +72,7 @@ pub fn redrive(
     options.check()?;
     let mut redrive = Redrive::begin(options)?;
     let run = redrive.run(&mut tells);
-    // However it ended, what is stored is done.
+    // However it ended, stored letters are done.
     let sent = redrive.sent();
     let committed = redrive.commit();
     tells(&redrive.redriven);
@@ -104,8 +103,8 @@ struct LetterPartition {
     is_read: bool,
     /// An earlier redrive has committed something.
     is_remembered: bool,
-    /// By this one. The first commit may say what was there before: brokers forget an offset that
-    /// nobody has committed for `offsets.retention.minutes`.
+    /// By this redrive. The first commit may repeat the existing state: brokers forget an offset
+    /// that was not committed for `offsets.retention.minutes`.
     committed: Option<StoredOffset>,
     received: u64,
 }
@@ -203,7 +202,7 @@ impl<'a> Redrive<'a> {
         self.options.limit.is_some_and(|limit| self.taken - self.failed >= limit)
     }
 
-    /// Takes what the brokers have said of what was sent, and waits while too much is under way.
+    /// Takes the brokers' answers, and waits while too much is under way.
     fn hear(&mut self) -> Result<(), RedriveError> {
         loop {
             let told = self.sending.hear();
@@ -248,7 +247,7 @@ impl<'a> Redrive<'a> {
         result
     }
 
-    /// Of each partition of which something is done.
+    /// For each partition with done letters.
     fn commit(&mut self) -> Result<(), RedriveError> {
         if self.options.counts_only {
             return Ok(());
@@ -260,7 +259,7 @@ impl<'a> Redrive<'a> {
     }
 }
 
-/// What a letter is judged by, and what becomes of it.
+/// The criteria for a letter, and the outcome.
 struct Taking<'r, 'a> {
     options: &'a RedriveOptions,
     sending: &'r mut Sending<'a>,
@@ -268,7 +267,7 @@ struct Taking<'r, 'a> {
 }
 
 impl Taking<'_, '_> {
-    /// True where it is on its way, or would be.
+    /// True if it is on its way, or would be.
     fn take(
         &mut self,
         part: &mut LetterPartition,
@@ -314,7 +313,7 @@ impl Taking<'_, '_> {
     }
 }
 
-/// What it is called.
+/// Its name.
 fn letter(place: &Place, offset: u64) -> String {
     format!("{place} at offset {offset}")
 }
@@ -343,7 +342,7 @@ fn no_record(marks: &Marks) -> String {
 }
 
 impl LetterPartition {
-    /// Reads no further where a commit would forget what is done.
+    /// Stops reading if a commit could not remember all done letters.
     fn look(&mut self, limits: &Limits, redriven: &mut Redriven) {
         if self.is_read || !self.received.is_multiple_of(LOOK_EVERY) {
             return;

@@ -1,4 +1,4 @@
-//! What the source, its receipts, its commits and the polling thread share.
+//! Shared by the source, its receipts, its commits and the polling thread.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -24,16 +24,16 @@ use super::numbers::Names;
 const READY: usize = 2_048;
 /// And their bytes; one record always fits.
 const READY_BYTES: usize = 4 * 1024 * 1024;
-/// With so many settlements since the last commit, the next does not wait for its time.
+/// With this many settlements since the last commit, the next does not wait for its time.
 const DUE: u64 = 10_000;
 
 pub(super) struct Shared {
     pub(super) name: String,
-    /// How it stands with its brokers.
+    /// The state of its connection to the brokers.
     pub(super) status: Arc<StatusCell>,
-    /// How long its partitions are its own, where that is known.
+    /// How long its partitions are its own, if that is known.
     pub(super) lease: Option<Arc<Lease>>,
-    /// What letters and errors call its partitions.
+    /// The names of its partitions in letters and errors.
     pub(super) names: Arc<Names>,
     pub(super) state: Mutex<State>,
     /// Told when a pull has something to give or to say.
@@ -49,7 +49,7 @@ impl Shared {
         Self {
             status: StatusCell::new(name.clone(), format!("brokers {brokers}")),
             lease: session.map(|session| Lease::new(Instant::now() + session)),
-            names: Arc::new(Names::of(&name)),
+            names: Arc::new(Names::new(&name)),
             name,
             state: Mutex::default(),
             changed: Notify::new(),
@@ -75,7 +75,7 @@ impl Shared {
         self.settled.store(0, Ordering::Relaxed);
     }
 
-    /// So many bytes were stored beside the offset of this partition.
+    /// This many bytes were stored next to the offset of this partition.
     pub(super) fn shows_set(&self, number: Partition, bytes: usize) {
         if let Some(part) = self.state.lock().parts.get_mut(&number) {
             part.set_bytes = Some(bytes as u64);
@@ -97,19 +97,19 @@ pub(super) struct State {
     pub(super) leaving: BTreeMap<Partition, bool>,
     /// Of these, nothing is given.
     pub(super) paused: Vec<Partition>,
-    /// Of which the last batch was.
+    /// The partition of the last batch.
     pub(super) last: Option<Partition>,
     /// Every partition that was ever assigned.
     pub(super) trackers: BTreeMap<Partition, Arc<Tracker>>,
-    /// Why the source cannot go on.
+    /// Why the source cannot continue.
     pub(super) failed: Option<String>,
-    /// Who waits for a commit.
+    /// Callers that wait for a commit.
     pub(super) asks: Vec<oneshot::Sender<()>>,
     /// Other topics are to be read.
     pub(super) topics: Option<Vec<String>>,
     /// When the source was dropped: no pull follows.
     pub(super) dropped: Option<Instant>,
-    /// Nobody commits any more.
+    /// No commits are made any more.
     pub(super) has_ended: bool,
     /// The consumer is closed.
     pub(super) is_closed: bool,
@@ -126,7 +126,7 @@ pub(super) struct Part {
     pub(super) has_given: bool,
     /// How far its records go, as the broker said last.
     pub(super) end: Option<u64>,
-    /// How large the text beside its offset was, when it was stored last.
+    /// The size of the text next to its offset, when it was stored last.
     pub(super) set_bytes: Option<u64>,
 }
 

@@ -2,7 +2,8 @@
 //!
 //! librdkafka answers a commit of several partitions with one code, which hides that some of them
 //! failed. Its answers for each go to a callback that rdkafka does not set. So the coordinator is
-//! asked what it has after that, and what it has not got is committed by itself: its code says why.
+//! asked for its state after that, and any missing partition is committed by itself: its code gives
+//! the reason.
 
 use std::{
     sync::{Arc, mpsc},
@@ -19,10 +20,10 @@ use rdkafka::{
 use super::{context::SourceContext, offsets::text};
 use crate::place::Place;
 
-/// For an answer to what the group has stored.
+/// The timeout for reading the group's stored offsets.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is to be stored of a partition: the offset, and the text beside it.
+/// The stored state of a partition: the offset, and the text next to it.
 pub(super) type StoredOffset = (u64, String);
 
 /// Of each place, in their order.
@@ -34,14 +35,15 @@ pub(super) struct Storing {
 }
 
 impl Storing {
-    /// Begins the thread, which wakes the one that calls this with each answer. It ends with this.
+    /// Begins the thread, which wakes its caller with each answer. The thread ends when this is
+    /// dropped.
     pub(super) fn begin(consumer: &Arc<BaseConsumer<SourceContext>>) -> std::io::Result<Self> {
         let (asks, asked) = mpsc::channel::<Vec<(Place, StoredOffset)>>();
         let (answer, answers) = mpsc::channel();
         let (consumer, wakes) = (consumer.clone(), thread::current());
         let stores = move || {
             for places in asked {
-                // Nobody listens any more at the end.
+                // The receiver is gone at the end.
                 let _ = answer.send(store_all(&consumer, &places));
                 wakes.unpark();
             }
@@ -50,7 +52,7 @@ impl Storing {
         Ok(Self { asks, answers })
     }
 
-    /// Stores these; [`answer`](Self::answer) says what came of it.
+    /// Stores these; [`answer`](Self::answer) returns the result.
     pub(super) fn ask(&self, places: Vec<(Place, StoredOffset)>) {
         // The thread ends after this.
         let _ = self.asks.send(places);
@@ -88,8 +90,8 @@ fn store_all(consumer: &BaseConsumer<SourceContext>, places: &[(Place, StoredOff
     answers
 }
 
-/// In two round trips, however many there are. What the group has after that, where it could be
-/// asked.
+/// In two round trips, however many there are. Returns the group's offsets after that, if they
+/// could be read.
 fn store_at_once(
     consumer: &BaseConsumer<SourceContext>,
     places: &[(Place, StoredOffset)],

@@ -22,22 +22,22 @@ use super::{
 };
 use crate::server::NatsServer;
 
-/// So many bytes of an error are a header; all of it is in the letter.
+/// This many bytes of an error are a header; all of it is in the letter.
 const SHOWN: usize = 512;
 
 /// Publishes each dead letter to a subject, as JSON with the fields of a line of a
 /// [file](greenroom_bus::dead_letter::file::FileDeadLetterStore).
 ///
-/// What one filters by is in headers as well, percent-encoded as those of CloudEvents:
+/// Fields for filtering are in headers as well, percent-encoded like those of CloudEvents:
 /// `greenroom-reason`, `greenroom-error` (its beginning), `greenroom-source`
 /// (`nats:STREAM/CONSUMER` for a [`NatsSource`](crate::source::NatsSource)), `greenroom-position`
-/// (the message's number in that stream), `greenroom-attempts`, `greenroom-input`,
-/// `greenroom-pool` and `greenroom-handler` if it reached them, `greenroom-trace-id` if its event
-/// is in a trace, and `greenroom-first-at` and `greenroom-last-at` (RFC 3339).
+/// (the message's number in that stream), `greenroom-attempts`, `greenroom-input`, `greenroom-pool`
+/// and `greenroom-handler` if it reached them, `greenroom-trace-id` if its event is in a trace, and
+/// `greenroom-first-at` and `greenroom-last-at` (RFC 3339).
 ///
 /// A letter is confirmed when the server has stored it, and until then its event stays unsettled.
-/// Whatever the server refuses it for, it waits: a letter is never given up. Dropped, the store
-/// refuses what is not stored.
+/// Whatever the reason for a refusal, the letter waits: it is never given up. When dropped, the
+/// store refuses all unstored letters.
 pub struct NatsDeadLetters {
     requests: Requests<NatsTarget>,
 }

@@ -9,7 +9,7 @@ use super::options::{NatsSinkMode, NatsSinkOptions};
 pub(super) const CONTENT_TYPE: &str = "content-type";
 const STRUCTURED: &str = "application/cloudevents+json";
 
-/// What is published, kept until it is stored.
+/// The published message, kept until it is stored.
 #[derive(Debug, Clone)]
 pub struct Message {
     pub(super) subject: String,
@@ -43,8 +43,8 @@ impl Message {
     }
 }
 
-/// What a stream knows a repetition by. The subject is part of it, as a stream may be given the
-/// same event under two of them. None of the three holds a space.
+/// The id by which a stream recognizes a repetition. The subject is part of it, as a stream may be
+/// given the same event under two of them. None of the three contains a space.
 fn message_id(event: &Event, subject: &str) -> String {
     format!("{} {} {subject}", http::encode(event.source()), http::encode(event.id()))
 }

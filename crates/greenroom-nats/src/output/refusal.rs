@@ -1,4 +1,4 @@
-//! What an answer means that is no acknowledgement.
+//! The meaning of an answer that is not an acknowledgement.
 
 use std::error::Error as _;
 
@@ -7,14 +7,14 @@ use async_nats::jetstream::{
     context::{PublishError, PublishErrorKind},
 };
 
-/// What an error of a publish means for its event.
+/// The meaning of a publish error for its event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// It will never be stored.
     Rejected,
-    /// Somebody has to correct something.
+    /// An operator has to correct an error.
     Pauses,
-    /// Nobody listens on the subject.
+    /// The subject has no listener.
     NoStream,
     /// It may pass, and nothing was stored.
     Again,
@@ -23,7 +23,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    pub(super) fn of(error: &PublishError) -> Self {
+    pub(super) fn from_error(error: &PublishError) -> Self {
         match error.kind() {
             PublishErrorKind::StreamNotFound => Self::NoStream,
             PublishErrorKind::MaxPayloadExceeded => Self::Rejected,
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn d13_what_no_attempt_mends_is_rejected_or_pauses() {
-        let of = |kind| Refusal::of(&PublishError::new(kind));
+        let of = |kind| Refusal::from_error(&PublishError::new(kind));
         assert_eq!(of(PublishErrorKind::MaxPayloadExceeded), Refusal::Rejected);
         assert_eq!(of(PublishErrorKind::TimedOut), Refusal::Unknown);
         assert_eq!(of(PublishErrorKind::StreamNotFound), Refusal::NoStream);

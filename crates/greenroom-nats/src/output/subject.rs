@@ -61,7 +61,7 @@ impl FromStr for NatsSubject {
         }
         parts.extend((!rest.is_empty()).then(|| SubjectPart::Text(rest.to_owned())));
         let subject = Self { written: text.to_owned(), parts };
-        // Whatever the values are, the rest has to be right.
+        // The rest has to be valid whatever the values are.
         check(&subject.filled(|_| Ok("x".into()))?).map_err(bad)?;
         Ok(subject)
     }
@@ -75,7 +75,7 @@ impl fmt::Display for NatsSubject {
 }
 
 impl NatsSubject {
-    /// That of an event.
+    /// The subject of an event.
     ///
     /// # Errors
     /// The event has no such field, or its value cannot be in a subject.
@@ -93,7 +93,7 @@ impl NatsSubject {
         Ok(subject)
     }
 
-    /// With wildcards, what it makes of all events; `None` if that is always the same.
+    /// With wildcards, matching every subject that it makes; `None` if it always makes the same.
     pub(super) fn wildcard(&self) -> Option<String> {
         let field = self.parts.iter().position(|part| matches!(part, SubjectPart::Field(_)))?;
         let mut before = String::new();
@@ -119,8 +119,8 @@ impl NatsSubject {
     }
 }
 
-/// The longest subject, in bytes. A server takes 4,096 for the line that it is in, beside the
-/// subject for the answer and two numbers, and closes the connection at a longer one.
+/// The longest subject, in bytes. A server accepts a line of 4,096 bytes, which also contains the
+/// reply subject and two numbers, and closes the connection at a longer one.
 const LONGEST: usize = 3_500;
 
 /// A subject in an error, not longer than one can read.

@@ -19,8 +19,8 @@ pub struct NatsTarget {
     pub(super) name: String,
     pub(super) connection: Arc<Connection>,
     pub(super) options: NatsSinkOptions,
-    /// Nothing is rejected: what is refused for good is tried again, in case an operator has
-    /// corrected it.
+    /// Nothing is rejected: permanent refusals are retried, in case an operator has corrected the
+    /// cause.
     pub(super) rejects_nothing: bool,
 }
 
@@ -58,8 +58,8 @@ impl Remote for NatsTarget {
         (!self.connection.is_up()).then(|| self.connection.why_down())
     }
 
-    async fn up(&self) {
-        self.connection.up().await;
+    async fn ready(&self) {
+        self.connection.ready().await;
     }
 
     fn is_refused(&self) -> bool {
@@ -105,7 +105,7 @@ impl NatsTarget {
 
     async fn refused(&self, message: &Message, error: PublishError) -> Attempted {
         let (subject, why) = (&message.subject, because(&error));
-        match Refusal::of(&error) {
+        match Refusal::from_error(&error) {
             Refusal::Rejected => {
                 let bytes = message.payload.len();
                 Attempted::Rejected(format!("{subject} does not take it ({bytes} bytes): {why}"))
@@ -117,9 +117,10 @@ impl NatsTarget {
         }
     }
 
-    /// Nobody listens on the subject: who has to do what?
+    /// No stream takes the subject: finds out whether that is the event's fault or the operator's
+    /// to correct.
     async fn no_stream(&self, subject: &str) -> Attempted {
-        // In this order, so that a stream that is made meanwhile rejects nothing.
+        // In this order, so that a stream that is created in between rejects nothing.
         let others = match self.options.subject.wildcard() {
             Some(others) => self.takes(&others).await,
             None => None,

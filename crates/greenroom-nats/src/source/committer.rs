@@ -1,4 +1,4 @@
-//! Who makes sure that the server has heard of what is settled.
+//! Ensures that settlements have reached the server.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,14 +13,14 @@ use tokio::{
 
 use super::shared::{PANICKED, Shared};
 
-/// The answer of a server that is there. One that is away hears of it once it is back.
+/// The timeout for the answer of a connected server. A disconnected one gets it once it is back.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// What a driver is told.
+/// An order to a driver.
 pub(super) enum Command {
     /// Have the server confirm all that is settled by now.
     Commit(oneshot::Sender<()>),
-    /// Nothing more is given: give back what was not started, and end.
+    /// Nothing more is given: give back unstarted messages, and end.
     End,
 }
 
@@ -44,7 +44,8 @@ impl Committer for Commits {
             let mut answers = Vec::new();
             for Driven { driver, .. } in &self.driven {
                 let (done, answer) = oneshot::channel();
-                // One that has ended has nothing to commit; one that has panicked does not answer.
+                // A driver that has ended has nothing to commit; one that has panicked does not
+                // answer.
                 if driver.send(Command::Commit(done)).is_ok() {
                     answers.push(answer);
                 }
@@ -71,7 +72,7 @@ impl Committer for Commits {
 
     fn end(&self) {
         for Driven { driver, .. } in &self.driven {
-            // One that has ended needs not be told.
+            // A driver that has ended needs no order.
             let _ = driver.send(Command::End);
         }
     }

@@ -1,4 +1,4 @@
-//! The consumer on the server: found, made or changed to what is asked for.
+//! The consumer on the server: found, created or changed as requested.
 
 use async_nats::datetime::DateTime;
 use async_nats::jetstream::{
@@ -26,7 +26,7 @@ pub(super) struct Found {
 pub(super) enum NoConsumer {
     /// It may pass: the server does not answer, or elects a leader.
     ForNow(String),
-    /// Somebody has to do something about it.
+    /// An operator has to act.
     ForGood(String),
 }
 
@@ -38,7 +38,7 @@ impl NoConsumer {
     }
 }
 
-/// What one partition is read by.
+/// The settings by which one partition is read.
 #[derive(Debug, Clone)]
 pub(super) struct Wanted {
     pub(super) stream: String,
@@ -48,7 +48,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The consumer of one partition, or the only one.
-    pub(super) fn of(options: &NatsSourceOptions, partition: Option<u32>) -> Self {
+    pub(super) fn from_options(options: &NatsSourceOptions, partition: Option<u32>) -> Self {
         let number = partition.map(|number| number.to_string());
         let name = match &number {
             Some(number) => format!("{}-{number}", options.consumer),
@@ -85,9 +85,9 @@ impl Wanted {
         &self.config
     }
 
-    /// Finds or makes it. One that is made again begins at this position of the stream that was
-    /// made then, and in a stream that was made since with the first message: all are new there.
-    /// One that another process reads is left `as_it_is`.
+    /// Finds or creates it. A recreated one begins at this position of the stream that existed
+    /// then; in a stream that was created since it begins with the first message, because all are
+    /// new there. A consumer that another process reads is left `as_it_is`.
     pub(super) async fn find(
         &self,
         jetstream: &Context,
@@ -137,7 +137,8 @@ impl Wanted {
         made.map_err(|error| self.failed(error.kind(), || because(&error)))
     }
 
-    /// Changes what may be changed of one that exists, and refuses one that is not of this kind.
+    /// Changes the changeable settings of an existing consumer, and refuses one that is not of this
+    /// kind.
     async fn change(
         &self,
         stream: &Stream,
@@ -225,7 +226,7 @@ impl Wanted {
     }
 }
 
-/// What the server answered: 503 and the like pass, 400 and the like do not.
+/// The server's answer: 503 and the like pass, 400 and the like do not.
 fn answered(answer: &Error) -> NoConsumer {
     let text = answer.to_string();
     match answer.code() {

@@ -1,11 +1,11 @@
-//! What the reply subject of a message says of its delivery.
+//! The delivery data in the reply subject of a message.
 
 use std::time::{Duration, SystemTime};
 
 /// One delivery of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Delivery {
-    /// Where the message stands in its stream.
+    /// The position of the message in its stream.
     pub(super) position: u64,
     /// Its number among the deliveries of the consumer, which has no gaps.
     pub(super) number: u64,
@@ -32,13 +32,14 @@ impl Delivery {
         let number = |token: usize| tokens[from + token].parse::<u64>().ok();
         let stored = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(number(3)?))?;
         let (position, pending) = (number(1)?, number(4)?);
-        // Above all positions there has to be room for one more.
+        // There has to be room for one more position above it.
         (position < u64::MAX).then_some(())?;
         Some(Self { position, number: number(2)?, stored, pending })
     }
 }
 
-/// What a message is acknowledged by whose delivery was not seen: the server goes by its position.
+/// The subject for acknowledging a message whose delivery was not seen: the server goes by its
+/// position.
 pub(super) fn unseen(stream: &str, consumer: &str, position: u64) -> String {
     format!("$JS.ACK.{stream}.{consumer}.1.{position}.1.0.0")
 }

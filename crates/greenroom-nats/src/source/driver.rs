@@ -1,5 +1,5 @@
-//! The task that reads one partition. It waits for nothing but the server, and for what it is told:
-//! never for the engine (D11).
+//! The task that reads one partition. It waits only for the server, and for orders: never for the
+//! engine (D11).
 //!
 //! | part | what it does |
 //! |---|---|
@@ -49,13 +49,14 @@ use super::{
 };
 use crate::connection::{Connection, because};
 
-/// After so long a silence, a request is taken for lost.
+/// After this long a silence, a request counts as lost.
 const SILENCE: Duration = Duration::from_secs(11);
 
-/// An answer of the server is waited for so long.
+/// The timeout for an answer of the server.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// After a request was refused, or the consumer could not be had, it is tried again so much later.
+/// After a request was refused, or the consumer was not available, it is tried again after this
+/// time.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 pub(super) struct Driver {
@@ -70,7 +71,7 @@ pub(super) struct Driver {
     asking: Asking,
     holding: HoldingBack,
     tick: Instant,
-    /// What the last acknowledgement was published to.
+    /// The subject of the last acknowledgement.
     last_settled: Option<Box<str>>,
 }
 
@@ -97,7 +98,7 @@ struct Inbox {
     is_drained: bool,
 }
 
-/// What was asked for, and when to ask again.
+/// The current request, and when to repeat it.
 struct Asking {
     requests: Requests,
     /// When the server last gave a sign of life.
@@ -109,13 +110,13 @@ struct Asking {
     suspicion: Suspicion,
 }
 
-/// What is held back until older messages have come.
+/// Messages that are held back until older ones have come.
 struct HoldingBack {
     hold: Option<Hold>,
     /// Up to here nothing is missing: known from the start until the first message, and while
     /// older ones may still come.
     floor: Option<u64>,
-    /// The connection was lost: what does not come may be what it was lost by.
+    /// The connection was lost, perhaps because of a message that is missing now.
     was_cut: bool,
     /// The number of the last delivery.
     last_number: u64,
@@ -134,7 +135,7 @@ impl Driver {
         options: Arc<NatsSourceOptions>,
         partition: Option<u32>,
     ) -> Result<(Self, Option<u64>), NoConsumer> {
-        let wanted = Wanted::of(&options, partition);
+        let wanted = Wanted::from_options(&options, partition);
         let connected = connection.connected();
         let (mut lease, is_waiting) =
             open_lease(&connection, &shared, &wanted, options.ack_wait).await;
@@ -202,7 +203,7 @@ impl Driver {
         Ok((driver, (was_delivered > 0 && !is_waiting).then_some(left)))
     }
 
-    /// Until it is told to end, or no handle is left that could tell it.
+    /// Until it gets the order to end, or all handles are gone.
     pub(super) async fn run(mut self) {
         let shared = self.shared.clone();
         let _fails = shared.fails_on_panic();
@@ -220,7 +221,7 @@ impl Driver {
                 command = self.commands.recv() => match command {
                     Some(Command::Commit(done)) => {
                         self.commit().await;
-                        // Whoever does not wait any more needs not know.
+                        // A caller that is gone need not know.
                         let _ = done.send(());
                     }
                     Some(Command::End) | None => return self.end().await,
@@ -252,9 +253,8 @@ impl Driver {
         next.min(self.asking.heard + SILENCE)
     }
 
-    /// Tells the server what is settled.
-    /// Not while its consumer is lost: in a stream that was made anew, the same positions are other
-    /// messages.
+    /// Sends settlements to the server. Not while its consumer is lost: in a recreated stream, the
+    /// same positions are other messages.
     async fn answer(&mut self) {
         if !self.connection.is_up() || self.bound.lost.is_some() {
             return;
@@ -266,7 +266,7 @@ impl Driver {
         }
     }
 
-    /// What is not heard is delivered again, and told again then.
+    /// If it gets lost, the message is delivered again, and answered again then.
     async fn tell(&self, reply: &str, answer: Answer) {
         let text = Bytes::from_static(answer.text().as_bytes());
         if let Err(error) = self.connection.client.publish(reply.to_owned(), text).await {
@@ -274,8 +274,8 @@ impl Driver {
         }
     }
 
-    /// Waits until the server has heard of all that it was told: by acknowledging once more, and
-    /// with an answer, what was acknowledged last.
+    /// Waits until everything sent has reached the server: by repeating the last acknowledgement,
+    /// with an answer.
     async fn barrier(&mut self) -> bool {
         let Some(reply) = &self.last_settled else { return true };
         let request = async_nats::Request::new()
@@ -302,11 +302,11 @@ impl Driver {
         }
     }
 
-    /// Failed: until it is told to end.
+    /// Failed: until it gets the order to end.
     async fn failed(&mut self, why: String) {
         self.shared.fail(why);
         while let Some(Command::Commit(done)) = self.commands.recv().await {
-            // Whoever does not wait any more needs not know.
+            // A caller that is gone need not know.
             let _ = done.send(());
         }
     }
@@ -314,7 +314,7 @@ impl Driver {
     async fn on_time(&mut self) {
         let now = Instant::now();
         if self.stood_still(now) {
-            // What came meanwhile is read first.
+            // Messages that came in between are read first.
             return self.asking.heard = now;
         }
         if now >= self.asking.heard + SILENCE {
@@ -342,12 +342,12 @@ impl Driver {
     }
 }
 
-/// What is in hand is touched once it is a quarter of the time old, and so before half of it.
+/// Messages in hand are touched once they are a quarter of the time old, and so before half of it.
 fn tick_of(options: &NatsSourceOptions) -> Duration {
     options.ack_wait / 8
 }
 
-/// A subject of our own to which the server delivers, and what reads it.
+/// A subject of our own to which the server delivers, and its subscriber.
 async fn subscribe(connection: &Connection) -> Result<(String, Subscriber), String> {
     let inbox = connection.client.new_inbox();
     let messages = connection.client.subscribe(format!("{inbox}.*")).await;

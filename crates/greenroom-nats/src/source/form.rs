@@ -1,4 +1,4 @@
-//! What a message is: CloudEvents, or a record of which a rule makes one (M05).
+//! The form of a message: CloudEvents, or a record that a rule maps to one (M05).
 
 use std::{fmt, sync::Arc};
 
@@ -13,19 +13,19 @@ use greenroom_bus::{
 use super::delivery::Delivery;
 use crate::key::NatsKey;
 
-/// The header by which a redrive says where a message was first: `STREAM-NUMBER`. Ids that are made
-/// of the position are made of that.
+/// The header in which a redrive names a message's first place: `STREAM-NUMBER`. Ids derived from
+/// the position use it.
 pub(crate) const ORIGIN: &str = "greenroom-origin";
 
 /// How messages of one consumer are read.
 pub(super) struct Form {
-    /// What the stream is known by: the beginning of derived ids.
+    /// The identity of the stream: the beginning of derived ids.
     pub(super) stream: String,
     pub(super) records: Option<Arc<Mapping>>,
     pub(super) key: Option<NatsKey>,
 }
 
-/// Where a message stands: the same for a repetition.
+/// The position of a message: the same for a repetition.
 pub(crate) struct Position<'a>(pub(crate) &'a str, pub(crate) u64);
 
 impl fmt::Display for Position<'_> {
@@ -36,12 +36,11 @@ impl fmt::Display for Position<'_> {
 
 impl Form {
     pub(super) fn read(&self, message: &Message, delivery: &Delivery) -> Taken {
-        // A copy: what came off the network lies in a buffer of many messages, which would stay as
-        // long as any of them.
+        // A copy: the network buffer contains many messages, and would stay as long as any of them.
         let value = Bytes::copy_from_slice(&message.payload);
         let headers = headers(message);
         let event = self.event(message, &headers, &value, delivery);
-        // As instrumented clients write it, beside what the event says itself.
+        // In the format of instrumented clients, unless the event has a trace itself.
         let trace = TraceHeaders::find(&headers);
         let event = event.map(|event| trace.into_iter().fold(event, Event::with_trace));
         let event = event.map_err(|why| Malformed::new(value.to_vec(), why));
@@ -56,7 +55,7 @@ impl Form {
         delivery: &Delivery,
     ) -> Result<Event, String> {
         let subject = message.subject.as_str();
-        let key = self.key.as_ref().and_then(|key| key.of(subject, headers));
+        let key = self.key.as_ref().and_then(|key| key.find(subject, headers));
         let key = key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty());
         match &self.records {
             None => {
@@ -65,7 +64,7 @@ impl Form {
             }
             Some(mapping) => {
                 let own = Position(&self.stream, delivery.position);
-                // A redrive says where it was first, so that its id stays the same.
+                // A redrive names its first place, so that its id stays the same.
                 let origin = origin(headers);
                 let position = origin.as_ref().map_or(&own as &dyn fmt::Display, |text| text);
                 let content_type = headers.iter().rev().find_map(|(name, value)| {
@@ -86,7 +85,7 @@ impl Form {
     }
 }
 
-/// Where a redrive has found the message.
+/// The place at which a redrive has found the message.
 fn origin<'h>(headers: &[(&str, &'h [u8])]) -> Option<&'h str> {
     let (_, value) = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ORIGIN))?;
     std::str::from_utf8(value).ok().filter(|text| !text.is_empty())

@@ -1,26 +1,26 @@
 //! Deliveries that are held back until older ones have come (N06).
 //!
 //! A server delivers new messages while old ones, which it had delivered to a reader that is gone,
-//! wait until their time to be acknowledged is over. Given at once, the new ones of a key would
-//! overtake the old ones. So, while any of those are missing, everything is kept here, and goes on
-//! in the order of the stream.
+//! wait for the end of their time to be acknowledged. Given at once, the new ones of a key would
+//! overtake the old ones. So, while any of those are missing, everything is held here, and
+//! continues in the order of the stream.
 //!
-//! How many are missing is the difference between what the server waits for and what is open here.
-//! Both are taken at one moment, at which the server has heard of every acknowledgement; from then
-//! on, each message up to the last delivered one that comes is one less.
+//! The number missing is the number that the server waits for minus the number open here. Both are
+//! taken at one moment, at which every acknowledgement has reached the server; from then on, each
+//! message that comes, up to the last delivered one, is one less.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use greenroom_bus::source::Taken;
 use tokio::time::Instant;
 
-/// The server is asked again so often what it waits for.
+/// The interval at which the server is asked how many it waits for.
 pub(super) const ASK_EVERY: Duration = Duration::from_millis(500);
 
-/// For so long, beyond the time in which a message has to be acknowledged, old ones are waited for.
+/// Old messages are waited for this long beyond their time to be acknowledged.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// So often the time begins anew after the connection was lost.
+/// The wait starts over at most this often after a lost connection.
 const LOSSES: usize = 3;
 
 /// Messages that were delivered and are neither open here nor acknowledged.
@@ -33,7 +33,7 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// The server waits for so many acknowledgements, of messages up to there; so many are open
+    /// The server waits for this many acknowledgements, of messages up to there; this many are open
     /// here.
     pub(super) fn asked(waits_for: u64, up_to: u64, open: u64) -> Self {
         Self { count: Some(waits_for.saturating_sub(open)), up_to }
@@ -47,7 +47,7 @@ impl Missing {
     }
 }
 
-/// What is held back.
+/// The messages that are held back.
 #[derive(Debug)]
 pub(super) struct Hold {
     messages: BTreeMap<u64, Taken>,
@@ -57,18 +57,18 @@ pub(super) struct Hold {
     pub(super) until: Instant,
     /// When to ask the server again.
     pub(super) ask_at: Instant,
-    /// How often the connection was lost meanwhile.
+    /// How often the connection was lost during the wait.
     losses: usize,
 }
 
-/// Whether to go on holding.
+/// Whether to keep holding.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Holding {
     /// Something is missing.
     Wait,
     /// All is there.
     Complete,
-    /// It takes too long, or too much room: so many are missing, or the number is not known.
+    /// It takes too long, or too much room: this many are missing, or the number is not known.
     Enough(Option<u64>),
 }
 
@@ -99,12 +99,12 @@ impl Hold {
         self.ask_at = self.ask_at.max(now + ASK_EVERY);
     }
 
-    /// Nothing was read for long. What should have come may be in the socket, or was not asked for.
+    /// Nothing was read for long. Missing messages may be in the socket, or were not requested.
     pub(super) fn begin_anew(&mut self, ack_wait: Duration, now: Instant) {
         (self.until, self.ask_at) = (now + patience(ack_wait), now);
     }
 
-    /// The server has said what is missing.
+    /// The server has answered which messages are missing.
     pub(super) fn asked(&mut self, missing: Missing, now: Instant) {
         self.missing = missing;
         self.ask_at = now + ASK_EVERY;
@@ -131,13 +131,13 @@ impl Hold {
         self.messages.len()
     }
 
-    /// What was held back, in the order of the stream.
+    /// The messages that were held back, in the order of the stream.
     pub(super) fn release(self) -> impl Iterator<Item = Taken> {
         self.messages.into_values()
     }
 }
 
-/// What had just been delivered comes back after `ack_wait`.
+/// A message that had just been delivered comes back after `ack_wait`.
 pub(super) fn patience(ack_wait: Duration) -> Duration {
     ack_wait + ack_wait / 4 + GRACE
 }

@@ -7,19 +7,19 @@
 //!      └──────────── the entry is another's: what is in hand is given up ──────┘
 //! ```
 //!
-//! Two processes that read one consumer would each have half of a key's messages. The holder writes
-//! its entry anew four times in the life of the lease. Each write names the revision that it
-//! replaces, so of two processes that write at once, the server refuses one. A process that waits
-//! takes the lease once the revision has stayed the same for the life that the entry names, by its
-//! own clock. The holder counts that life from before its write. So it knows that its lease is over
-//! no later than any other process can take it, also if it was frozen meanwhile, and gives the
-//! engine nothing from then on until another write is accepted.
+//! Two processes that read one consumer would each have half of a key's messages. The holder
+//! rewrites its entry four times in the life of the lease. Each write names the revision that it
+//! replaces, so the server refuses one of two concurrent writes. A process that waits takes the
+//! lease once the revision has stayed the same for the life that the entry names, by its own clock.
+//! The holder counts that life from before its write. So it knows that its lease is over no later
+//! than any other process can take it, even if it was frozen in between, and gives the engine
+//! nothing from then on until another write is accepted.
 //!
-//! The life is half of `ack_wait`: a holder that is not heard of any more has lost its lease before
-//! the server delivers again what that process has in hand. Until then, the next holder holds back
-//! all that is newer (N06). So a lease can be taken at once from a process that has no connection,
-//! which a restart after a crash need not wait for: the entry names a subject that its holder
-//! listens on, and the server says if nobody does. A frozen process still has its connection.
+//! The life is half of `ack_wait`: a silent holder has lost its lease before the server delivers
+//! its messages in hand again. Until then, the next holder holds back all newer ones (N06). So a
+//! lease can be taken at once from a process that has no connection, and a restart after a crash
+//! need not wait for it: the entry names a subject that its holder listens on, and the server
+//! reports if it has no listener. A frozen process still has its connection.
 
 use std::time::Duration;
 
@@ -42,27 +42,28 @@ use crate::connection::{Connection, because};
 /// The bucket. An operator may make it if this user may not.
 const BUCKET: &str = "greenroom-leases";
 
-/// After so many failures in a row, a lease of which nothing was ever seen is done without.
+/// After this many failures in a row without ever reading a lease, the source works without one.
 const ATTEMPTS: u32 = 3;
 
-/// What a holder is called whose entry names none.
+/// The name of a holder whose entry names none.
 const UNNAMED: &str = "another process";
 
 /// A process that waits looks so often at least.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// An answer is waited for so long at most. The holder waits less: what it has in hand is to be
-/// reported as in progress meanwhile.
+/// The timeout for an answer. The holder waits less: its messages in hand have to be reported as in
+/// progress during that time.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// A holder that has a connection, and is not frozen, answers within this time.
 const PRESENT_WITHIN: Duration = Duration::from_millis(500);
 
-/// Another process, or an input of this one, may be about to end: it is looked again after so long.
+/// Another process, or an input of this one, may be about to end: the lease is checked again after
+/// these times.
 const ENDING: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200)];
 
-/// How a lease stands.
+/// The state of a lease.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Tenure {
     /// It is ours until then.
@@ -81,7 +82,7 @@ pub(super) struct Lease {
     key: String,
     /// How long it lives after a write.
     life: Duration,
-    /// What is written: the life in milliseconds, the process, and the subject that it listens on.
+    /// The entry: the life in milliseconds, the process, and the subject that it listens on.
     value: String,
     /// Listens there.
     presence: JoinHandle<()>,
@@ -142,7 +143,7 @@ impl Lease {
         self.judge(tenure)
     }
 
-    /// What fails again and again is done without, unless something was seen of it.
+    /// After repeated failures the source works without a lease, unless one was ever read.
     fn judge(&mut self, tenure: Tenure) -> Tenure {
         let Tenure::Unknown(why) = tenure else {
             self.failures = 0;
@@ -164,7 +165,7 @@ impl Lease {
             tokio::select! {
                 biased;
                 answer = &mut asking => return answer.map_err(Tenure::Unknown),
-                // What is denied has no other answer.
+                // A denied request gets no other answer.
                 () = watched.changed() => if let Some(subject) = watched.denied(BUCKET) {
                     return Err(Tenure::Impossible(format!("publishing to {subject} is denied")));
                 },
@@ -203,7 +204,7 @@ impl Lease {
         });
         match made.await {
             Ok(store) => Ok(store),
-            // Another process may have made it meanwhile.
+            // Another process may have created it in between.
             Err(error) => jetstream.get_key_value(BUCKET).await.map_err(|_| because(&error)),
         }
     }
@@ -277,7 +278,7 @@ impl Lease {
     /// Lets the next process take it at once.
     pub(super) async fn release(&mut self) {
         if let (Some(store), Some(revision)) = (&self.store, self.revision.take()) {
-            // What cannot be released ends with its life.
+            // A lease that cannot be released ends with its life.
             let _ = store.delete_expect_revision(&self.key, Some(revision)).await;
         }
     }
@@ -327,7 +328,7 @@ pub(super) async fn open_lease(
     (Some(lease), true)
 }
 
-/// What an operator has to know of a consumer that any process may read.
+/// A warning to an operator about a consumer that any process may read.
 pub(super) fn tell_without_lease(shared: &Shared, consumer: &str, why: &str) {
     shared.look(|state| state.stats.without_lease = 1);
     let remark = format!(
@@ -348,14 +349,14 @@ async fn be_present(client: Client, subject: String) {
     let Ok(mut asked) = client.subscribe(subject).await else { return };
     while let Some(message) = asked.next().await {
         if let Some(reply) = message.reply {
-            // One that is not answered waits, and asks again.
+            // If this gets lost, the other process waits, and asks again.
             let _ = client.publish(reply, "here".into()).await;
         }
     }
 }
 
-/// Whether the process that has written this has no connection. One that does not answer may be
-/// frozen, or not be allowed to.
+/// Whether the process that has written this has no connection. If there is no answer, it may be
+/// frozen, or not be allowed to answer.
 async fn is_gone(client: &Client, value: &str) -> bool {
     let Some(subject) = value.split(' ').nth(2) else { return false };
     let request = Request::new().timeout(Some(PRESENT_WITHIN));

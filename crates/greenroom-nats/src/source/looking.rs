@@ -1,9 +1,9 @@
-//! What is in a stream, for those who only look (C15).
+//! The contents of a stream, for read-only commands (C15).
 //!
 //! It reads by a consumer of its own, which acknowledges nothing and is removed by the server soon
-//! after: the consumer that is named in the options is asked how far it has got, and stays as it
-//! is, or is not made. What that consumer has heard acknowledged beyond its lowest open message is
-//! known to the server alone, so it is read here too.
+//! after: the consumer that is named in the options is only asked for its position, and is neither
+//! changed nor created. Acknowledgements beyond its lowest open message are known to the server
+//! alone, so those messages are read here too.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -27,10 +27,10 @@ use crate::{
 const BATCH: u64 = 256;
 /// A request that brings nothing is given up after this time: its messages are gone.
 const EXPIRES: Duration = Duration::from_secs(2);
-/// The server removes a consumer of which it hears nothing for so long.
+/// The server removes a consumer that is silent for this long.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
 
-/// Reads the messages of a stream that a consumer has not done, up to those that are there now. It
+/// Reads the messages of a stream that a consumer has not finished, up to the present end. It
 /// acknowledges nothing, and takes nothing from that consumer.
 pub struct NatsLooking {
     described: String,
@@ -50,7 +50,7 @@ struct Reading {
 }
 
 impl NatsLooking {
-    /// Connects, and finds out where the consumer of these options would go on.
+    /// Connects, and finds the position at which the consumer of these options would continue.
     ///
     /// # Errors
     /// The options cannot be used, no server answers in the time that `server` gives, it refuses
@@ -72,7 +72,7 @@ impl NatsLooking {
         };
         let mut open = Vec::new();
         for number in partitions {
-            let wanted = Wanted::of(&options, number);
+            let wanted = Wanted::from_options(&options, number);
             let stream = wanted.stream(&connection.jetstream).await;
             let stream = stream.map_err(|error| failed(error.into_text()))?;
             let partition = number.map_or(Partition::ONLY, Partition);
@@ -130,7 +130,7 @@ impl Reading {
         Ok(Self { partition, consumer, left })
     }
 
-    /// The next messages. Those that were removed meanwhile are not waited for.
+    /// The next messages. Those that were removed in between are not waited for.
     async fn batch(&mut self, form: &Form) -> Result<Vec<Taken>, String> {
         let wanted = self.left.min(BATCH);
         let mut taken = Vec::new();

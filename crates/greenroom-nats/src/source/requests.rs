@@ -11,7 +11,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Another one for so many messages: its number.
+    /// Another one for this many messages: its number.
     pub(super) fn begin(&mut self, messages: usize) -> u64 {
         self.last += 1;
         self.open.push_back((self.last, messages));

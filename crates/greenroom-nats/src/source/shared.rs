@@ -1,4 +1,4 @@
-//! What the driver of a partition and its source share.
+//! Shared by the driver of a partition and its source.
 
 use std::{
     collections::VecDeque,
@@ -18,7 +18,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{stats::NatsSourceStats, statuses::Statuses, tracker::Tracker};
 
-/// What is said of a driver that has panicked.
+/// The message about a driver that has panicked.
 pub(super) const PANICKED: &str =
     "the task that reads it has ended unexpectedly; see the log, and please report this";
 
@@ -32,11 +32,11 @@ pub(super) struct Shared {
     to_source: Arc<Notify>,
     /// The source is gone: nothing more is given.
     pub(super) is_closing: AtomicBool,
-    /// How the source stands.
+    /// The state of the source.
     pub(super) statuses: Arc<Statuses>,
 }
 
-/// How what is taken away stands.
+/// The state of a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Revocation {
     #[default]
@@ -51,7 +51,7 @@ pub(super) struct State {
     pub(super) tracker: Tracker,
     /// To be given next.
     pub(super) ready: VecDeque<Taken>,
-    /// What the server is to hear.
+    /// Answers to be sent to the server.
     pub(super) answers: Vec<(Box<str>, Answer)>,
     /// Makes the numbers of assignments, and holds nothing else.
     epochs: Watermark,
@@ -75,7 +75,7 @@ impl State {
     }
 }
 
-/// What the server is told of a message.
+/// An answer to the server about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Answer {
     /// It is handled.
@@ -125,7 +125,7 @@ impl Shared {
         Arc::new(Self { partition, state, to_driver, to_source, is_closing, statuses })
     }
 
-    /// The source fails where this is dropped by a panic.
+    /// The source fails if this is dropped by a panic.
     pub(super) fn fails_on_panic(self: &Arc<Self>) -> FailsOnPanic {
         FailsOnPanic(self.clone())
     }
@@ -150,7 +150,7 @@ impl Shared {
         self.to_source.notify_one();
     }
 
-    /// What is at these positions now is not what was: the engine is to give up what it has.
+    /// The messages at these positions have changed: the engine is to give up its own.
     pub(super) fn revoke(&self) {
         self.look(|state| {
             state.revocation = Revocation::Wanted;
@@ -177,8 +177,8 @@ impl Shared {
         self.to_driver.notify_one();
     }
 
-    /// The engine is given something until then only. Its handlers may begin what they have until
-    /// then as well, unless that is of an earlier lease and yet to be given up.
+    /// The engine gets messages only until then. Its handlers may also begin theirs until then,
+    /// except those of an earlier lease that are yet to be given up.
     pub(super) fn lease_until(&self, until: Option<Instant>) {
         let (was, has_nothing_else) = self.look(|state| {
             let has_nothing_else = state.revocation == Revocation::None;
@@ -204,7 +204,7 @@ impl Shared {
         }
     }
 
-    /// Takes some of what is ready, where the partition is not paused.
+    /// Takes some of the ready messages, unless the partition is paused.
     pub(super) fn take(&self, most: usize, into: &mut Vec<Taken>) -> bool {
         let took = self.look(|state| {
             if state.is_paused || state.revocation != Revocation::None || state.ready.is_empty() {
@@ -238,15 +238,15 @@ impl Shared {
         })
     }
 
-    /// Who hears how events of the assignment of now are settled.
+    /// Receives how events of the present assignment are settled.
     pub(super) fn heard(self: &Arc<Self>) -> Arc<Heard> {
         let epoch = self.look(|state| state.epoch);
         Arc::new(Heard { shared: self.clone(), epoch })
     }
 }
 
-/// What a driver holds: nothing else would be heard of one that has panicked, and the engine would
-/// wait for messages for ever.
+/// Held by a driver: without it, a panic would go unnoticed, and the engine would wait for messages
+/// for ever.
 pub(super) struct FailsOnPanic(Arc<Shared>);
 
 impl Drop for FailsOnPanic {

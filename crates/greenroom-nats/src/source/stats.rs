@@ -1,6 +1,6 @@
-//! What a source has met.
+//! The counters of a source.
 
-/// What a [`NatsSource`](super::NatsSource) has met so far, over all its partitions.
+/// The counters of a [`NatsSource`](super::NatsSource) so far, over all its partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct NatsSourceStats {
@@ -17,10 +17,10 @@ pub struct NatsSourceStats {
     pub held_back: u64,
     /// Consumers that another process reads now: this one waits until that one ends.
     pub waiting: u64,
-    /// Consumers that are read without a lease, since the account can have none: a second process
-    /// would read beside this one.
+    /// Consumers that are read without a lease, since the account cannot have one: a second process
+    /// would read at the same time.
     pub without_lease: u64,
-    /// How often the connection was made anew.
+    /// How often the connection was replaced.
     pub reconnects: u64,
     /// How often messages were dropped because this process read too slowly. They are delivered
     /// again.

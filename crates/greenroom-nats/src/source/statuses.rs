@@ -1,4 +1,4 @@
-//! How the source stands, by what the drivers of its partitions see (O17).
+//! The state of the source, from the drivers of its partitions (O17).
 
 use std::{
     collections::BTreeMap,
@@ -11,20 +11,20 @@ use parking_lot::Mutex;
 
 use crate::connection::Connection;
 
-/// What the drivers of a source share.
+/// Shared by the drivers of a source.
 pub(super) struct Statuses {
     pub(super) cell: Arc<StatusCell>,
-    /// What it reads, where nothing is wrong.
+    /// The streams that it reads, as shown without trouble.
     reads: String,
     /// Of each partition.
     who_reads: Mutex<BTreeMap<Partition, WhoReads>>,
-    /// Until when handlers may begin what was given.
+    /// Until when handlers may begin their messages.
     pub(super) lease: Arc<Lease>,
-    /// Until when each partition is this process's own, of those that it reads by a lease.
+    /// Until when each partition is this process's own, for those read under a lease.
     leased: Mutex<BTreeMap<Partition, Instant>>,
 }
 
-/// How a partition stands, as long as there is a connection.
+/// The state of a partition, as long as there is a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WhoReads {
     /// This process reads it.
@@ -48,15 +48,15 @@ impl Statuses {
         Arc::new(Self { cell, reads, who_reads: Mutex::default(), lease, leased })
     }
 
-    /// This partition is this process's own until then. Handlers begin what was given until the
-    /// first of these moments.
+    /// This partition is this process's own until then. Handlers may begin their messages until the
+    /// first of these times.
     pub(super) fn leased_until(&self, partition: Partition, until: Instant) {
         self.leased.lock().insert(partition, until);
         self.extend();
     }
 
-    /// Another process has this partition, and the engine has given up what it had of it: until
-    /// then, the leases of others would let handlers begin that.
+    /// Another process has this partition, and the engine has given up its messages: until then,
+    /// the leases of others would let handlers begin them.
     pub(super) fn not_leased(&self, partition: Partition) {
         self.leased.lock().remove(&partition);
         self.extend();

@@ -1,7 +1,7 @@
 //! A message as its stream has it.
 //!
-//! The client reads no other than those whose headers and subject are right, and a server stores
-//! whatever it is given. What it says of a message when it is asked for it has both encoded.
+//! The client accepts only messages with valid headers and subject, but a server stores any. In the
+//! server's answer to a read request, both are encoded.
 
 use async_nats::{
     datetime::DateTime,
@@ -13,10 +13,10 @@ use crate::connection::because;
 /// The server's code for a message that is not there.
 const NOT_FOUND: &str = "\"err_code\":10037";
 
-/// What stands for bytes that are not UTF-8.
+/// Replaces bytes that are not UTF-8.
 const NO_UTF_8: &str = "\\ufffd";
 
-/// What stands for blanks, where JSON does not have them as they are.
+/// Blanks that JSON cannot contain unescaped.
 const BLANKS: [&str; 5] = ["\\u000b", "\\f", "\\u000c", "\\u2028", "\\u2029"];
 
 /// The answer of a stream that was asked for a message.
@@ -78,7 +78,7 @@ impl<'a> Stored<'a> {
 
     /// Only of a message with headers, the client takes each blank for the end of the subject.
     fn is_subject_bad(&self) -> bool {
-        // What is behind a backslash of the subject's own stands for itself.
+        // A character after a backslash in the subject itself is literal.
         let subject = self.subject.replace(r"\\", "");
         let has_blanks = || {
             subject.contains(char::is_whitespace) || BLANKS.iter().any(|one| subject.contains(one))
@@ -87,8 +87,8 @@ impl<'a> Stored<'a> {
     }
 }
 
-/// Whether the value of a header has a carriage return. Where it goes on in other lines, the client
-/// leaves it there, and panics at it; asked for what is stored, it trims each line.
+/// Whether the value of a header has a carriage return. If it continues on further lines, the
+/// client leaves it there, and panics at it; when reading stored messages, it trims each line.
 fn has_return(headers: &str) -> bool {
     let mut lines = headers.lines().skip(1).peekable();
     while let Some(line) = lines.next() {

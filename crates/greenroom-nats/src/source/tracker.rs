@@ -1,4 +1,4 @@
-//! What of a partition was received, and what became of it.
+//! The received messages of a partition, and their outcomes.
 
 use std::{
     collections::{BTreeMap, HashSet, VecDeque},
@@ -8,8 +8,8 @@ use std::{
 use greenroom_bus::watermark::DoneAhead;
 use tokio::time::Instant;
 
-/// So many positions that were settled last are remembered: what a server delivers again that has
-/// forgotten the last acknowledgements is skipped.
+/// This many recently settled positions are remembered: messages that a server delivers again,
+/// because it has forgotten the last acknowledgements, are skipped.
 const REMEMBERED: usize = 100_000;
 
 /// The positions of one assignment of a partition.
@@ -27,7 +27,7 @@ pub(super) struct Tracker {
 
 #[derive(Debug)]
 struct Open {
-    /// What an acknowledgement is published to.
+    /// The reply subject of an acknowledgement.
     reply: Box<str>,
     /// When the server last heard of it.
     touched: Instant,
@@ -35,7 +35,7 @@ struct Open {
     refused: bool,
 }
 
-/// What to do with a message that was received.
+/// The treatment of a received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Received {
     /// It is to be handled, for the first time or again after it was refused.
@@ -80,7 +80,7 @@ impl Tracker {
         }
     }
 
-    /// A message is done: what that is told to. `None` where it is not open.
+    /// A message is done: returns its reply subject. `None` if it is not open.
     pub(super) fn settle(&mut self, position: u64) -> Option<Box<str>> {
         let open = self.open.remove(&position)?;
         self.settled += 1;
@@ -95,7 +95,7 @@ impl Tracker {
         }
     }
 
-    /// It was never started, and goes back: what that is told to.
+    /// It was never started, and goes back: returns its reply subject.
     pub(super) fn give_back(&mut self, position: u64) -> Option<Box<str>> {
         self.open.remove(&position).map(|open| open.reply)
     }
@@ -105,7 +105,7 @@ impl Tracker {
         self.open.iter().filter(|(_, open)| open.refused).map(|(position, _)| *position).collect()
     }
 
-    /// Those in hand of which the server has not heard for so long; it is about to.
+    /// Those in hand that were not reported to the server for this long; they are about to be.
     pub(super) fn touch(&mut self, after: Duration, now: Instant) -> Vec<Box<str>> {
         let old = |open: &&mut Open| {
             !open.refused && now.saturating_duration_since(open.touched) >= after
@@ -117,7 +117,7 @@ impl Tracker {
         self.open.values_mut().filter(old).map(touched).collect()
     }
 
-    /// The server has heard of all that was settled by then.
+    /// Everything settled by then has reached the server.
     pub(super) fn confirm(&mut self, settled: u64) {
         self.confirmed = self.confirmed.max(settled);
     }
@@ -131,7 +131,8 @@ impl Tracker {
         self.open.len() as u64 + (self.settled - self.confirmed)
     }
 
-    /// What is done: the server remembers each message by itself, so no set of them is stored.
+    /// The settled positions: the server remembers each message individually, so no set of them is
+    /// stored.
     pub(super) fn done_ahead(&self) -> DoneAhead {
         let between = self.next - self.oldest_open();
         DoneAhead {
@@ -153,7 +154,7 @@ impl Tracker {
         self.open.len()
     }
 
-    /// The lowest that is not settled; [`next`](Self::next) where none is open.
+    /// The lowest that is not settled; [`next`](Self::next) if none is open.
     pub(super) fn oldest_open(&self) -> u64 {
         self.open.first_key_value().map_or(self.next, |(position, _)| *position)
     }

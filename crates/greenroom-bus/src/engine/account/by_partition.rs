@@ -1,5 +1,5 @@
-//! Of which partitions the events of a key are, to answer why it waits (C13, D15). Only events of
-//! inputs with several partitions are counted; the others do not come here.
+//! The partitions of a key's events, to answer why it waits (C13, D15). Only events of inputs with
+//! several partitions are counted; others do not come here.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -40,9 +40,9 @@ impl ByPartition {
         }
     }
 
-    /// How many events of this line are not settled, in the order of partitions. Looks at all lines
-    /// of a part: it is for one who asks.
-    pub(crate) fn of(&self, line: LineId) -> Vec<(Partition, u32)> {
+    /// The number of unsettled events of this line, by partition, in order. Scans all lines of a
+    /// part, so it is for requests by an operator.
+    pub(crate) fn partitions(&self, line: LineId) -> Vec<(Partition, u32)> {
         let counts = self.part(line).lock();
         let of_line = counts.iter().filter(|((of, _), _)| *of == line);
         let mut found: Vec<_> = of_line.map(|((_, of), events)| (*of, *events)).collect();
@@ -63,11 +63,11 @@ mod tests {
         for partition in [5, 2, 5] {
             by.taken(line, Partition(partition));
         }
-        assert_eq!(by.of(line), [(Partition(2), 1), (Partition(5), 2)]);
+        assert_eq!(by.partitions(line), [(Partition(2), 1), (Partition(5), 2)]);
         by.settled(line, Partition(2));
-        assert_eq!(by.of(line), [(Partition(5), 2)]);
+        assert_eq!(by.partitions(line), [(Partition(5), 2)]);
         by.settled(line, Partition(5));
         by.settled(line, Partition(5));
-        assert!(by.of(line).is_empty() && by.part(line).lock().is_empty());
+        assert!(by.partitions(line).is_empty() && by.part(line).lock().is_empty());
     }
 }

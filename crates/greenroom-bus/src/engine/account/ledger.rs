@@ -1,5 +1,5 @@
-//! What became of the events taken: `taken = handled + dead_lettered +
-//! ignored + refused + revoked + given_back`.
+//! The outcomes of the events taken: `taken = handled + dead_lettered + ignored + refused + revoked
+//! + given_back`.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -113,14 +113,14 @@ impl Ledger {
         }
     }
 
-    /// Every count of the same moment, or of shortly after one another: what was taken is read
-    /// last, so that nothing is settled in it that was not taken.
+    /// All counts, taken at about the same moment. `taken` is read last, so no event is counted as
+    /// settled that is not counted as taken.
     pub(crate) fn counts(&self) -> LedgerCounts {
         let outcomes = self.settlements.outcomes();
         LedgerCounts { taken: self.taken.load(Ordering::Acquire), outcomes }
     }
 
-    /// So many were taken from an input.
+    /// This many were taken from an input.
     pub(crate) fn takes(&self, events: u64) {
         self.taken.fetch_add(events, Ordering::AcqRel);
     }
@@ -168,7 +168,7 @@ impl Ledger {
         }
     }
 
-    /// An event of this line is settled so long after it was taken, and has not left.
+    /// An event of this line was settled this long after it was taken, and has not left.
     pub(crate) fn stays_behind(&self, line: LineId, time: Duration) {
         if self.slowest.may_enter(time)
             && let Some(line) = self.audit.find(line)
@@ -178,7 +178,7 @@ impl Ledger {
         self.audit.stays_behind(line);
     }
 
-    /// An event was settled so long after it was taken.
+    /// An event was settled this long after it was taken.
     pub(crate) fn settled(&self, how: Settled, time: Duration) {
         self.settlements.count(how, time.as_micros() as u64);
     }
@@ -200,7 +200,7 @@ impl Ledger {
     }
 }
 
-/// What was taken, and what became of it so far.
+/// How many events were taken, and how many of them ended in which way so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LedgerCounts {
     pub(crate) taken: u64,
@@ -218,7 +218,8 @@ impl LedgerCounts {
     }
 }
 
-/// The keys whose events took longest: from taken to handled, or to settled where they were not.
+/// The keys whose events took longest: from taken to handled, or to settled if they were not
+/// handled.
 #[derive(Debug, Default)]
 struct Slowest {
     /// The shortest time that enters the table, in microseconds; read without its lock.
@@ -227,7 +228,7 @@ struct Slowest {
 }
 
 impl Slowest {
-    /// Whether an event that took so long is among the slowest.
+    /// Whether an event that took this long is among the slowest.
     fn may_enter(&self, time: Duration) -> bool {
         time.as_micros() as u64 > self.threshold.load(Ordering::Relaxed)
     }
@@ -247,7 +248,7 @@ impl Slowest {
     }
 }
 
-/// The settlement of one of several handlers that an event goes to, where that one keeps a line.
+/// The settlement of one of an event's several handlers, if that one keeps a line.
 struct PartTicket {
     ledger: Arc<Ledger>,
     line: LineId,

@@ -25,7 +25,7 @@ impl LogLimit {
         self.one_of(1, now)
     }
 
-    /// As `line`, where there may be so many in a second.
+    /// Like `line`, for messages that may come up to `most` times a second.
     pub(crate) fn one_of(&self, most: u32, now: Instant) -> Option<u64> {
         let mut state = self.0.lock();
         if state.last.is_none_or(|last| now.duration_since(last) >= EVERY) {

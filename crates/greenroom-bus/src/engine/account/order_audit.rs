@@ -1,7 +1,7 @@
 //! Checks, independently of how order is kept, that events of a key leave in the
 //! order in which they came.
 //!
-//! The memory is that of pending keys: a key is forgotten with its last pending event.
+//! Memory is proportional to pending keys: a key is forgotten with its last pending event.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -12,8 +12,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The line that an event stands in: its input, its handler and its key. Hashed once: lines are
-/// looked up several times for each event.
+/// The line of an event: its input, its handler and its key. Hashed once, because lines are looked
+/// up several times for each event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderLine {
     id: LineId,
@@ -63,12 +63,12 @@ impl Hash for OrderLine {
 struct PendingOrder {
     line: OrderLine,
     events: u32,
-    /// The highest number that has left, and the partition of that event where it was of one.
+    /// The highest number that has left, and the partition of that event, if any.
     last: u64,
     of: Option<u32>,
 }
 
-/// A hash is its own hash, also with a partition beside it.
+/// The value is a hash already and is used as such, also in a key that holds a partition as well.
 #[derive(Debug, Default)]
 pub(super) struct Hashed(u64);
 
@@ -122,8 +122,8 @@ impl OrderAudit {
         }
     }
 
-    /// The event with this number (rising from 1 in its input; 0 where it has no order) leaves, and
-    /// is pending no more. False when a later one has left before it. A key that comes in several
+    /// The event with this number (rising from 1 in its input; 0 if it has no order) leaves, and is
+    /// not pending any more. False if a later one has left before it. A key that comes in several
     /// partitions has an order in each, and none among them.
     pub(crate) fn leaves(&self, line: LineId, number: u64, of: Option<u32>) -> bool {
         let mut is_in_order = true;
@@ -159,8 +159,8 @@ impl OrderAudit {
         self.part(line).lock().get(&line).map(|pending| pending.line.clone())
     }
 
-    /// How many events of this line were taken, have not left, and are not settled. `None` where
-    /// there are none.
+    /// How many events of this line were taken, have not left, and are not settled. `None` if there
+    /// are none.
     pub(crate) fn pending(&self, line: &OrderLine) -> Option<u32> {
         self.part(line.id).lock().get(&line.id).map(|pending| pending.events)
     }

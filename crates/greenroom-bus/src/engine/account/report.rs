@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The result of a run.
 
 mod json;
 
@@ -33,8 +33,8 @@ pub struct RunReport {
     /// Events that waited when a stop came, and that their input delivers again: to the next run,
     /// or to another member of its group.
     pub given_back: u64,
-    /// Of those that were refused, events that waited behind parked keys in the end, or came when
-    /// no more could wait there.
+    /// Among the refused ones, events that waited behind parked keys at the end, or came when no
+    /// more could wait there.
     pub parked: u64,
     /// Attempts that were not the first of their event. An event that waits for the end
     /// of an outage makes none.
@@ -66,27 +66,25 @@ pub struct RunReport {
     pub peak_rss_bytes: Option<u64>,
     /// The keys whose events took longest from taken to settled.
     pub slowest_keys: Vec<SlowKey>,
-    /// Stored dead letters by reason. Their sum is `dead_lettered`, unless an event went to several
-    /// handlers ([`fan_out`](crate::engine::HandlerConfig::fan_out)) of which more than one gave it
-    /// up, or an output rejected what was made of an event that was acknowledged before
+    /// Stored dead letters by reason. Their sum is `dead_lettered`, with two exceptions: an event
+    /// went to several handlers ([`fan_out`](crate::engine::HandlerConfig::fan_out)) and more than
+    /// one gave it up, or an output rejected an event whose input was acknowledged before
     /// ([`OnSuccess`](crate::engine::AckWhen::OnSuccess)).
     pub dead_letters_by_reason: BTreeMap<&'static str, u64>,
     /// A row for each pool.
     pub pools: Vec<PoolReport>,
-    /// A row for each input, in the order in which they were added; those
-    /// that were removed as well.
+    /// A row for each input, in the order in which they were added; includes removed ones.
     pub inputs: Vec<InputReport>,
-    /// A row for each output, in the order in which they were added; those
-    /// that were removed as well.
+    /// A row for each output, in the order in which they were added; includes removed ones.
     pub outputs: Vec<OutputReport>,
     /// A row for each input that keeps its positions.
     pub positions: Vec<PositionsReport>,
     /// Where dead letters went.
     pub dead_letters: String,
-    /// What an operator should know, although nothing was lost by it: for example that an output
+    /// Things that an operator should know, although nothing was lost: for example that an output
     /// was rotated.
     pub warnings: Vec<String>,
-    /// What went wrong with inputs, outputs, dead letters or workers, in words.
+    /// Errors of inputs, outputs, dead letters or workers, in words.
     pub errors: Vec<String>,
 }
 
@@ -126,7 +124,7 @@ pub struct SlowKey {
     pub longest: Duration,
 }
 
-/// What one pool did.
+/// The figures of one pool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PoolReport {
     /// Its name.
@@ -144,41 +142,41 @@ pub struct PoolReport {
     pub restarts: u64,
 }
 
-/// What one input gave.
+/// The figures of one input.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct InputReport {
     /// Its name.
     pub name: String,
-    /// What it reads, for example `file:orders.ndjson`.
+    /// Its source, for example `file:orders.ndjson`.
     pub source: String,
     /// Items taken from it.
     pub taken: u64,
-    /// True where it was [removed](crate::engine::Control::remove_input) while the engine ran.
+    /// True if it was [removed](crate::engine::Control::remove_input) while the engine ran.
     pub removed: bool,
-    /// Why it could not go on, where that ended it; serialized among the errors of the run.
+    /// Why it ended, if it ended because of an error; serialized among the errors of the run.
     #[serde(skip)]
     pub error: Option<String>,
 }
 
-/// What one output got.
+/// The figures of one output.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OutputReport {
     /// Its name.
     pub name: String,
-    /// Where it stores, for example `file:done.ndjson`.
+    /// Its target, for example `file:done.ndjson`.
     pub target: String,
     /// Events handed to it. Those that it could not store count as refused.
     pub events: u64,
     /// Of these, the ones that it rejected for good: their inputs are dead letters.
     pub rejected: u64,
-    /// Why it does not get on, where it does not.
+    /// Why it makes no progress, if so.
     pub trouble: Option<String>,
-    /// True where it was [removed](crate::engine::Control::remove_output) while the engine ran.
+    /// True if it was [removed](crate::engine::Control::remove_output) while the engine ran.
     pub removed: bool,
-    /// What it could not store of what it had accepted when it was removed, and why; serialized
-    /// among the errors of the run.
+    /// Why it failed to store some of the events that it had accepted when it was removed;
+    /// serialized among the errors of the run.
     #[serde(skip)]
     pub error: Option<String>,
 }
@@ -188,13 +186,13 @@ pub struct OutputReport {
 pub struct PositionsReport {
     /// The name of the input.
     pub input: String,
-    /// How it stands after the last commit.
+    /// The state after the last commit.
     pub standing: Standing,
-    /// How far each partition has come that it has then, where it says so.
+    /// The progress of each partition that it has then, if it reports any.
     pub partitions: Vec<PartitionStanding>,
 }
 
-/// What a run has done so far.
+/// The progress of a run so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {

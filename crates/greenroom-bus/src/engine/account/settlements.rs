@@ -1,5 +1,5 @@
-//! How events were settled, and how long that took, counted without meeting: each thread that
-//! settles has a place of its own, up to a number, and takes one lock that nobody else wants.
+//! How events were settled, and how long that took. Threads do not contend: each thread that
+//! settles has a counter of its own, up to a limit, behind a lock that no other thread takes.
 
 use std::{
     cell::Cell,
@@ -93,7 +93,7 @@ fn place() -> usize {
 }
 
 impl Settlements {
-    /// One more, so many microseconds after it was taken.
+    /// One more, this many microseconds after it was taken.
     pub(crate) fn count(&self, how: Settled, micros: u64) {
         let mut counted = self.places[place()].0.lock();
         counted.outcomes.count(how);

@@ -21,7 +21,7 @@ impl Control {
         })
     }
 
-    /// Each pool, in the order of their settings; `default` is first where it is not set.
+    /// All pools, in the order of their settings; `default` comes first if it is not set.
     pub fn pools(&self) -> Vec<PoolControl> {
         let places = 0..self.shared.process.pools.len();
         places.map(|place| PoolControl { control: self.clone(), place }).collect()
@@ -46,14 +46,14 @@ impl Control {
         places.map(|place| HandlerControl { shared: self.shared.clone(), place }).collect()
     }
 
-    /// Brings the pools and handlers to what is said here, as far as that is possible while the
-    /// engine runs, and says what has changed, for example `pools.erp.workers`. First it is looked
-    /// whether all of it is possible.
+    /// Brings the pools and handlers to this configuration, as far as that is possible while the
+    /// engine runs, and returns the changes, for example `pools.erp.workers`. It first checks that
+    /// all of them are possible.
     ///
     /// # Errors
-    /// A pool or handler was added, removed, or changed where it cannot be: nothing has changed
-    /// then. A pool that refuses a size (it is stopping, or the size is out of range) leaves
-    /// what came before it changed.
+    /// A pool or handler was added, removed, or changed in a way that needs a restart: nothing has
+    /// changed then. If a pool refuses a size (it is stopping, or the size is out of range),
+    /// earlier changes stay in effect.
     pub fn apply(
         &self,
         pools: &[(&str, PoolConfig)],

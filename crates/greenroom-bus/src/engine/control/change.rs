@@ -11,7 +11,7 @@ pub enum ChangeError {
     NoSuchPool {
         /// The name.
         name: String,
-        /// The names of those that there are.
+        /// The existing names.
         known: String,
     },
     /// There is no handler of this name.
@@ -19,17 +19,17 @@ pub enum ChangeError {
     NoSuchHandler {
         /// The name.
         name: String,
-        /// The names of those that there are.
+        /// The existing names.
         known: String,
     },
     /// There is no input or output of this name.
     #[error("there is no {kind} {name:?}; there are: {known}")]
     NoSuchEnd {
-        /// What it would be: `input` or `output`.
+        /// Its kind: `input` or `output`.
         kind: &'static str,
         /// The name.
         name: String,
-        /// The names of those that there are.
+        /// The existing names.
         known: String,
     },
     /// An input or output of this name is there, or was removed and is not done.
@@ -38,11 +38,11 @@ pub enum ChangeError {
         if *leaving { ", which was removed and is not done: try again later" } else { "" }
     )]
     NameTaken {
-        /// What it is: `input` or `output`.
+        /// Its kind: `input` or `output`.
         kind: &'static str,
         /// The name.
         name: String,
-        /// True where it was removed, and what it has given or accepted is not settled.
+        /// True if it was removed and some of its events are not settled yet.
         leaving: bool,
     },
     /// The engine was told to stop, every input has ended, or it is over.
@@ -51,7 +51,7 @@ pub enum ChangeError {
     /// This can only be set before the engine starts.
     #[error("{what} cannot change while the engine runs: stop it and start it anew")]
     AlreadyStarted {
-        /// What would have changed, for example `pools.erp.engine`.
+        /// The setting, for example `pools.erp.engine`.
         what: String,
     },
     /// The pool refused it.
@@ -65,9 +65,9 @@ pub enum ChangeError {
     /// A value that cannot be used.
     #[error("{what} cannot be used: {why}")]
     Unusable {
-        /// What was to be set, for example `handlers.push.retry.attempts`.
+        /// The setting, for example `handlers.push.retry.attempts`.
         what: String,
-        /// What is possible.
+        /// The permitted values.
         why: String,
     },
 }
@@ -78,7 +78,7 @@ impl ChangeError {
     }
 }
 
-/// What comes and goes.
+/// The two kinds of parts that can be added and removed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum PortKind {
     Input,
@@ -110,7 +110,7 @@ impl PortKind {
     }
 }
 
-/// The names of those that there are, for an error.
+/// The existing names, for an error.
 pub(crate) fn known<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<_> = names.collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }

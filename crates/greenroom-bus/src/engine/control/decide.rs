@@ -2,18 +2,18 @@
 
 use greenroom::keys::KeyStatus;
 
-use super::{Control, look::in_words};
+use super::{Control, look::error_text};
 use crate::{dead_letter::Reason, engine::account::order_audit::OrderLine, excerpt::excerpt};
 
-/// What becomes of a key that waits for an operator.
+/// A decision about a key that waits for an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// The event that has failed is attempted anew, as if it had not failed before.
+    /// The failed event is attempted again, and its earlier failures no longer count.
     Resume,
-    /// That event becomes a dead letter, and the key goes on with the next.
+    /// That event becomes a dead letter, and the next event of the key is handled.
     Skip,
-    /// That event and all that wait behind it become dead letters; what comes
-    /// later of the key is handled.
+    /// That event and all that wait behind it become dead letters; later events of the key are
+    /// handled.
     Drop,
 }
 
@@ -29,7 +29,7 @@ pub struct Decided {
     pub dead_letters: usize,
 }
 
-/// The key is parked, and by another event than the one that was decided about.
+/// The key is parked, but by another event than the intended one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("it is the event {:?} that parks this key by now", excerpt(event))]
 #[non_exhaustive]
@@ -39,14 +39,14 @@ pub struct OtherEvent {
 }
 
 impl Control {
-    /// Decides about a parked key: with this handler, or with each that it is parked with.
-    /// Empty where it is not parked.
+    /// Decides about a parked key: with this handler, or with each that it is parked with. Empty if
+    /// it is not parked.
     pub fn decide(&self, key: &str, handler: Option<&str>, decision: Decision) -> Vec<Decided> {
         self.decide_where(key, handler, decision, |_| true).unwrap_or_default()
     }
 
-    /// As [`decide`](Self::decide), about the event with this id: the one that somebody has looked
-    /// at.
+    /// Like [`decide`](Self::decide), about the event with this id: the one that the operator has
+    /// looked at.
     ///
     /// # Errors
     /// Another event parks the key by now: nothing was decided.
@@ -74,7 +74,7 @@ impl Control {
             }
             let Some(keys) = self.keys_of(&line) else { continue };
             // Looked at before the event: that is the one of this failure, or of a later one.
-            let Some(why) = keys.status(&line, in_words) else { continue };
+            let Some(why) = keys.status(&line, error_text) else { continue };
             let parked = self.shared.process.parked.event(&line);
             let id = parked.as_ref().map(|parked| parked.event.id());
             match is_meant(id) {

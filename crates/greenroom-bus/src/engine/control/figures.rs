@@ -1,4 +1,4 @@
-//! Figures for monitoring systems (O01, O02): what was counted so far, read on request.
+//! Figures for monitoring systems (O01, O02): the counters so far, read on request.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
@@ -7,7 +7,7 @@ use greenroom::stats::LatencyHistogram;
 use super::Control;
 use crate::engine::account::{ledger::LedgerCounts, settlements::Outcomes};
 
-/// What became of the events taken so far. No count ever falls.
+/// The outcomes of the events taken so far. No count ever falls.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LedgerView {
@@ -35,7 +35,7 @@ pub struct LedgerView {
     /// Events acknowledged when their handler was done with them, of whose outputs one was not
     /// stored.
     pub lost_outputs: u64,
-    /// Stored dead letters, by reason; a reason of which there were none is left out.
+    /// Stored dead letters, by reason; reasons without any are left out.
     pub dead_letters: BTreeMap<&'static str, u64>,
     /// From taken to settled.
     pub residence: LatencyHistogram,
@@ -50,8 +50,8 @@ impl LedgerView {
 }
 
 impl Control {
-    /// What became of the events taken so far. Takes a few locks for some microseconds that each
-    /// thread takes to settle.
+    /// The outcomes of the events taken so far. Takes a few locks, which settling threads also
+    /// take, for some microseconds.
     pub fn ledger(&self) -> LedgerView {
         let ledger = &self.shared.ledger;
         let residence = ledger.latencies();

@@ -19,17 +19,18 @@ pub struct Control {
 }
 
 impl Control {
-    /// Stops the inputs and handles what is in hand, within the deadline. What waits is
-    /// [given back](crate::engine::RunReport::given_back) by inputs that keep their positions; of
-    /// others it is handled too ([`Finish`](crate::engine::Finish) says otherwise). What is left at
-    /// the deadline is refused, and that is what a pool or handler that is paused still holds.
+    /// Stops the inputs and handles the events in hand, within the deadline. Inputs that keep their
+    /// positions take waiting events [back](crate::engine::RunReport::given_back); waiting events
+    /// of other inputs are handled too, unless [`Finish`](crate::engine::Finish) says otherwise. At
+    /// the deadline the rest is refused, which includes all events that a paused pool or handler
+    /// still holds.
     pub fn drain(&self) {
-        // First: a task that sees the phase sees what is given up.
+        // First: a task that sees the phase also sees which assignments are given up.
         self.shared.inputs.stop();
         self.advance(Phase::Drain);
     }
 
-    /// Drops handlers at their next await and refuses what is left.
+    /// Drops handlers at their next await and refuses all remaining events.
     pub fn stop_now(&self) {
         self.shared.inputs.revocations.cut_off();
         self.advance(Phase::Now);
@@ -48,7 +49,7 @@ impl Control {
         *self.phase.borrow()
     }
 
-    /// What the run has done so far. Never more settled than taken.
+    /// The progress of the run so far. Never more settled than taken.
     pub fn progress(&self) -> Progress {
         let (ledger, letters) = (&self.shared.ledger, &self.shared.egress.dead_letters.letters);
         let counts = ledger.counts();
@@ -77,8 +78,8 @@ impl Control {
         }
     }
 
-    /// Why nothing goes on, where all that is under way waits behind parked keys and no input can
-    /// be read on. A run of inputs whose ends are known ends then.
+    /// Why the run makes no progress, if all remaining events wait behind parked keys and no input
+    /// can be read. A run whose inputs are finite ends then.
     pub fn standstill(&self) -> Option<String> {
         self.shared.process.parked.standstill()
     }

@@ -44,15 +44,14 @@ impl HandlerControl {
         *self.shared.process.pools[self.entry().pool].config.lock()
     }
 
-    /// Starts no further attempt of this handler, until it is [resumed](Self::resume). Its events
-    /// wait, and no attempt of theirs counts; they hold room in the pool, whose other handlers go
-    /// on as long as there is some left. True where it was not paused before.
+    /// Starts no further attempts of this handler until it is [resumed](Self::resume). Its events
+    /// wait, and their attempts do not count. They occupy room in the pool, whose other handlers
+    /// continue as long as there is some left. Returns true if it was not paused before.
     pub fn pause(&self) -> bool {
         self.entry().pause.set(true)
     }
 
-    /// Lets it go on. Events that waited meanwhile are attempted within a second.
-    /// True where it was paused.
+    /// Resumes it. Events that waited are attempted within a second. Returns true if it was paused.
     pub fn resume(&self) -> bool {
         self.entry().pause.set(false)
     }
@@ -62,7 +61,7 @@ impl HandlerControl {
         self.entry().pause.is_on()
     }
 
-    /// How long it has been in outage (D09), and the last error. `None` where it is not.
+    /// How long it has been in outage (D09), and the last error. `None` if it is not.
     pub fn outage(&self) -> Option<(Duration, String)> {
         let (since, error) = self.entry().circuit.down_since()?;
         Some((since.elapsed(), error))
@@ -97,8 +96,8 @@ impl HandlerControl {
         Err(ChangeError::Unusable { what, why: "at least one attempt is made".to_owned() })
     }
 
-    /// What is to change for this configuration, in a pool with that one. The factory is not looked
-    /// at: two cannot be compared.
+    /// The changes to this configuration, in a pool with that one. The factory is ignored: two
+    /// cannot be compared.
     pub(crate) fn changes(
         &self,
         to: &HandlerConfig,
@@ -127,7 +126,7 @@ impl HandlerControl {
 }
 
 impl RetryChange {
-    /// What has changed.
+    /// The change that was made.
     pub(crate) fn carry_out(self) -> String {
         self.handler.entry().set_retry(self.retry);
         format!("handlers.{}.retry", self.handler.name())

@@ -11,10 +11,10 @@ use crate::{
 };
 
 impl Control {
-    /// Reads from here as well, the events that the matcher takes; the others are acknowledged, and
-    /// count as ignored. A [`Matcher`](crate::router::Matcher) is a configuration with the usual
-    /// bounds on what it may have under way. Where the engine was built and does not run yet,
-    /// reading begins when it does.
+    /// Also reads from this source the events that the matcher takes; the others are acknowledged
+    /// and count as ignored. A [`Matcher`](crate::router::Matcher) is a configuration with the
+    /// default limits. If the engine has been built and does not run yet, reading begins when it
+    /// does.
     ///
     /// # Errors
     /// The name is taken, or empty; or the engine is ending, as one does whose last input has
@@ -33,10 +33,10 @@ impl Control {
     }
 
     /// Takes nothing more from this input: its source is dropped at its next await, within 100 ms
-    /// unless it blocks its thread. What was taken from it is handled. What is returned is done
-    /// when all of that is settled, and its positions are stored, where it keeps any. Then the name
-    /// is free; until then a key of it may be parked, or its pool be paused. It is done with the
-    /// run as well, whatever is not settled then. A source of several partitions is asked on until
+    /// unless it blocks its thread. Events already taken are handled. The returned removal is done
+    /// when all of them are settled, and its positions are stored, if it keeps any. Then the name
+    /// is free; until then a key of it may be parked, or its pool paused. It is also done when the
+    /// run ends, even if events are not settled. A source of several partitions is polled until
     /// then, and gives nothing.
     ///
     /// With the last input, the engine ends.

@@ -1,4 +1,4 @@
-//! Looking at an engine while it runs: what an operator asks.
+//! An operator's view of a running engine.
 //!
 //! Nothing is counted for it while events pass. A request takes the locks of a pool's shards for a
 //! moment each, so its answer comes in bounded time, even if a pool is saturated and its handlers
@@ -35,7 +35,7 @@ use crate::{
     source::Partition,
 };
 
-/// What a pool does.
+/// The state of a pool.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PoolView {
@@ -45,7 +45,7 @@ pub struct PoolView {
     pub stats: PoolStats,
     /// Its settings as they are now.
     pub config: PoolConfig,
-    /// True while nobody lets it start attempts.
+    /// True while attempts are paused.
     pub paused: bool,
     /// How many keys are in hand or wait. `None` where the pool keeps no
     /// order, or by sticky workers.
@@ -56,15 +56,14 @@ pub struct PoolView {
     pub further_attempts: u64,
     /// Events for its handlers that were stored as dead letters.
     pub dead_lettered: u64,
-    /// What its advisor has said last; `None` where it has none, and before its first period has
-    /// ended.
+    /// Its advisor's last advice; `None` if it has none, and before its first period has ended.
     pub advice: Option<Advice>,
-    /// A handler of it is in outage: its workers give most events back unstarted, so that what the
-    /// pool measures says nothing of attempts.
+    /// One of its handlers is in outage: its workers return most events unstarted, so the pool's
+    /// measurements say nothing about attempts.
     pub in_outage: bool,
 }
 
-/// What a handler is for, and how it fares.
+/// The events of a handler, and its state.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HandlerView {
@@ -74,20 +73,20 @@ pub struct HandlerView {
     pub pool: String,
     /// The event types that it handles.
     pub on: Vec<Pattern>,
-    /// What its events are ordered by.
+    /// The field by which its events are ordered.
     pub order_by: Option<OrderBy>,
     /// How failures are retried, as it is now.
     pub retry: Retry,
-    /// True while nobody lets it start attempts.
+    /// True while attempts are paused.
     pub paused: bool,
-    /// Its outage, where it is in one.
+    /// Its outage, if it is in one.
     pub outage: Option<OutageView>,
-    /// How often a worker process of it died, or was killed for what it answered.
+    /// How often one of its worker processes died, or was killed because of its answer.
     pub crashes: u64,
     /// Its worker processes die again and again.
     pub crash_loop: Option<CrashLoop>,
     /// Events that came to it without a value at [`order_by`](Self::order_by), and so without
-    /// order. Those that are dead letters for that do not count.
+    /// order. Those that became dead letters because of that do not count.
     pub without_key: u64,
 }
 
@@ -105,7 +104,7 @@ impl HandlerView {
     }
 }
 
-/// Where a key stands with one handler and one input.
+/// The state of a key with one handler and one input.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct KeyView {
@@ -117,21 +116,21 @@ pub struct KeyView {
     pub pool: String,
     /// The input that its events come from.
     pub input: String,
-    /// Events of it that were taken and are not done: neither has an output taken what was made of
-    /// them, nor are they settled.
+    /// Its events that were taken and are not done: they are not settled, and no output has taken
+    /// their results.
     pub unsettled: u64,
     /// How many of them are of each partition, where its input has several; otherwise empty.
     pub partitions: Vec<KeyPartition>,
-    /// Where it stands in the pool and why; `None` where its events wait beside the pool or for
-    /// their outputs, or the pool does not keep order by lanes.
+    /// Its position in the pool, and why it waits; `None` if its events wait for room in the pool
+    /// or for their outputs, or if the pool does not keep order by lanes.
     pub why: Option<KeyStatus>,
     /// Attempts that its handler makes at an event in all.
     pub attempts: u32,
-    /// The event that has parked it, where one has.
+    /// The event that has parked it, if it is parked.
     pub parked_for: Option<ParkedEvent>,
 }
 
-/// What a key has of one partition.
+/// A key's events in one partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyPartition {
@@ -157,7 +156,7 @@ pub struct ParkedView {
     pub since: Duration,
     /// How its event has failed.
     pub reason: DeadLetterReason,
-    /// What it failed of.
+    /// Its error.
     pub error: Option<String>,
     /// How many events wait behind that one.
     pub waiting: usize,
@@ -182,22 +181,22 @@ pub struct HotView {
 }
 
 impl Control {
-    /// What the pools do, in the order of their settings.
+    /// The states of the pools, in the order of their settings.
     pub fn pool_views(&self) -> Vec<PoolView> {
         (0..self.shared.process.pools.len()).map(|place| self.pool_view(place)).collect()
     }
 
-    /// What each input has under way.
+    /// The state of each input.
     pub fn input_views(&self) -> Vec<InputView> {
         self.shared.inputs.views()
     }
 
-    /// What the handlers are for, and which are in outage.
+    /// The states of the handlers.
     pub fn handler_views(&self) -> Vec<HandlerView> {
         self.shared.process.handlers.iter().map(|handler| self.handler_view(handler)).collect()
     }
 
-    /// What cannot store any more, and why: outputs, dead letters.
+    /// Outputs and dead letters that cannot store any more, and why.
     pub fn failures(&self) -> Vec<String> {
         let outputs = self.shared.egress.outputs.at_work();
         let outputs = outputs.iter().map(|output| output.sink.failure());
@@ -205,20 +204,20 @@ impl Control {
         failures.map(|failure| failure.to_string()).collect()
     }
 
-    /// Why dead letters are not stored for now, or soon may not be: their place is full. Their
-    /// events stay unsettled meanwhile.
+    /// Why dead letters cannot be stored, or soon may not be: their store is full. The events stay
+    /// unsettled until it has room.
     pub fn dead_letter_trouble(&self) -> Option<Trouble> {
         self.shared.egress.dead_letters.store.trouble()
     }
 
-    /// The last dead letter of which the log has told: about the last one, or the first of many
-    /// that came together.
+    /// The last dead letter in the log: about the last one, or the first of many that came
+    /// together.
     pub fn told_letter(&self) -> Option<ToldLetter> {
         self.shared.egress.dead_letters.told()
     }
 
-    /// Where a key stands, with each handler and input of which it has events. Empty where it has
-    /// none that are not settled.
+    /// The state of a key with each handler and input that has events of it. Empty if all of its
+    /// events are settled.
     pub fn why(&self, key: &str) -> Vec<KeyView> {
         self.lines(key).into_iter().filter_map(|line| self.key_view(&line)).collect()
     }
@@ -229,7 +228,7 @@ impl Control {
         for keys in self.managed.iter().filter_map(|managed| managed.keys.as_ref()) {
             parked.extend(keys.parked().into_iter().map(|parked| {
                 let (handler, input) = self.names(&parked.key);
-                let why = keys.status(&parked.key, in_words);
+                let why = keys.status(&parked.key, error_text);
                 ParkedView {
                     key: parked.key.key.to_string(),
                     handler: handler.name.to_string(),
@@ -303,10 +302,10 @@ impl Control {
         let counted = Cell::new(None);
         let describe = |error: &BusError| {
             counted.set(Some(error.failures));
-            in_words(error)
+            error_text(error)
         };
         let mut why = self.keys_of(line).and_then(|keys| keys.status(line, describe));
-        // The pool counts what its worker gave back unstarted as well.
+        // The pool also counts events that its worker returned unstarted.
         if let Some((why, counted)) = why.as_mut().zip(counted.get()) {
             why.attempt = counted;
         }
@@ -326,7 +325,7 @@ impl Control {
     }
 
     fn key_partitions(&self, line: &OrderLine) -> Vec<KeyPartition> {
-        let of = self.shared.ledger.by_partition.of(line.id()).into_iter();
+        let of = self.shared.ledger.by_partition.partitions(line.id()).into_iter();
         let view = |(partition, events)| KeyPartition { partition, unsettled: u64::from(events) };
         of.map(view).collect()
     }
@@ -357,6 +356,6 @@ impl Control {
     }
 }
 
-pub(super) fn in_words(error: &BusError) -> String {
+pub(super) fn error_text(error: &BusError) -> String {
     error.failure.error.clone()
 }

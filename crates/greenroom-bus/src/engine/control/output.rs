@@ -14,13 +14,13 @@ use crate::{
     sink::{Sink, Trouble},
 };
 
-/// What an output does.
+/// The state of an output.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct OutputView {
     /// Its name.
     pub name: String,
-    /// Where it stores, for example `file:done.ndjson`.
+    /// Its target, for example `file:done.ndjson`.
     pub target: String,
     /// The event types that it takes.
     pub on: Vec<Pattern>,
@@ -28,18 +28,18 @@ pub struct OutputView {
     pub events: u64,
     /// Of these, the ones that it rejected for good.
     pub rejected: u64,
-    /// Why it does not get on for now, where it does not.
+    /// Why it makes no progress at present, if so.
     pub trouble: Option<Trouble>,
-    /// Why it cannot store any more, where it cannot.
+    /// Why it cannot store any more, if so.
     pub failure: Option<String>,
-    /// True where it was [removed](Control::remove_output), and is not done.
+    /// True if it was [removed](Control::remove_output), and is not done.
     pub removed: bool,
     /// How many workers of which pools wait for room in it.
     pub waiting: Vec<(String, u64)>,
 }
 
 impl OutputView {
-    fn of(output: &Output) -> Self {
+    fn new(output: &Output) -> Self {
         let report = output.report();
         Self {
             name: report.name,
@@ -56,10 +56,9 @@ impl OutputView {
 }
 
 impl Control {
-    /// Sends what handlers produce, what `on` covers, and the matcher takes, here: where no
-    /// output before this one does, unless the engine uses
-    /// [all](crate::engine::EngineBuilder::all_outputs) of them. Holds for what a handler
-    /// is done with from now on.
+    /// Sends to this sink the results of handlers that `on` covers and the matcher takes, if no
+    /// earlier output takes them or if the engine uses [all
+    /// outputs](crate::engine::EngineBuilder::all_outputs). Applies to results from now on.
     ///
     /// # Errors
     /// The name is taken, or empty; or the engine is ending. The sink is given back.
@@ -73,7 +72,7 @@ impl Control {
         self.add(None, Output::new(name.to_owned(), Interest { on, matcher }, sink))
     }
 
-    /// As [`add_output`](Self::add_output), so that it is asked before another one.
+    /// Like [`add_output`](Self::add_output), in a place before another output.
     ///
     /// # Errors
     /// As there; or there is no other of that name.
@@ -97,13 +96,13 @@ impl Control {
         added.map_err(|why| NotAdded::new(why, sink))
     }
 
-    /// Hands nothing more to this output. All that it accepted is stored; what is returned is done
-    /// then, says what could not be stored, and the name is free. What handlers produce from now
-    /// on, and what waits for room in it, goes to the next output that takes it, or nowhere where
-    /// there is none. To replace an output, add the new one first.
+    /// Sends nothing more to this output. The returned removal is done when all accepted events are
+    /// stored; it then reports those that could not be, and the name is free. Results of handlers
+    /// from now on, and events that wait for room in it, go to the next output that takes them, or
+    /// are dropped if there is none. To replace an output, add the new one first.
     ///
-    /// One that does not get on is done once it does: [`resume_output`](Self::resume_output) is for
-    /// removed ones as well.
+    /// A removal whose output is stuck ends once the output makes progress:
+    /// [`resume_output`](Self::resume_output) also works on removed ones.
     ///
     /// # Errors
     /// There is no such output, or the engine is ending.
@@ -123,9 +122,9 @@ impl Control {
         }))
     }
 
-    /// Has outputs and dead letters look whether their files are still in their places, and open
-    /// anew those that are not: after files were rotated. Without this they find out before they
-    /// confirm anything more. Never waits.
+    /// Makes outputs and dead letters check whether their files are still in place, and reopen
+    /// those that are not, after a log rotation. Otherwise they notice before they confirm the next
+    /// event. Never waits.
     pub fn reopen_outputs(&self) {
         for output in &*self.shared.egress.outputs.list() {
             output.sink.reopen();
@@ -133,14 +132,14 @@ impl Control {
         self.shared.egress.dead_letters.store.reopen();
     }
 
-    /// What the outputs do that there are, in the order in which they are asked; behind them those
-    /// that were removed, and are not done.
+    /// The states of the present outputs, in the order in which they are tried; then those that
+    /// were removed, and are not done.
     pub fn output_views(&self) -> Vec<OutputView> {
-        self.shared.egress.outputs.at_work().iter().map(|output| OutputView::of(output)).collect()
+        self.shared.egress.outputs.at_work().iter().map(|output| OutputView::new(output)).collect()
     }
 
-    /// Says that what [paused](crate::sink::Trouble::paused) this output is mended: it tries again
-    /// at once. False where it is not paused.
+    /// Declares the cause that [paused](crate::sink::Trouble::paused) this output as corrected: it
+    /// tries again at once. Returns false if it is not paused.
     ///
     /// # Errors
     /// There is no such output.

@@ -1,4 +1,4 @@
-//! Partitions of an input that are paused and drained while the others go on (D15).
+//! Pausing and draining single partitions of an input (D15).
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::{
 };
 
 impl Control {
-    /// Takes nothing more of this partition until it is [resumed](Self::resume_partition); what
-    /// was taken is handled. It holds also where the partition is not assigned yet, or comes
-    /// back later. An input whose source has no parts is paused as [`Partition::ONLY`]. Done
-    /// where it is paused already.
+    /// Takes no more events of this partition until it is [resumed](Self::resume_partition); events
+    /// already taken are handled. It also applies if the partition is not assigned yet, or is
+    /// reassigned later. An input whose source has no partitions is paused as [`Partition::ONLY`].
+    /// Does nothing if the partition is already paused.
     ///
     /// # Errors
     /// There is no such input, or the engine is ending.
@@ -21,7 +21,7 @@ impl Control {
         Ok(())
     }
 
-    /// Goes on with a partition that was [paused](Self::pause_partition).
+    /// Resumes a partition that was [paused](Self::pause_partition).
     ///
     /// # Errors
     /// There is no such input, or the engine is ending.
@@ -30,10 +30,10 @@ impl Control {
         Ok(())
     }
 
-    /// [Pauses](Self::pause_partition) this partition. The future is over when all that was taken
-    /// of it is settled; at once where it is not assigned, and when it is taken away also once what
-    /// its handlers had in hand is settled. It is over with the run as well, whatever is not
-    /// settled then.
+    /// [Pauses](Self::pause_partition) this partition. The future resolves when all events taken
+    /// from it are settled; immediately if it is not assigned; and if it is revoked, once its
+    /// handlers' events in hand are settled. It also resolves at the end of the run, even if events
+    /// are not settled then.
     ///
     /// # Errors
     /// There is no such input, or the engine is ending.

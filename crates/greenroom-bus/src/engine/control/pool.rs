@@ -30,7 +30,7 @@ pub struct PoolControl {
     pub(crate) place: usize,
 }
 
-/// The key of which most events of a pool wait.
+/// The key that most waiting events of a pool have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LongestLine {
@@ -90,7 +90,7 @@ impl PoolControl {
         self.settings().name.as_str()
     }
 
-    /// What it is doing, in figures.
+    /// Its activity, in figures.
     pub fn stats(&self) -> PoolStats {
         self.managed().admin.stats()
     }
@@ -100,25 +100,25 @@ impl PoolControl {
         self.managed().admin.latencies()
     }
 
-    /// Failures that were followed by another attempt, by what they were.
+    /// Failures that were followed by another attempt, by class.
     pub fn retries(&self) -> impl Iterator<Item = (RetryClass, u64)> + use<> {
         self.settings().retries.counts().into_iter()
     }
 
-    /// Its configuration as it is now, with what was changed since the start.
+    /// Its current configuration, with all changes since the start.
     pub fn config(&self) -> PoolConfig {
         *self.settings().config.lock()
     }
 
-    /// Starts no further attempt in this pool, until it is [resumed](Self::resume). Attempts that
-    /// are under way go on; each worker may take one event into its hand, and keeps it unattempted.
-    /// Once the queue is full, [`on_full`](PoolConfig::on_full) says what becomes of further
-    /// events. True where it was not paused before.
+    /// Starts no further attempt in this pool until it is [resumed](Self::resume). Attempts under
+    /// way continue; each worker may take one event and hold it unattempted. Once the queue is
+    /// full, [`on_full`](PoolConfig::on_full) applies to further events. Returns true if it was not
+    /// paused before.
     pub fn pause(&self) -> bool {
         self.settings().pause.set(true)
     }
 
-    /// Lets it go on, at once. True where it was paused.
+    /// Resumes it at once. Returns true if it was paused.
     pub fn resume(&self) -> bool {
         self.settings().pause.set(false)
     }
@@ -128,20 +128,20 @@ impl PoolControl {
         self.settings().pause.is_on()
     }
 
-    /// Adds or removes workers until there are so many. A worker that leaves first
-    /// finishes what it has in hand.
+    /// Adds or removes workers to reach this number. A worker that is removed first finishes its
+    /// events in hand.
     ///
     /// # Errors
-    /// The pool is not running (it drains once every input has ended, or the run was stopped),
-    /// or may not have so many.
+    /// The pool is not running (it drains once every input has ended, or the run was stopped), or
+    /// this number is out of range.
     pub fn resize(&self, workers: usize) -> Result<Change, ChangeError> {
         let change = self.done(self.managed().admin.resize(workers))?;
         self.settings().config.lock().workers = workers;
         Ok(change)
     }
 
-    /// Lets so many events be accepted and not started. Those queued stay, also where they are
-    /// more. How many may wait behind one key stays what it was at the start.
+    /// Sets how many events may be accepted and not started. Events already queued stay, even if
+    /// they are more. The limit behind one key stays as it was at the start.
     ///
     /// # Errors
     /// The pool is not running, its engine gives each worker a queue of its own, or
@@ -155,7 +155,7 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Starts no more than so many events in such a time, or as many as it can (`None`).
+    /// Limits the events started in a period of time; `None` removes the limit.
     ///
     /// # Errors
     /// The rate is out of range.
@@ -166,9 +166,8 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Has no more than so many events in hand at once, or as many as it has workers
-    /// (`None`). Attempts that are under way when a pool without limits gets one go on
-    /// beside those that it counts.
+    /// Limits the events in hand to this number, or to the number of workers (`None`). When a pool
+    /// without a limit gets one, attempts already under way continue and are not counted.
     ///
     /// # Errors
     /// The limit is 0, or the pool has an adaptive one.
@@ -179,8 +178,8 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Has this advisor look at it from now on, or nobody (`None`). What was advised before is
-    /// forgotten.
+    /// Sets the advisor that observes it from now on; `None` removes it. Earlier advice is
+    /// discarded.
     ///
     /// # Errors
     /// The pool is not running, or a setting is out of range.
@@ -190,13 +189,12 @@ impl PoolControl {
         Ok(())
     }
 
-    /// What its advisor has said last; `None` where it has none, and before its first period has
-    /// ended.
+    /// Its advisor's last advice; `None` if it has none, and before its first period has ended.
     pub fn advice(&self) -> Option<Advice> {
         self.managed().admin.advice()
     }
 
-    /// The key of which most events wait. Looks at all that do.
+    /// The key that most waiting events have. Looks at all of them.
     pub fn longest_line(&self) -> Option<LongestLine> {
         let longest = self.managed().keys.as_ref()?.longest_line()?;
         let line = longest.key?;
@@ -205,8 +203,8 @@ impl PoolControl {
         Some(LongestLine { key, handler, events: longest.messages })
     }
 
-    /// Why the events of a key wait: for each input that has any, what it is called and where its
-    /// line stands. Empty where nothing of that key is pending, or the pool keeps no order per key.
+    /// Why the events of a key wait: for each input with events of the key, its label and the state
+    /// of its line. Empty if no event of that key is pending, or the pool keeps no order per key.
     ///
     /// # Errors
     /// There is no handler of this name in this pool.
@@ -234,7 +232,7 @@ impl PoolControl {
         ChangeError::already_started(format!("pools.{}.{what}", self.name()))
     }
 
-    /// What is to change for this configuration.
+    /// The changes to this configuration.
     pub(crate) fn changes(&self, to: &PoolConfig) -> Result<Vec<PoolChange>, ChangeError> {
         let is = self.config();
         let live = PoolConfig {
@@ -283,7 +281,7 @@ impl PoolControl {
 }
 
 impl PoolChange {
-    /// What has changed.
+    /// The change that was made.
     pub(crate) fn carry_out(self) -> Result<String, ChangeError> {
         let Self { pool, setting } = self;
         match setting {

@@ -1,4 +1,4 @@
-//! What is common to inputs and outputs that come and go while the engine runs.
+//! The common part of inputs and outputs that come and go while the engine runs.
 
 use std::{error::Error, fmt};
 
@@ -10,7 +10,7 @@ use crate::BoxFuture;
 pub struct NotAdded<P> {
     /// Why.
     pub why: ChangeError,
-    /// What was not added.
+    /// The part that was not added.
     pub part: P,
 }
 
@@ -44,7 +44,7 @@ impl<T> Removal<T> {
         Self { done: Box::pin(done) }
     }
 
-    /// Waits until it is gone, and says what it was.
+    /// Waits for the end of the removal, and returns its result.
     ///
     /// # Cancel safety
     /// A dropped future changes nothing: it goes all the same.

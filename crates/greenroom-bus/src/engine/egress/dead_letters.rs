@@ -1,8 +1,8 @@
 //! Dead letters on their way to their store.
 //!
-//! A worker cannot make more of them than the events it has in hand, but an input can: of lines
-//! that are no events, or of types that nobody handles, as many as it reads. Inputs therefore pause
-//! while too many letters are not stored.
+//! A worker cannot produce more letters than it has events in hand, but an input can produce as
+//! many as it reads: from lines that are not events, or types that have no handler. Inputs
+//! therefore pause while too many letters are not stored.
 
 use std::{
     sync::{
@@ -23,22 +23,22 @@ use crate::{
     settlement::{Ack, Outcome, Refusal, Settle, Settled},
 };
 
-/// With this many letters not yet stored, inputs pause: as many as may wait beside full pools.
+/// With this many letters not yet stored, inputs pause: the same number as may wait for full pools.
 const LETTERS: usize = 10_000;
 
 /// Or with this many bytes in them: a few of the largest lines that a source lets through.
 const BYTES: usize = 64 << 20;
 
-/// What became a dead letter, and why.
+/// The event or data of a dead letter, and the reason.
 pub(crate) struct Given {
     pub(crate) event: Option<Event>,
     pub(crate) raw: Option<Vec<u8>>,
     pub(crate) reason: Reason,
     pub(crate) error: String,
     pub(crate) attempts: u32,
-    /// The place of the handler that it was for, where it was for one.
+    /// The index of its handler, if it was for one.
     pub(crate) handler: Option<usize>,
-    /// What outputs rejected of it.
+    /// Its results that outputs rejected.
     pub(crate) rejected: Vec<OutputRejection>,
 }
 
@@ -50,7 +50,7 @@ impl Given {
     }
 }
 
-/// Where it came from, and whom it was for.
+/// Where it came from, and its destination.
 pub(crate) struct Addressed<'a> {
     pub(crate) input: Arc<str>,
     pub(crate) source: Arc<str>,
@@ -59,7 +59,7 @@ pub(crate) struct Addressed<'a> {
     pub(crate) handler: Option<&'a str>,
     /// The pool and its place.
     pub(crate) pool: Option<(usize, &'a str)>,
-    /// What its handler orders it by.
+    /// The key by which its handler orders it.
     pub(crate) key: Option<Arc<str>>,
 }
 
@@ -72,15 +72,15 @@ pub(crate) struct DeadLetters {
     told: Mutex<Option<ToldLetter>>,
 }
 
-/// A dead letter of which the log has told: one of many, where there are many.
+/// A dead letter that the log has reported: one of many, if there are many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToldLetter {
-    /// The handler, where it reached one.
+    /// The handler, if it reached one.
     pub handler: Option<String>,
     /// Why it is one.
     pub reason: Reason,
-    /// The last error, cut where it is long.
+    /// The last error, cut if it is long.
     pub error: String,
 }
 
@@ -101,7 +101,8 @@ impl DeadLetters {
     pub(crate) fn give(&self, mut given: Given, addressed: &Addressed<'_>, ack: Ack) {
         ack.set_outcome(Outcome::DeadLettered);
         if let Some(event) = &given.event {
-            // That of an attempt was redacted when it ended, that of a panic or a router was not.
+            // The error of an attempt was redacted when it ended, that of a panic or a router was
+            // not.
             given.error = self.store.redact(event, given.error);
         }
         self.log(&given, addressed);
@@ -129,7 +130,7 @@ impl DeadLetters {
         });
     }
 
-    /// The last one of which the log has told.
+    /// The last one in the log.
     pub(crate) fn told(&self) -> Option<ToldLetter> {
         self.told.lock().clone()
     }
@@ -158,7 +159,7 @@ impl DeadLetters {
         );
     }
 
-    /// What the store is to confirm in place of the event's settlement.
+    /// The part that the store confirms in place of the event's settlement.
     fn ticket(&self, reason: Reason, pool: Option<usize>, bytes: usize, event: Ack) -> Ack {
         self.letters.count.fetch_add(1, Ordering::AcqRel);
         self.letters.bytes.fetch_add(bytes, Ordering::AcqRel);
@@ -194,7 +195,7 @@ impl PendingLetters {
         self.count.load(Ordering::Acquire) < LETTERS && self.bytes.load(Ordering::Acquire) < BYTES
     }
 
-    /// Waits until there is room for more. What is then read in one batch may exceed the bounds.
+    /// Waits until there is room for more. A batch that is read after that may exceed the limits.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.
@@ -222,7 +223,7 @@ struct LetterTicket {
     ledger: Arc<Ledger>,
     letters: Arc<PendingLetters>,
     reason: Reason,
-    /// The place of the pool that the event was for, where it reached one.
+    /// The index of the event's pool, if it reached one.
     pool: Option<usize>,
     bytes: usize,
     /// The event's own settlement, until the letter has its outcome.

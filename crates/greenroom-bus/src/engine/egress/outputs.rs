@@ -1,5 +1,5 @@
-//! The outputs of an engine: those that it was built with, and those that come
-//! and go while it runs (G01).
+//! The outputs of an engine: those that it was built with, and those that come and go while it runs
+//! (G01).
 //!
 //! ```text
 //! worker:   look at the list ──▶ match ──▶ enter ──▶ hand the event over ──▶ leave
@@ -8,13 +8,13 @@
 //! removal:  take it off the list; close it ──▶ wait until nobody is inside ──▶ the sink stores what it accepted
 //! ```
 //!
-//! Each worker has a list of its own, and looks at one number to see whether it still holds. So a
-//! worker may match an event with an output that is being closed: then it cannot enter, looks at
-//! the list anew, which was changed before, and matches again. One that waits for room inside does
-//! the same once the output is closed: its target may be down for good. A removal waits for all
-//! workers that have entered. Why none enters unseen: a worker counts itself and then looks whether
-//! the output is closed; the removal closes the output and then looks at the count. All four
-//! accesses are sequentially consistent, so one of the two sees the other.
+//! Each worker has its own copy of the list, and reads one number to see whether it is current. So
+//! a worker may match an event with an output that is being closed: then it cannot enter, reads the
+//! list again, which was changed before, and matches again. A worker that waits inside for room
+//! does the same once the output is closed, because its target may be down for good. A removal
+//! waits for all workers that have entered. No worker enters unseen: a worker counts itself and
+//! then checks whether the output is closed; the removal closes the output and then checks the
+//! count. All four accesses are sequentially consistent, so one of the two sees the other.
 
 use std::{
     collections::BTreeMap,
@@ -47,19 +47,19 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Why an event does not go to an output.
 pub(crate) enum NotHanded {
-    /// The output was removed while the event waited for room: nothing stands for it any more, and
-    /// it is matched anew.
+    /// The output was removed while the event waited for room. The event is counted in no output
+    /// any more, and is matched again.
     Removed(Event),
     /// It was given up while it waited, and is refused.
     GivenUp,
 }
 
-/// An output with what it is for.
+/// An output and the events that it covers.
 pub(crate) struct Output {
     pub(crate) name: String,
     pub(crate) interest: Interest,
     pub(crate) sink: Arc<dyn Sink>,
-    /// What it rejects for good, where it may.
+    /// Its permanent rejections, if it may reject.
     pub(crate) rejecting: Option<Arc<Rejecting>>,
     /// Workers that have begun to hand an event to it, whatever came of it; read after `left`.
     entered: AtomicU64,
@@ -76,7 +76,7 @@ pub(crate) struct Output {
     waiting: Mutex<BTreeMap<Name, u64>>,
 }
 
-/// What an output rejects for good.
+/// The permanent rejections of an output.
 #[derive(Debug)]
 pub(crate) struct Rejecting {
     /// The name of the output.
@@ -101,7 +101,7 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Waits until the sink has room; in vain, where it does not get on, until `given_up`.
+    /// Waits until the sink has room; if it makes no progress, at most until `given_up`.
     ///
     /// # Errors
     /// The event does not go to this output, and does not count as given to it.
@@ -115,7 +115,7 @@ impl Inside<'_> {
         given_up: impl FnOnce() -> F,
     ) -> Result<(), NotHanded> {
         if let Err(outgoing) = self.output.sink.try_accept(outgoing) {
-            // In a box: those that need not wait do not carry what this takes.
+            // Boxed, so that callers that need not wait do not carry its state.
             Box::pin(self.wait_for_room(outgoing, given_up())).await?;
         }
         self.is_handed = true;
@@ -148,13 +148,13 @@ impl Inside<'_> {
                 ack.confirm();
                 Err(NotHanded::Removed(event))
             }
-            // The sink has said already what becomes of it.
+            // The sink has already settled or refused it.
             None => Ok(()),
         }
     }
 
-    /// Until the event is given up, and the sink does not get on: what waits for it could wait for
-    /// ever.
+    /// Resolves once the event is given up and the sink makes no progress: an event that waits for
+    /// room in it could wait for ever.
     async fn waits_in_vain(&self, given_up: impl Future<Output = ()>) {
         given_up.await;
         while self.output.sink.trouble().is_none() {
@@ -170,9 +170,8 @@ impl Inside<'_> {
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
         if !self.is_handed {
-            // Pairs with the load in `report`, which looks at `entered` after it: an event
-            // counts as turned away only where it counts as entered. Otherwise the difference
-            // could be less than nothing.
+            // Pairs with the load in `report`, which reads `entered` after it: an event counts as
+            // turned away only if it counts as entered. Otherwise the difference could be negative.
             self.output.turned_away.fetch_add(1, SeqCst);
         }
         // Pairs with the load in `is_empty`, as the load of `closed` pairs with the store in
@@ -242,7 +241,7 @@ impl Output {
         (!self.closed.load(SeqCst)).then_some(inside)
     }
 
-    /// What it has rejected for good.
+    /// How many it has rejected for good.
     pub(crate) fn rejected(&self) -> u64 {
         self.rejecting.as_ref().map_or(0, |rejecting| rejecting.events.load(Relaxed))
     }
@@ -262,7 +261,7 @@ impl Output {
         left == self.entered.load(SeqCst)
     }
 
-    /// Waits until nobody hands anything to it any more.
+    /// Waits until no worker is inside any more.
     async fn empty(&self) {
         while !self.is_empty() {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -277,14 +276,14 @@ impl Output {
     async fn closed(&self) {
         let mut changed = std::pin::pin!(self.changed.notified());
         changed.as_mut().enable();
-        // Pairs with the store in `remove`, which is told of after it: either it is seen here, or
-        // this is told.
+        // Pairs with the store in `remove`, which is followed by a notification: either the close
+        // is seen here, or the notification arrives.
         if !self.closed.load(SeqCst) {
             changed.await;
         }
     }
 
-    /// Lets the sink store what it has accepted. Nobody may enter any more.
+    /// Lets the sink store all accepted events. No worker may enter any more.
     async fn end(&self) -> Result<(), SinkError> {
         let _over = OutputOver(self);
         self.empty().await;
@@ -305,7 +304,11 @@ impl Output {
             // Pairs with the addition in `enter`: each that was turned away is counted here.
             events: self.entered.load(SeqCst) - turned_away,
             rejected: self.rejected(),
-            trouble: self.sink.trouble().filter(|_| !fate.over).map(|trouble| in_words(&trouble)),
+            trouble: self
+                .sink
+                .trouble()
+                .filter(|_| !fate.over)
+                .map(|trouble| trouble_text(&trouble)),
             removed: fate.removed,
             error: fate.error.clone(),
         }
@@ -313,7 +316,7 @@ impl Output {
 }
 
 /// As reports and errors have it.
-pub(crate) fn in_words(trouble: &Trouble) -> String {
+pub(crate) fn trouble_text(trouble: &Trouble) -> String {
     let (seconds, error) = (trouble.lasted.as_secs(), &trouble.error);
     match trouble.paused {
         true => format!("paused for {seconds} s: {error}"),
@@ -337,7 +340,7 @@ impl Drop for OutputOver<'_> {
 /// An output that was removed, and that the run is to end.
 pub(crate) struct Departure {
     output: Arc<Output>,
-    /// Dropped, it says that nobody will.
+    /// Dropping it signals that the end will never come.
     ended: oneshot::Sender<()>,
 }
 
@@ -348,7 +351,7 @@ impl Departure {
 
     pub(crate) async fn end(self) -> Result<(), SinkError> {
         let ended = self.output.end().await;
-        // Who asked may not wait for it.
+        // The caller may not wait for it.
         let _ = self.ended.send(());
         ended
     }
@@ -358,7 +361,7 @@ pub(crate) type List = Arc<[Arc<Output>]>;
 
 /// All outputs.
 pub(crate) struct EngineOutputs {
-    /// Those that events go to, in the order in which they are asked.
+    /// The active ones, in the order in which they are tried.
     list: RwLock<List>,
     /// Changes with the list, after it.
     version: AtomicU64,
@@ -370,7 +373,7 @@ pub(crate) struct EngineOutputs {
 
 struct OutputRoster {
     open: bool,
-    /// Also those that were removed, in the order in which they were added.
+    /// Including removed ones, in the order in which they were added.
     all: Vec<Arc<Output>>,
     departures: Vec<Departure>,
 }
@@ -385,7 +388,7 @@ impl EngineOutputs {
         }
     }
 
-    /// Those that events go to now.
+    /// The active ones.
     pub(crate) fn list(&self) -> List {
         self.list.read().clone()
     }
@@ -435,8 +438,8 @@ impl EngineOutputs {
         find(&at_work, name).map(|place| at_work[place].clone())
     }
 
-    /// Takes an output off the list, closes it, and leaves its sink to the run. What is returned
-    /// ends when that has ended.
+    /// Takes an output off the list, closes it, and leaves its sink to the run. The returned
+    /// receiver resolves when that has ended.
     ///
     /// # Errors
     /// There is none of this name, or the run is ending.
@@ -463,7 +466,7 @@ impl EngineOutputs {
         Ok((output, told))
     }
 
-    /// Those that were removed since this was asked last.
+    /// Those that were removed since the last call.
     pub(crate) fn departures(&self) -> Vec<Departure> {
         std::mem::take(&mut self.door.lock().departures)
     }
@@ -481,8 +484,8 @@ impl EngineOutputs {
         self.door.lock().open = false;
     }
 
-    /// Those that may still store something, in the order in which they are asked; behind them
-    /// those that were removed, and are not done.
+    /// Those that may still store something, in the order in which they are tried; then those that
+    /// were removed, and are not done.
     pub(crate) fn at_work(&self) -> Vec<Arc<Output>> {
         let door = self.door.lock();
         let leaving = door.all.iter().filter(|output| {
@@ -492,7 +495,7 @@ impl EngineOutputs {
         self.list().iter().chain(leaving).cloned().collect()
     }
 
-    /// What happened to them that an operator should know.
+    /// Remarks about them that an operator should know.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let door = self.door.lock();
         let remark = |output: &Arc<Output>| {
@@ -501,7 +504,7 @@ impl EngineOutputs {
         door.all.iter().filter_map(remark).collect()
     }
 
-    /// How often they gave an event to the other side anew, although it may have had it.
+    /// How often they sent an event again although the target may already have it.
     pub(crate) fn unanswered(&self) -> u64 {
         self.door.lock().all.iter().map(|output| output.sink.unanswered()).sum()
     }
@@ -519,7 +522,7 @@ fn find(list: &[Arc<Output>], name: &str) -> Result<usize, ChangeError> {
     })
 }
 
-/// What a worker knows of the outputs.
+/// A worker's copy of the outputs.
 pub(crate) struct View {
     version: u64,
     list: List,
@@ -537,7 +540,7 @@ impl View {
         Self { version, list, interests: Interests::new(interests) }
     }
 
-    /// Looks at what there is now. Costs a load where nothing has changed.
+    /// Reads the current list. Costs a load if it has not changed.
     pub(crate) fn refresh(&mut self, outputs: &EngineOutputs) {
         // Pairs with the addition in `set_list`, which comes before an output is closed: a worker
         // that found one closed gets the list without it.
@@ -546,8 +549,8 @@ impl View {
         }
     }
 
-    /// The only output that an event can go to, where no matcher has to be
-    /// asked: most engines have one.
+    /// The only output that an event can go to, if no matcher has to be evaluated: most engines
+    /// have one.
     pub(crate) fn plain(&self, event: &Event) -> Option<&Output> {
         self.interests.plain(event).map(|place| &*self.list[place])
     }
@@ -557,12 +560,12 @@ impl View {
         self.list.clone()
     }
 
-    /// The outputs that an event goes to: the first that covers and takes it, or all of them but
-    /// those that `have` it. `None` where one of them was removed meanwhile: then there is
-    /// something new to [look at](Self::refresh), where perhaps another one takes its place.
+    /// The outputs that an event goes to: the first that covers and takes it, or all of them except
+    /// those that `have` it. `None` if one of them was removed in between: then there is a newer
+    /// list to [read](Self::refresh), in which another output may take its place.
     ///
     /// # Errors
-    /// The name of an output whose matcher panicked, and what it said.
+    /// The name of an output whose matcher panicked, and the message of the panic.
     pub(crate) fn taking(
         &self,
         event: &Event,

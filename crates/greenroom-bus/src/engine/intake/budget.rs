@@ -1,18 +1,18 @@
-//! What one partition of an input may have under way (D03, D15).
+//! The limits of one partition of an input on events under way (D03, D15).
 //!
 //! ```text
 //! source ──pull──▶ rest of the batch ──while it fits──▶ pools, and beside them ──▶ handlers ──▶ settled
 //!                                     └───────────── bytes in flight ─────────────┘
 //! ```
 //!
-//! There are two bounds, and the partitions of an input share each of them evenly; most inputs are
-//! one partition. **Run-ahead** (`run_ahead`) is how many events may wait beside full pools.
-//! **Bytes** counts what was handed on and is not settled, wherever it is. An event goes on if it
+//! There are two limits, and the partitions of an input share each of them evenly; most inputs are
+//! one partition. **Run-ahead** (`run_ahead`) is how many events may wait for full pools. **Bytes**
+//! counts all unsettled events that were handed on, wherever they are. An event is handed on if it
 //! fits into the rest of the budget, or if nothing else of its partition is in flight. So an event
 //! that is larger than the whole budget passes alone, and no event is too large to pass. Memory is
-//! bounded by the budget, or by that one event, and by a batch of the source. A line that is longer
-//! than an event may be passes alone as well, unless little of it is kept: a file of such lines
-//! would otherwise fill the budget with bytes that no handler takes.
+//! bounded by the budget, or by that one event, and by a batch of the source. A line that exceeds
+//! the maximum size of an event passes alone as well, unless little of it is kept: a file of such
+//! lines would otherwise fill the budget with bytes that no handler takes.
 //!
 //! Events behind parked keys are in flight as well, until an operator decides about them. They may
 //! have half of the bytes. Beyond that, later events of these keys are refused, and only events
@@ -29,27 +29,27 @@ use tokio::sync::Notify;
 
 use crate::{router::Matcher, source::Taken};
 
-/// Which events an input gives, and what it may have under way.
+/// Which events an input takes, and its limits on events in flight.
 #[derive(Clone)]
 pub struct InputConfig {
-    /// The events that it gives; all of them unless said otherwise. The others are acknowledged,
-    /// and count as ignored; one on which this panics is a dead letter.
+    /// The events that it takes; all of them by default. The others are acknowledged, and count as
+    /// ignored; an event that makes this panic is a dead letter.
     pub matcher: Matcher,
-    /// Events that may wait beside full pools before the input pauses; 10,000 unless said
-    /// otherwise, and at least 1. More lets other pools go on for longer behind one that is full,
-    /// for the memory of so many events.
+    /// Events that may wait for full pools before the input pauses; 10,000 by default, and at least
+    /// 1. A larger value lets other pools continue for longer behind a full one, and costs the
+    /// memory of that many events.
     pub run_ahead: usize,
-    /// Bytes (about: [`Event::approximate_bytes`](crate::event::Event::approximate_bytes),
-    /// or those of what is no event) that may be taken and not settled before the input
-    /// pauses; 64 MiB unless said otherwise. An event that is larger passes while nothing
-    /// else of its input is in flight.
+    /// Bytes that may be taken and not settled before the input pauses; 64 MiB by default. An event
+    /// counts with its [`Event::approximate_bytes`](crate::event::Event::approximate_bytes), a line
+    /// that is not an event with its length. A larger event passes while nothing else of its input
+    /// is in flight.
     pub in_flight_bytes: u64,
-    /// How often its positions are stored, where it keeps any; as its source says
-    /// ([`Committer::every`](crate::source::Committer::every)) unless said otherwise.
+    /// How often its positions are stored, if it keeps any; by default, as often as its source asks
+    /// ([`Committer::every`](crate::source::Committer::every)).
     pub commit_every: Option<Duration>,
-    /// So many levels of arrays and objects may be in the data of an event; 128 unless said
-    /// otherwise. One with more is a dead letter: parsers that call themselves for each level fail
-    /// at some depth, among them those of many worker programs.
+    /// The most levels of arrays and objects in the data of an event; 128 by default. An event with
+    /// more is a dead letter: recursive parsers fail at some depth, among them those of many worker
+    /// programs.
     pub max_depth: u32,
 }
 
@@ -78,10 +78,10 @@ impl From<Matcher> for InputConfig {
     }
 }
 
-/// What is no event passes alone from here on.
+/// Data that is not an event passes alone from this size on.
 const ALONE: usize = 1 << 20;
 
-/// No number of bytes is so small: nobody waits.
+/// Below any number of bytes: no task waits.
 const NOBODY: i64 = i64::MIN;
 
 /// The bounds of one partition, and how far they are used. Its intake takes, on one task; the
@@ -98,7 +98,7 @@ pub(crate) struct Budget {
     /// something was given back: one of the two sees the other.
     wanted: AtomicI64,
     freed: Notify,
-    /// Events that wait beside full pools, when last looked at.
+    /// Events that wait for full pools, at the last look.
     held_back: AtomicU64,
     /// Events that were taken and wait for room here, when last looked at.
     rest: AtomicU64,
@@ -107,7 +107,7 @@ pub(crate) struct Budget {
     passed_bytes: AtomicU64,
 }
 
-/// What parked keys hold of an input's budgets, when last looked at.
+/// The share of an input's budgets that parked keys hold, at the last look.
 #[derive(Debug, Default)]
 pub(crate) struct ParkedPart {
     events: AtomicU64,
@@ -118,9 +118,9 @@ pub(crate) struct ParkedPart {
 }
 
 impl ParkedPart {
-    /// So many events of an input wait behind parked keys, of which so many passed with so many
-    /// bytes in all. With half of the bytes there, they take no more, until it is a quarter:
-    /// otherwise events that are not handled would keep out those that are.
+    /// This many events of an input wait behind parked keys; of these, this many passed, with this
+    /// many bytes in all. With half of the bytes there, they take no more, until it is a quarter:
+    /// otherwise events that cannot be handled would keep out those that can.
     pub(crate) fn hold(&self, events: u64, (passed, passed_bytes): (u64, u64), limit: u64) {
         let average = passed_bytes as f64 / passed.max(1) as f64;
         let bytes = (events as f64 * average) as u64;
@@ -159,14 +159,15 @@ impl Budget {
         }
     }
 
-    /// From here on it is for one of so many partitions that share what their input may have.
+    /// From now on this is the budget of one of this many partitions, which share the limits of
+    /// their input.
     pub(crate) fn share(&self, config: &InputConfig, partitions: usize) {
         let partitions = partitions.max(1);
         self.run_ahead.store((config.run_ahead / partitions).max(1), Ordering::Relaxed);
         self.limit.store(limit_of(config) / partitions as i64, Ordering::Relaxed);
     }
 
-    /// Events that may wait beside full pools before nothing more is taken.
+    /// Events that may wait for full pools before the intake stops taking more.
     pub(crate) fn run_ahead(&self) -> usize {
         self.run_ahead.load(Ordering::Relaxed)
     }
@@ -185,8 +186,7 @@ impl Budget {
         Turn { budget: self, free: self.free(), taken: 0, events: (0, 0) }
     }
 
-    /// What an item counts for: at least a byte, so that nothing is free,
-    /// and at most four gigabytes.
+    /// The weight of an item: at least a byte, so that nothing is free, and at most four gigabytes.
     pub(crate) fn weight(&self, taken: &Taken) -> u32 {
         let bytes = match &taken.event {
             Ok(event) => event.approximate_bytes(),
@@ -196,7 +196,7 @@ impl Budget {
         u32::try_from(bytes).unwrap_or(u32::MAX).max(1)
     }
 
-    /// What an event that passes now may have. All there is, where nothing is in flight.
+    /// The room for an event that passes now. All of it, if nothing is in flight.
     fn free(&self) -> i64 {
         match self.in_flight.load(Ordering::Acquire) {
             in_flight if in_flight <= 0 => i64::MAX,
@@ -216,7 +216,7 @@ impl Budget {
         }
     }
 
-    /// Waits until so many bytes fit, or nothing else is in flight. Only the intake waits.
+    /// Waits until this many bytes fit, or nothing else is in flight. Only the intake waits.
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing.
@@ -225,28 +225,30 @@ impl Budget {
         if self.in_flight.load(Ordering::Acquire) <= at_most {
             // Of a wait that was dropped.
             if self.wanted.load(Ordering::Relaxed) != NOBODY {
-                // Pairs with the load in `give_back`: one that comes late leaves a wake behind,
-                // after which the next wait looks again.
+                // Pairs with the load in `give_back`: a late one leaves a wake behind, after which
+                // the next wait looks again.
                 self.wanted.store(NOBODY, Ordering::SeqCst);
             }
             return;
         }
         // Pairs with the load in `give_back`. Written before `in_flight` is read, so that either
-        // this task sees what was given back, or the thread that gives back sees that it waits.
+        // this task sees the returned bytes, or the thread that returns them sees that this task
+        // waits.
         self.wanted.store(at_most, Ordering::SeqCst);
         // Pairs with the subtraction in `give_back`: the other half.
         while self.in_flight.load(Ordering::SeqCst) > at_most {
             self.freed.notified().await;
         }
-        // Pairs with the load in `give_back`: one that comes late leaves a wake behind, after which
-        // the next wait looks again.
+        // Pairs with the load in `give_back`: a late one leaves a wake behind, after which the next
+        // wait looks again.
         self.wanted.store(NOBODY, Ordering::SeqCst);
     }
 
-    /// So many events wait beside full pools, and so many for room here.
+    /// This many events wait for full pools, and this many for room in this budget.
     pub(crate) fn show_waiting(&self, held_back: usize, rest: usize) {
         self.held_back.store(held_back as u64, Ordering::Relaxed);
-        // Pairs with the load in `resting`: what rested and does not any more is in an open batch.
+        // Pairs with the load in `resting`: events that have stopped resting are in an open batch
+        // by then.
         self.rest.store(rest as u64, Ordering::Release);
     }
 
@@ -255,17 +257,17 @@ impl Budget {
         self.rest.load(Ordering::Acquire)
     }
 
-    /// True where it is not read on before something is settled.
+    /// True if it is not read further until something is settled.
     pub(crate) fn stands(&self) -> bool {
-        // Pairs with the stores in `room`: what is shown is what the intake waits for, or of a
-        // moment before. Nothing waits for this.
+        // Pairs with the stores in `room`: the shown state is that of the intake's wait, or of a
+        // moment before. No task waits for it.
         let wants_room = self.in_flight.load(Ordering::SeqCst) > self.wanted.load(Ordering::SeqCst);
         // Pairs with the stores in `room`: everything in flight is more than `NOBODY`.
         let wants_room = wants_room && self.wanted.load(Ordering::SeqCst) != NOBODY;
         wants_room || self.held_back.load(Ordering::Relaxed) >= self.run_ahead() as u64
     }
 
-    /// True where so many bytes more do not fit, and something is in flight.
+    /// True if this many more bytes do not fit, and something is in flight.
     pub(crate) fn is_full(&self) -> bool {
         self.free() <= 0
     }
@@ -298,7 +300,7 @@ pub(crate) struct BudgetView {
     pub(crate) stands: bool,
 }
 
-/// What one turn of the intake takes of the budget. Dropped, it is counted.
+/// The share of the budget that one turn of the intake takes. Counted when dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'a> {
     budget: &'a Budget,
@@ -309,7 +311,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// What the item counts for, where it may go on.
+    /// The bytes that the item counts for, if it may be handed on.
     pub(crate) fn admit(&mut self, taken: &Taken) -> Option<u32> {
         let bytes = self.budget.weight(taken);
         let fits = self.try_take(bytes);
@@ -324,8 +326,7 @@ impl Turn<'_> {
         self.events.1 += u64::from(bytes);
     }
 
-    /// True where so many bytes may go on. What has been given back meanwhile is looked
-    /// at only where it matters.
+    /// True if these bytes fit. Bytes that were returned in between are read only if they matter.
     fn try_take(&mut self, bytes: u32) -> bool {
         let bytes = i64::from(bytes);
         if bytes > self.free {
@@ -335,7 +336,7 @@ impl Turn<'_> {
                 return false;
             }
         }
-        // What passes alone leaves room for nothing.
+        // An item that passes alone leaves no room for others.
         self.free = self.free.min(self.budget.limit()) - bytes;
         self.taken += bytes;
         true

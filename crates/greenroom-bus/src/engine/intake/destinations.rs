@@ -1,18 +1,18 @@
-//! Where events go: to a handler or, where none is for them, to what the configuration says.
+//! Where events go: to a handler or, if none matches, to the configured destination.
 
 use crate::{
     engine::config::NoHandler,
     router::{Router, Routes},
 };
 
-/// The router of an engine, with what it leaves open.
+/// The router of an engine, and its rules for events that no handler takes.
 pub(crate) struct Destinations {
     /// As it was when the engine was built.
     pub(crate) router: Router,
     /// Its table: asked for each event.
     pub(crate) routes: Routes,
-    /// What becomes of an event that no handler is named for.
+    /// The rule for an event whose type has no handler.
     pub(crate) no_handler: NoHandler,
-    /// What becomes of an event that every matcher refuses.
+    /// The rule for an event that every matcher refuses.
     pub(crate) handler_rejected: NoHandler,
 }

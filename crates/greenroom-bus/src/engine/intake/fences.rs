@@ -7,12 +7,12 @@ use parking_lot::RwLock;
 /// The fence of each assignment, by its number.
 ///
 /// It has to rise from one owner of a partition to the next, which is another process, and no
-/// broker tells its generation through its client. So it is the time: milliseconds since 1970, and
-/// one more than the last where that is not later. Between two owners lies at least the session of
-/// the first, or its orderly leave, so clocks may differ by some seconds.
+/// broker exposes its generation through its client. So it is the time: milliseconds since 1970, or
+/// the previous fence plus one if that is larger. Two owners are separated by at least the session
+/// of the first, or its orderly leave, so clocks may differ by some seconds.
 #[derive(Debug)]
 pub(crate) struct Fences {
-    /// Of what belongs to no partition: when the engine was built.
+    /// The fence of events without a partition: when the engine was built.
     began: u64,
     assigned: RwLock<Vec<u64>>,
 }
@@ -33,7 +33,7 @@ impl Fences {
         number
     }
 
-    /// That of the assignment with this number, or of what has none.
+    /// The fence of the assignment with this number, or of events without an assignment.
     pub(crate) fn get(&self, number: u32) -> u64 {
         self.assigned.read().get(number as usize).copied().unwrap_or(self.began)
     }

@@ -1,11 +1,11 @@
-//! How many events of each partition wait beside full pools, without a look at all of
-//! them for each that goes on.
+//! How many events of each partition wait for full pools, without counting all of them each time an
+//! event is handed on.
 //!
-//! Pools take many events at a time, and do not say which. So only an upper bound is known of each
-//! partition: its count when all were counted last, and what came since. The events that have gone
-//! on since then, of all partitions together, say by how much that may be too high. If the
-//! difference matters, all are counted again, once an eighth of a share has gone on. So an event
-//! that goes on costs at most a look at a few events for each partition.
+//! Pools take many events at a time and do not report which. So only an upper bound is known for
+//! each partition: its number at the last full count, plus the events added since. It may be too
+//! high by the number of events handed on since then, over all partitions. If that difference
+//! matters, all events are counted again, but only once an eighth of a share has been handed on. So
+//! an event handed on costs at most a look at a few events for each partition.
 
 use std::{collections::HashMap, mem};
 
@@ -19,7 +19,7 @@ pub(crate) struct HeldBack {
 }
 
 impl HeldBack {
-    /// So many of an assignment have come, and may wait.
+    /// This many events of an assignment have come, and may wait.
     pub(crate) fn came(&mut self, assigned: u32, events: usize) {
         *self.bounds.entry(assigned).or_default() += events;
         self.sum += events;
@@ -35,8 +35,8 @@ impl HeldBack {
         self.bounds.get(&assigned).copied().unwrap_or_default().min(all)
     }
 
-    /// True where as many wait as are its share, or nearly. `all` wait of all partitions;
-    /// `count` counts those of each.
+    /// True if as many wait as are its share, or nearly. `all` wait of all partitions; `count`
+    /// counts those of each.
     pub(crate) fn is_behind(
         &mut self,
         assigned: u32,

@@ -1,4 +1,4 @@
-//! One input: what it is called, what it has under way, and how it ends.
+//! One input: its label, its events under way, and how it ends.
 
 use std::{
     sync::{
@@ -33,7 +33,7 @@ const UNKNOWN: u64 = u64::MAX >> 16;
 /// One input, for as long as the engine lives.
 pub(crate) struct Input {
     pub(crate) name: Arc<str>,
-    /// What it reads.
+    /// Its source.
     pub(crate) label: Arc<str>,
     source: SourceTells,
     /// Whether it was given a source: it is neither the way back nor the callers of a router.
@@ -50,12 +50,12 @@ pub(crate) struct Input {
     pub(crate) fate: Mutex<InputFate>,
 }
 
-/// What a source was asked for once.
+/// Answers of a source to questions that are asked once.
 #[derive(Default)]
 struct SourceTells {
-    /// Where a position of it is, if it reads several things.
+    /// Translates its positions into places, if it reads several things.
     places: Option<Arc<dyn Places>>,
-    /// How it stands, if it is a client of something.
+    /// Its connection status, if it is a client of a server.
     status: Option<Arc<StatusCell>>,
     /// How long its partitions are its own, if they may be taken away.
     lease: Option<Arc<Lease>>,
@@ -69,7 +69,7 @@ impl SourceTells {
 
 /// How far an input has been read, at the last look.
 struct ReadingProgress {
-    /// The part of it, in millionths; above that where it is not known.
+    /// The part of it, in millionths; above that if it is not known.
     read: AtomicU64,
     /// Bytes that were not read yet; unknown as above.
     behind: AtomicU64,
@@ -77,16 +77,17 @@ struct ReadingProgress {
     at_risk: AtomicUsize,
 }
 
-/// What an input still has to do before it is gone.
+/// The remaining work of an input before it is gone.
 #[derive(Default)]
 struct Outstanding {
-    /// Its intake, and batches of which an event is not settled.
+    /// Its intake, and batches with unsettled events.
     under_way: AtomicUsize,
     /// It keeps its positions, and the last ones are not stored yet.
     keeping: AtomicBool,
-    /// Who stores them.
+    /// Stores them.
     committer: OnceLock<Arc<dyn Committer>>,
-    /// Its run is over: nobody waits any more for what is not settled, and may never be.
+    /// Its run is over: events that are not settled yet are not waited for, and may never be
+    /// settled.
     is_over: AtomicBool,
     /// Told when nothing of it is under way any more, and when its last positions are stored.
     done: Notify,
@@ -95,12 +96,12 @@ struct Outstanding {
 #[derive(Debug, Default)]
 pub(crate) struct InputFate {
     pub(crate) removed: bool,
-    /// What its source ended with.
+    /// The error of its source.
     pub(crate) error: Option<String>,
 }
 
-/// Counts an input as one that may still give events, until it is dropped: also
-/// by a panic of its source.
+/// Counts an input as one that may still give events, until it is dropped, even by a panic of its
+/// source.
 pub(crate) struct StillReading {
     pub(crate) input: Arc<Input>,
     pub(crate) all: Arc<AtomicUsize>,
@@ -127,7 +128,7 @@ impl UnderWay {
         if revocations.has(NO_ASSIGNMENT) { revocations.give_back(how) } else { how }
     }
 
-    pub(crate) fn of(input: &Arc<Input>) -> Self {
+    pub(crate) fn new(input: &Arc<Input>) -> Self {
         input.outstanding.under_way.fetch_add(1, Ordering::AcqRel);
         Self(input.clone())
     }
@@ -169,7 +170,7 @@ impl Input {
         })
     }
 
-    /// What it read at this position in this assignment, and the position in that.
+    /// The source of this position in this assignment, and the position in it.
     pub(crate) fn place(&self, assigned: u32, position: u64) -> Place {
         let partition = match self.partitions.come_and_go {
             true => self.partitions.partition_of(assigned),
@@ -186,7 +187,7 @@ impl Input {
         self.source.lease.as_ref()
     }
 
-    /// What its source says of how far it has come.
+    /// The progress that its source reports.
     pub(crate) fn show_progress(&self, source: &dyn Source) {
         if let Some(part) = source.progress() {
             self.progress.read.store((part.clamp(0.0, 1.0) * 1e6) as u64, Ordering::Relaxed);
@@ -197,7 +198,7 @@ impl Input {
         }
     }
 
-    /// The part of it that has been read, in millionths; above that where it is not known.
+    /// The part of it that has been read, in millionths; above that if it is not known.
     pub(crate) fn part_read(&self) -> u64 {
         self.progress.read.load(Ordering::Relaxed)
     }
@@ -234,7 +235,7 @@ impl Input {
         self.until(Self::is_done).await;
     }
 
-    /// As [`done`](Self::done), and until its last positions are stored, where it keeps any; or
+    /// Like [`done`](Self::done), and until its last positions are stored, if it keeps any; or
     /// until its run is over.
     ///
     /// # Cancel safety
@@ -269,12 +270,12 @@ impl Input {
         let _ = self.outstanding.committer.set(committer);
     }
 
-    /// It keeps positions, so its source delivers again what is not done.
+    /// It keeps positions, so its source delivers events again that are not done.
     pub(crate) fn delivers_again(&self) -> bool {
         self.outstanding.committer.get().is_some()
     }
 
-    /// A stop came, which waits for so much: what need not be waited for is not started any more.
+    /// A stop came that waits for the events of this `finish`; no others are started any more.
     pub(crate) fn stops(&self, finish: Finish) {
         match (finish, self.delivers_again()) {
             (Finish::All, _) | (Finish::ByInput, false) => {}
@@ -283,7 +284,7 @@ impl Input {
         }
     }
 
-    /// How it stands, and each of its partitions.
+    /// The state of the input and of each of its partitions.
     pub(crate) fn view(&self) -> InputView {
         let standings = self.outstanding.committer.get().map(|committer| committer.partitions());
         let standing = |partition: Partition| {
@@ -318,7 +319,7 @@ impl Input {
         self.outstanding.keeping.load(Ordering::Acquire)
     }
 
-    /// What the configuration calls it.
+    /// Its name in the configuration.
     pub(crate) fn name(&self) -> Arc<str> {
         self.name.clone()
     }
@@ -347,32 +348,32 @@ impl Input {
     }
 }
 
-/// The partitions of an input that are assigned, and what they may have under way together.
+/// The assigned partitions of an input, and the limits that they share.
 pub(crate) struct Partitions {
     config: InputConfig,
     /// They come and go. Otherwise there is one, for as long as the input is there.
     pub(crate) come_and_go: bool,
     assigned: RwLock<Vec<Arc<Assigned>>>,
-    /// Those that were taken away, for as long as something of them is under way.
+    /// Revoked ones, as long as some of their events are under way.
     revoked: Mutex<Vec<Weak<Assigned>>>,
     pub(crate) parked: ParkedPart,
-    /// Nothing of any of them is started any more, nor of those that are assigned later. Locked
-    /// after `assigned`, where both are.
+    /// No event of any of them is started any more, nor of those that are assigned later. If both
+    /// are locked, `assigned` comes first.
     given_up: Mutex<Option<GivenUp>>,
     revocations: Arc<Revocations>,
-    /// Events that wait beside full pools, of all of them, when last looked at.
+    /// Events of all partitions that wait for full pools, at the last look.
     held_back: AtomicU64,
     held_by: Mutex<Option<Name>>,
     /// When one was assigned last.
     assigned_at: Mutex<Instant>,
-    /// Those that an operator has paused, also while they are not assigned.
+    /// Those that an operator has paused, including unassigned ones.
     paused: Mutex<Vec<Partition>>,
     /// Told when that has changed.
     pub(crate) changed: Notify,
 }
 
 impl Partitions {
-    /// So many levels may be in the data of an event.
+    /// The most levels in the data of an event.
     pub(crate) fn max_depth(&self) -> u32 {
         self.config.max_depth
     }
@@ -402,7 +403,7 @@ impl Partitions {
         partitions
     }
 
-    /// The assignment of this partition, which begins where it has none.
+    /// The assignment of this partition; begins one if there is none.
     pub(crate) fn assign(&self, partition: Partition) -> Arc<Assigned> {
         let mut assigned = self.assigned.write();
         if let Some(known) = assigned.iter().find(|known| known.partition == partition) {
@@ -419,7 +420,7 @@ impl Partitions {
         new
     }
 
-    /// Ends the assignment of this partition, where it has one.
+    /// Ends the assignment of this partition, if it has one.
     pub(crate) fn revoke(&self, partition: Partition) -> Option<Arc<Assigned>> {
         let mut assigned = self.assigned.write();
         let at = assigned.iter().position(|known| known.partition == partition)?;
@@ -432,7 +433,8 @@ impl Partitions {
         Some(gone)
     }
 
-    /// Nothing of any of them is started from here on, but for what handlers have in hand.
+    /// From now on nothing of any partition is started, except for the events that handlers have in
+    /// hand.
     fn give_up(&self, why: GivenUp) {
         let assigned = self.assigned.write();
         *self.given_up.lock() = Some(why);
@@ -447,15 +449,16 @@ impl Partitions {
         self.assigned.read().clone()
     }
 
-    /// True where this is, or was, an assignment of one of them, and something of it is under way.
+    /// True if this is, or was, an assignment of one of them, and some of its events are under way.
     pub(crate) fn has(&self, number: u32) -> bool {
-        // Held until the end: what is taken away goes from one list to the other meanwhile.
+        // Held until the end, because a revoked partition moves from one list to the other in
+        // between.
         let assigned = self.assigned.read();
         assigned.iter().any(|known| known.number == number)
             || self.revoked.lock().iter().filter_map(Weak::upgrade).any(|of| of.number == number)
     }
 
-    /// The partition of this assignment, where there are several.
+    /// The partition of this assignment, if there are several.
     pub(crate) fn partition_of(&self, number: u32) -> Option<Partition> {
         if !self.come_and_go {
             return None;
@@ -464,7 +467,7 @@ impl Partitions {
         assigned.iter().find(|known| known.number == number).map(|known| known.partition)
     }
 
-    /// Gives nothing of this partition, or goes on with it. Its assignment, where it has one.
+    /// Pauses this partition, or resumes it. Returns its assignment, if it has one.
     pub(crate) fn set_paused(
         &self,
         partition: Partition,
@@ -489,7 +492,7 @@ impl Partitions {
         self.paused.lock().clone()
     }
 
-    /// True where none is read on before something is settled.
+    /// True if none is read further until something is settled.
     pub(crate) fn stand(&self) -> bool {
         let assigned = self.assigned.read();
         !assigned.is_empty() && assigned.iter().all(|one| one.budget.stands())
@@ -502,13 +505,13 @@ impl Partitions {
         self.held_back.load(Ordering::Relaxed) + resting
     }
 
-    /// So many wait beside full pools, of all partitions together, most of them beside this one.
+    /// This many events of all partitions wait for full pools, most of them for this one.
     pub(crate) fn show_held_back(&self, events: usize, by: Option<Name>) {
         self.held_back.store(events as u64, Ordering::Relaxed);
         *self.held_by.lock() = by;
     }
 
-    /// So many of its events wait behind parked keys.
+    /// This many of its events wait behind parked keys.
     pub(crate) fn hold_parked(&self, events: u64) {
         let all = self.assigned.read();
         let passed = all.iter().map(|one| one.budget.passed());
@@ -552,13 +555,13 @@ pub(crate) enum WhyStop {
 }
 
 impl InputStop {
-    /// The first who says so is heard.
+    /// Only the first reason counts.
     pub(crate) fn stop(&self, why: impl FnOnce() -> String) {
         self.why.lock().get_or_insert_with(|| WhyStop::Fatal(why()));
         self.told.notify_one();
     }
 
-    /// As [`stop`](Self::stop), where nothing is wrong.
+    /// Like [`stop`](Self::stop), without an error.
     pub(crate) fn remove(&self) {
         self.why.lock().get_or_insert(WhyStop::Removed);
         self.told.notify_one();

@@ -1,5 +1,5 @@
-//! The inputs of an engine: those that it was built with, and those that come
-//! and go while it runs (G01).
+//! The inputs of an engine: those that it was built with, and those that come and go while it runs
+//! (G01).
 //!
 //! ```text
 //! add ──▶ arrivals ──▶ the run begins to read ──▶ ended, or removed ──▶ all that it gave is settled: its name is free
@@ -7,9 +7,9 @@
 //!  └── closed once the last one has ended, or the run is to end: the source is given back
 //! ```
 //!
-//! An event names its input by its place. Places are never used again, so what an input gave
-//! is told from what another one of its name gives later; each costs some hundred bytes
-//! until the end of the run.
+//! An event names its input by its slot. Slots are never reused, so events of an input are not
+//! confused with those of a later input of the same name. Each slot costs some hundred bytes until
+//! the end of the run.
 
 use std::sync::{
     Arc,
@@ -48,11 +48,11 @@ pub(crate) struct Inputs {
     reading: Arc<AtomicUsize>,
     /// Partitions that were taken away from them.
     pub(crate) revocations: Arc<Revocations>,
-    /// What a stop waits for.
+    /// The events that a stop waits for.
     finish: Finish,
     /// A stop came.
     is_stopping: AtomicBool,
-    /// How long those that they have are theirs.
+    /// The leases of their partitions.
     pub(crate) leases: Leases,
 }
 
@@ -86,7 +86,7 @@ impl Inputs {
         }
     }
 
-    /// Gives a place to what is not read from a source. Returns it.
+    /// Assigns a slot to events that are not read from a source, and returns it.
     pub(crate) fn add_without_source(&self, label: &str) -> u32 {
         let mut all = self.all.write();
         let partitions = Partitions::new(InputConfig::default(), false, &self.revocations);
@@ -131,7 +131,7 @@ impl Inputs {
         }
         all.push(input.clone());
         self.reading.fetch_add(1, Ordering::AcqRel);
-        let under_way = UnderWay::of(&input);
+        let under_way = UnderWay::new(&input);
         let reading = StillReading { input, all: self.reading.clone() };
         door.arrivals.push(Arrival { place, source, takes, reading, under_way });
         drop((all, door));
@@ -174,7 +174,7 @@ impl Inputs {
         found.ok_or_else(|| PortKind::Input.unknown(name, known(there.map(|input| &*input.name))))
     }
 
-    /// Those that were added since this was asked last.
+    /// Those that were added since the last call.
     pub(crate) fn arrivals(&self) -> Vec<Arrival> {
         std::mem::take(&mut self.door.lock().arrivals)
     }
@@ -194,7 +194,7 @@ impl Inputs {
         !door.open
     }
 
-    /// None is added any more. What has arrived and was not begun is dropped.
+    /// No more are added. Arrivals that were not begun are dropped.
     pub(crate) fn close(&self) {
         let arrivals = {
             let mut door = self.door.lock();
@@ -204,7 +204,7 @@ impl Inputs {
         drop(arrivals);
     }
 
-    /// A stop came: what need not be waited for is not started any more.
+    /// A stop came: events that it does not wait for are not started any more.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         let all = self.all.read();
@@ -216,7 +216,7 @@ impl Inputs {
         read.for_each(|input| input.stops(self.finish));
     }
 
-    /// True where all that is left under way is delivered again, and a stop need not wait for it.
+    /// True if all that is left under way is delivered again, and a stop need not wait for it.
     pub(crate) fn gives_back_all(&self) -> bool {
         let is_back = |input: &Arc<Input>| input.is_done() || input.delivers_again();
         let all = self.all.read();
@@ -224,7 +224,7 @@ impl Inputs {
         stops && all.iter().all(is_back)
     }
 
-    /// The run is over, so nobody waits for what is not settled or stored by now.
+    /// The run is over, so events that are not settled or stored by now are not waited for.
     pub(crate) fn let_go(&self) {
         self.all.read().iter().for_each(|input| input.let_go());
     }
@@ -234,47 +234,47 @@ impl Inputs {
         self.reading.load(Ordering::Acquire)
     }
 
-    /// True where others may come, after this event, that fail or do not. A stop is no end of an
-    /// input that goes on with the next run, nor of a replay.
+    /// True if other events may come after this one and succeed or fail. A stop does not end an
+    /// input that continues with the next run, nor a replay.
     pub(crate) fn others_may_come(&self, origin: &Origin) -> bool {
         let goes_on = || origin.partition().is_none() || self.read_from(origin).delivers_again();
         self.reading() > 0 || (self.is_stopping.load(Ordering::Acquire) && goes_on())
     }
 
-    pub(crate) fn at(&self, place: u32) -> Arc<Input> {
+    pub(crate) fn get(&self, place: u32) -> Arc<Input> {
         self.all.read()[place as usize].clone()
     }
 
-    /// The input that an event was read from; of one that came back in, that of the event that it
-    /// was made of.
+    /// The input that an event was read from; for a loopback event, that of the event it was made
+    /// of.
     pub(crate) fn read_from(&self, origin: &Origin) -> Arc<Input> {
         let all = self.all.read();
         let gave = |assigned| all.iter().find(|input| input.partitions.has(assigned));
         origin.partition().and_then(gave).unwrap_or(&all[origin.input as usize]).clone()
     }
 
-    /// What the configuration calls the input at this place.
+    /// The configured name of the input in this slot.
     pub(crate) fn name(&self, place: u32) -> Arc<str> {
         self.all.read()[place as usize].name.clone()
     }
 
-    /// What the input at this place reads.
+    /// The source of the input in this slot.
     pub(crate) fn label(&self, place: u32) -> Arc<str> {
         self.all.read()[place as usize].label.clone()
     }
 
-    /// What the input of this event read there, and the position in that.
+    /// The source of this event within its input, and the position in it.
     pub(crate) fn place(&self, origin: &Origin) -> Place {
         self.all.read()[origin.input as usize].place(origin.assigned, origin.position)
     }
 
-    /// What the configuration calls each, by its place.
+    /// The configured names, by slot.
     pub(crate) fn names(&self) -> Vec<Arc<str>> {
         self.all.read().iter().map(|input| input.name()).collect()
     }
 
-    /// The part that has been read of each that is not removed, in millionths, or more
-    /// where that is not known.
+    /// The part that has been read of each present input, in millionths, or more if that is not
+    /// known.
     pub(crate) fn read(&self) -> Vec<u64> {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
@@ -288,15 +288,15 @@ impl Inputs {
         there.filter_map(|input| input.behind()).reduce(|all, one| all.saturating_add(one))
     }
 
-    /// What each that has a source and is not removed has under way.
+    /// The state of each present input that has a source.
     pub(crate) fn views(&self) -> Vec<InputView> {
         let all = self.all.read();
         let there = all.iter().filter(|input| input.has_source && !input.is_removed());
         there.map(|input| input.view()).collect()
     }
 
-    /// True where none is read on before something is settled. The way back is no such input, nor
-    /// is one that has ended.
+    /// True if none is read further until something is settled. The loopback does not count, nor
+    /// does an input that has ended.
     pub(crate) fn all_stand(&self) -> bool {
         let all = self.all.read();
         all.iter().all(|input| !input.is_read() || input.partitions.stand())
@@ -308,7 +308,7 @@ impl Inputs {
         stand.map(|input| format!("the input {:?}", input.name)).collect()
     }
 
-    /// True where the end of each that is read is known.
+    /// True if the end of each that is read is known.
     pub(crate) fn all_are_finite(&self) -> bool {
         let all = self.all.read();
         let known = |input: &Arc<Input>| input.part_read() <= 1_000_000;
@@ -320,7 +320,7 @@ impl Inputs {
         self.all.read().iter().map(|input| input.partitions.waiting()).sum()
     }
 
-    /// So many events of each, by its place, wait behind parked keys.
+    /// This many events of each, by slot, wait behind parked keys.
     pub(crate) fn hold_parked(&self, events: &[u64]) {
         for (place, input) in self.all.read().iter().enumerate() {
             let events = events.get(place).copied().unwrap_or_default();
@@ -328,7 +328,7 @@ impl Inputs {
         }
     }
 
-    /// The most bytes that one of them had in flight, those that were removed included.
+    /// The most bytes that one of them had in flight, including removed ones.
     pub(crate) fn peak_in_flight(&self) -> u64 {
         let all = self.all.read();
         let peaks = all.iter().map(|input| input.partitions.sum().most_in_flight_bytes);
@@ -362,7 +362,7 @@ mod tests {
         let taken =
             |leaving| ChangeError::NameTaken { kind: "input", name: "a".to_owned(), leaving };
         assert_eq!(add(&inputs, "a"), Err(taken(false)));
-        let batch = UnderWay::of(&inputs.remove("a").unwrap());
+        let batch = UnderWay::new(&inputs.remove("a").unwrap());
         drop(inputs.arrivals());
         assert_eq!(add(&inputs, "a"), Err(taken(true)), "an event of it is not settled");
         drop(batch);

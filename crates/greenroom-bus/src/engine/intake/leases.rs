@@ -37,7 +37,7 @@ impl Leases {
         self.first.store(0, Ordering::Relaxed);
     }
 
-    /// True where none has run out. An engine without such inputs looks at no clock.
+    /// True if none has expired. An engine without such inputs reads no clock.
     #[inline]
     pub(crate) fn all_hold(&self) -> bool {
         let first = self.first.load(Ordering::Relaxed);

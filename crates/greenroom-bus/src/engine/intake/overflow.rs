@@ -1,4 +1,4 @@
-//! The pools as one input sees them, each with the events that wait beside it, in order.
+//! The pools as one input sees them, each with the events that wait for room in it, in order.
 //!
 //! ```text
 //!            ┌─ the pool is full ────────────▶ one queue
@@ -27,15 +27,15 @@ use crate::{
     name::Name,
 };
 
-/// Every pool, and which of them are behind. An input looks at those again and again, at the others
-/// never: hundreds of pools that take what they are given cost it nothing.
+/// All pools, and which of them are behind. An input polls only those that are behind: hundreds of
+/// pools that keep up cost it nothing.
 pub(crate) struct BesidePools {
     shared: Arc<Shared>,
     pools: Vec<JobAddress>,
-    /// Beside each pool.
+    /// The events that wait for each pool.
     beside: Vec<Beside>,
-    /// The places of those pools beside which something waits, and perhaps of some beside
-    /// which nothing waits any more.
+    /// The indices of the pools that events wait for. May include some that nothing waits for any
+    /// more.
     behind: Vec<usize>,
     /// Partitions take turns.
     rotates: bool,
@@ -45,7 +45,7 @@ pub(crate) struct BesidePools {
 struct Beside {
     /// In order.
     waiting: PoolOverflow,
-    /// Its pool is among those that are behind.
+    /// Its pool is listed as behind.
     is_listed: bool,
 }
 
@@ -55,17 +55,17 @@ impl BesidePools {
         Self { shared, pools, beside, behind: Vec::new(), rotates }
     }
 
-    /// The way to the pool at this place, past what waits beside it.
+    /// Direct access to the pool at this index, bypassing the events that wait for it.
     pub(crate) fn address(&self, place: usize) -> &JobAddress {
         &self.pools[place]
     }
 
-    /// Events that wait beside pools.
+    /// Events that wait for room in pools.
     pub(crate) fn held_back(&self) -> usize {
         self.behind.iter().map(|place| self.beside[*place].waiting.len()).sum()
     }
 
-    /// The pool beside which most of them wait.
+    /// The pool that most of them wait for.
     pub(crate) fn held_by(&self) -> Option<Name> {
         let most = self.behind.iter().max_by_key(|place| self.beside[**place].waiting.len())?;
         Some(self.shared.process.pools[*most].name)
@@ -76,14 +76,14 @@ impl BesidePools {
         self.behind.iter().for_each(|place| self.beside[*place].waiting.each(&mut each));
     }
 
-    /// Gives up what waits of the assignments that this says yes to.
+    /// Gives up the waiting events of all assignments for which this returns true.
     pub(crate) fn give_up(&mut self, is_revoked: &dyn Fn(u32) -> bool) {
         for place in &self.behind {
             self.beside[*place].waiting.give_up(&self.shared, &self.pools[*place], is_revoked);
         }
     }
 
-    /// Puts an event behind what waits beside this pool, until it is fed.
+    /// Puts an event at the end of the line for this pool, until `feed` hands it over.
     pub(crate) fn wait(&mut self, place: usize, job: PoolJob) {
         let beside = &mut self.beside[place];
         let turn = job.origin.partition().filter(|_| self.rotates);
@@ -94,7 +94,7 @@ impl BesidePools {
         }
     }
 
-    /// Hands over what there is room for.
+    /// Hands over as many events as there is room for.
     pub(crate) fn feed(&mut self) {
         let Self { shared, pools, beside, behind, .. } = self;
         behind.retain(|place| {
@@ -105,9 +105,9 @@ impl BesidePools {
         });
     }
 
-    /// Waits until one of the pools beside which events wait has room, or has stopped, and hands it
-    /// the first of them; or until something that waited behind its key was handed over. Never
-    /// returns where nothing waits.
+    /// Waits until one of the pools that events wait for has room or has stopped, and hands it the
+    /// first of them; or until an event that waited behind its key was handed over. Never resolves
+    /// if nothing waits.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -128,7 +128,7 @@ impl BesidePools {
             if let Some(room) = rooms.iter_mut().find_map(ready) {
                 return Poll::Ready(Some(room));
             }
-            // All of them, also behind one that has moved: each keeps this task to be woken.
+            // All of them, even after one has moved: each registers this task to be woken.
             let mut moved = false;
             for place in behind.iter() {
                 moved |= beside[*place].waiting.advance(shared, &pools[*place], task);
@@ -144,16 +144,16 @@ impl BesidePools {
 /// Room for one event in a pool, or why there will be none any more.
 type PoolRoom = Result<Permit<PoolJob, (), BusError>, NotAccepted>;
 
-/// What waits beside one pool.
+/// The events that wait for one pool.
 #[derive(Default)]
 struct PoolOverflow {
-    /// For room in the pool. None of these stands in a line of `behind`.
+    /// Wait for room in the pool. None of them is in a line of `behind`.
     queue: Rotation<PoolJob>,
     /// For room behind a key, by the line that they stand in.
     behind: HashMap<OrderLine, Behind>,
 }
 
-/// What waits for room behind one key.
+/// The events that wait for room behind one key.
 struct Behind {
     /// The assignment of the first.
     assigned: u32,
@@ -163,7 +163,7 @@ struct Behind {
     rest: VecDeque<PoolJob>,
 }
 
-/// What follows for an event that a pool does not take.
+/// The consequence for an event that a pool does not take.
 enum Then {
     /// It waits for room in the pool.
     Waits,
@@ -176,7 +176,7 @@ enum Then {
 }
 
 impl Then {
-    fn of(why: NotAccepted) -> Self {
+    fn from_refusal(why: NotAccepted) -> Self {
         match why {
             NotAccepted::Full => Self::Waits,
             NotAccepted::KeyFull => Self::WaitsBehindKey,
@@ -211,7 +211,7 @@ impl PoolOverflow {
         });
     }
 
-    /// True where events wait for room in the pool.
+    /// True if events wait for room in the pool.
     fn wants_room(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -226,12 +226,12 @@ impl PoolOverflow {
         }
     }
 
-    /// Hands over what there is room for.
+    /// Hands over as many events as there is room for.
     fn feed(&mut self, shared: &Shared, pool: &JobAddress) {
         self.advance(shared, pool, &mut Context::from_waker(Waker::noop()));
         while !self.queue.is_empty() {
             let Err(why) = pool.try_send_many(self.queue.front()) else { continue };
-            match Then::of(why) {
+            match Then::from_refusal(why) {
                 Then::Waits => return,
                 Then::WaitsBehindKey => self.set_first_aside(pool),
                 Then::Refused => {
@@ -242,17 +242,17 @@ impl PoolOverflow {
         }
     }
 
-    /// Hands over what there is room for behind keys. True where anything was; otherwise the
-    /// task is woken when there is.
+    /// Hands over events that wait behind their keys, as far as there is room. True if any was;
+    /// otherwise the task is woken when there is room.
     fn advance(&mut self, shared: &Shared, pool: &JobAddress, task: &mut Context<'_>) -> bool {
         let mut moved = false;
         self.behind.retain(|_, behind| behind.advance(shared, pool, task, &mut moved));
         moved
     }
 
-    /// Hands the first of those that wait over, in the room that was reserved for it. The
-    /// room must be used: given back, it would go to another input that waits for it, and
-    /// from there back, for ever.
+    /// Hands over the first waiting event, in the room that was reserved for it. The room must be
+    /// used: if returned, it would go to another input that waits for it, and from there back, for
+    /// ever.
     fn hand_over(&mut self, shared: &Shared, pool: &JobAddress, room: PoolRoom) {
         let Some(job) = self.queue.front().pop_front() else { return };
         let sent = match room {
@@ -262,7 +262,7 @@ impl PoolOverflow {
         let Err(error) = sent else { return };
         let why = error.without_message();
         let Some(job) = error.into_message() else { return };
-        match Then::of(why) {
+        match Then::from_refusal(why) {
             Then::Waits => self.queue.front().push_front(job),
             Then::WaitsBehindKey => {
                 self.queue.front().push_front(job);
@@ -304,7 +304,7 @@ impl Behind {
         true
     }
 
-    /// The first is done with: the next takes its place. False where there is none.
+    /// The first is done: the next takes its place. False if there is none.
     fn goes_on(&mut self, shared: &Shared, pool: &JobAddress) -> bool {
         let Some(next) = self.next(shared, pool) else { return false };
         (self.assigned, self.first) = (next.origin.assigned, sent(pool, next));

@@ -1,5 +1,6 @@
-//! One assignment of a partition: what it may have under way, and whether what waits of it is
-//! given up: it was taken away (D15), or a stop waits for what is in hand alone (G05).
+//! One assignment of a partition: its limits on events under way, and whether its waiting events
+//! are given up. That happens when it is revoked (D15), or when a stop waits only for events in
+//! hand (G05).
 //!
 //! ```text
 //! the first event of a partition ──▶ assigned ──▶ revoked ──▶ forgotten, once all that it gave is settled
@@ -7,9 +8,9 @@
 //!                                paused └─┘ by its own budget, or by an operator
 //! ```
 //!
-//! An event names its assignment by a number that is never used again. So what waits of one that
-//! was revoked is told from what the same partition gives later; whatever is about to be started is
-//! asked for its number first.
+//! An event names its assignment by a number that is never reused. So the waiting events of a
+//! revoked assignment are not confused with later events of the same partition; before an event is
+//! started, its number is checked.
 
 use std::{
     collections::HashMap,
@@ -40,11 +41,11 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum GivenUp {
-    /// A stop waits for what is in hand alone, and its input cannot deliver the rest again.
+    /// A stop waits only for events in hand, and the input cannot deliver the others again.
     Refused = 1,
-    /// A stop waits for what is in hand alone, and its input delivers the rest again.
+    /// A stop waits only for events in hand, and the input delivers the others again.
     GivenBack = 2,
-    /// It was taken away: the rest is for its next owner.
+    /// It was revoked: the rest is for its next owner.
     Revoked = 3,
 }
 
@@ -57,9 +58,9 @@ pub(crate) struct Assigned {
     /// Among all assignments of the engine.
     pub(crate) number: u32,
     pub(crate) partition: Partition,
-    /// What it may have under way.
+    /// Its limits on events under way.
     pub(crate) budget: Budget,
-    /// Batches of which an event is not settled.
+    /// Batches with unsettled events.
     batches: AtomicUsize,
     /// Told when the last of them is.
     settled: Notify,
@@ -94,7 +95,7 @@ impl Assigned {
         })
     }
 
-    /// Nothing of it is started from here on, but for what its handlers have in hand.
+    /// From now on nothing of it is started, except for the events that its handlers have in hand.
     pub(crate) fn give_up(&self, why: GivenUp) {
         // Before the number is listed. Pairs with the load in `ends`: an event that is given up
         // because its number is listed ends as that. Otherwise it would count as refused.
@@ -112,9 +113,9 @@ impl Assigned {
         self.given_up.load(Ordering::SeqCst) == why as u8
     }
 
-    /// How an event of it ends that is settled like this: whatever was not done when it was
-    /// revoked is for the next owner, and what a stop does not wait for is given back. What was
-    /// refused for another reason, or cut off in hand, stays refused.
+    /// How an event of it ends that is settled like this: unfinished events of a revoked assignment
+    /// go to the next owner, and events that a stop does not wait for are given back. Events that
+    /// were refused for another reason, or cut off in hand, stay refused.
     pub(crate) fn ends(&self, how: Settled) -> Settled {
         if how.is_acknowledged() {
             return how;
@@ -128,7 +129,7 @@ impl Assigned {
         }
     }
 
-    /// An event of it ended like this. One that was done after its partition was taken away may be
+    /// An event of it ended like this. One that was done after its partition was revoked may be
     /// handled again by its new owner.
     pub(crate) fn count_stale(&self, how: Settled) {
         if how.is_acknowledged() && self.is_given_up_as(GivenUp::Revoked) {
@@ -153,9 +154,9 @@ impl Assigned {
 
     /// Nothing of it is under way any more.
     fn is_done(&self) -> bool {
-        // In this order. The intake opens a batch for what rested before it shows that nothing
-        // rests any more (`Budget::show_waiting`): a thread that sees the second sees the first.
-        // The other way round it could miss events that move from one to the other.
+        // In this order. The intake opens a batch for the resting events before it shows that none
+        // rests any more (`Budget::show_waiting`), so a thread that sees the second also sees the
+        // first. In the reverse order it could miss events that move from one to the other.
         //
         // Pairs with the subtraction in `OpenBatch::drop`: the waiter has enabled its wake before
         // it looks here, so the last batch is seen as gone, or wakes it. Otherwise it would wait
@@ -168,7 +169,7 @@ impl Assigned {
         at.saturating_duration_since(self.began)
     }
 
-    /// An event of it was settled when it had been assigned for so long.
+    /// An event of it was settled this long after the assignment.
     pub(crate) fn settled(&self, age: Duration) {
         let nanos = age.as_secs().saturating_mul(1_000_000_000) + u64::from(age.subsec_nanos());
         self.last_settled.store(nanos.max(1), Ordering::Relaxed);
@@ -195,7 +196,7 @@ impl Assigned {
         }
     }
 
-    /// What was shown of it has changed.
+    /// The shown state has changed.
     pub(crate) fn look_again(&self) {
         if self.is_done() {
             self.settled.notify_waiters();
@@ -218,7 +219,7 @@ impl Assigned {
     }
 }
 
-/// The last that is settled of it goes with this: nobody need be asked about it any more.
+/// Runs when its last event is settled: no further question about it can come.
 impl Drop for Assigned {
     fn drop(&mut self) {
         if *self.given_up.get_mut() != STARTED {
@@ -232,9 +233,9 @@ impl Drop for Assigned {
 pub(crate) struct OpenBatch(Arc<Assigned>);
 
 impl OpenBatch {
-    pub(crate) fn of(assigned: &Arc<Assigned>) -> Self {
-        // Pairs with the load in `is_done`: a batch is open before its events go on. Otherwise a
-        // partition could be taken for done while they are under way.
+    pub(crate) fn open(assigned: &Arc<Assigned>) -> Self {
+        // Pairs with the load in `is_done`: a batch is open before its events are handed on.
+        // Otherwise a partition could appear done while they are under way.
         assigned.batches.fetch_add(1, Ordering::SeqCst);
         Self(assigned.clone())
     }
@@ -246,7 +247,7 @@ impl OpenBatch {
 
 impl Drop for OpenBatch {
     fn drop(&mut self) {
-        // Pairs with the load in `is_done`, as is said there.
+        // Pairs with the load in `is_done`, as explained there.
         if self.0.batches.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.look_again();
         }
@@ -258,10 +259,10 @@ impl Drop for OpenBatch {
 pub(crate) struct Revocations {
     /// Of each assignment by its number.
     pub(crate) fences: Fences,
-    /// How many there are: with none, and that is nearly always, nobody looks further.
+    /// How many there are. It is almost always 0, and then no further look is needed.
     count: AtomicUsize,
     numbers: Mutex<HashMap<u32, GivenUp>>,
-    /// Told of each, for those who hold events aside.
+    /// Notified of each, for tasks that hold events aside.
     told: watch::Sender<u64>,
     /// Events that were done after their partition was taken away.
     stale: AtomicU64,
@@ -283,7 +284,7 @@ impl Default for Revocations {
 }
 
 impl Revocations {
-    /// True where events of this assignment are not to be started any more.
+    /// True if events of this assignment are not to be started any more.
     #[inline]
     pub(crate) fn has(&self, number: u32) -> bool {
         self.any() && self.numbers.lock().contains_key(&number)
@@ -294,12 +295,12 @@ impl Revocations {
         if self.any() { self.numbers.lock().get(&number).copied() } else { None }
     }
 
-    /// True where the partition of this assignment was taken away.
+    /// True if the partition of this assignment was taken away.
     pub(crate) fn is_revoked(&self, number: u32) -> bool {
         self.why(number) == Some(GivenUp::Revoked)
     }
 
-    /// The run was told to stop now: what is in hand is refused.
+    /// The run is stopped immediately: events in hand are refused.
     pub(crate) fn cut_off(&self) {
         self.is_cut_off.store(true, Ordering::Release);
     }
@@ -350,7 +351,7 @@ impl Revocations {
             let mut numbers = self.numbers.lock();
             let known = numbers.entry(number).or_insert(why);
             *known = why.max(*known);
-            // Pairs with the load in `any`. Before anybody is told.
+            // Pairs with the load in `any`. Stored before the notification.
             self.count.store(numbers.len(), Ordering::SeqCst);
         }
         self.told.send_modify(|times| *times += 1);
@@ -359,7 +360,7 @@ impl Revocations {
     fn forget(&self, number: u32) {
         let mut numbers = self.numbers.lock();
         numbers.remove(&number);
-        // Pairs with the load in `any`: one that comes late finds nothing under the lock.
+        // Pairs with the load in `any`: a late one finds nothing under the lock.
         self.count.store(numbers.len(), Ordering::SeqCst);
     }
 }
@@ -380,7 +381,7 @@ mod tests {
     fn d15_a_revoked_assignment_is_told_from_the_next_of_its_partition_until_it_is_done() {
         let revocations = Arc::<Revocations>::default();
         let first = assigned(&revocations);
-        let (number, open) = (first.number, OpenBatch::of(&first));
+        let (number, open) = (first.number, OpenBatch::open(&first));
         assert!(!revocations.has(number));
         first.give_up(GivenUp::Revoked);
         first.give_up(GivenUp::Revoked);
@@ -440,7 +441,7 @@ mod tests {
     async fn d15_a_partition_is_drained_once_its_last_batch_is_settled_and_nothing_waits() {
         let assigned = assigned(&Arc::default());
         assigned.done().await;
-        let (first, second) = (OpenBatch::of(&assigned), OpenBatch::of(&assigned));
+        let (first, second) = (OpenBatch::open(&assigned), OpenBatch::open(&assigned));
         assigned.budget.show_waiting(0, 3);
         let waits = assigned.clone();
         let waits = tokio::spawn(async move { waits.done().await });

@@ -1,9 +1,9 @@
 //! From a source to the pools: events are routed, given their settlement and their place in line.
 //!
-//! A pool that is full does not stop the others: its events wait beside it, in order, up to a
-//! bound, and only then is the source asked for nothing more. Where a source has several
-//! partitions, each has a bound of its own: the source is told which are at theirs, by the whole
-//! list each time, and goes on with the others (D15).
+//! A full pool does not stop the others: its events wait for it, in order, up to a limit, and only
+//! then does the source pause. If a source has several partitions, each has a limit of its own: the
+//! source gets the full list of partitions that have reached theirs, and continues with the others
+//! (D15).
 
 use std::{
     future::{Future, pending, poll_fn},
@@ -56,7 +56,7 @@ fn fetch(ahead: &[Taken]) {
     black_box(events.fold(0, |all, event| all ^ event.fetch()));
 }
 
-/// Items in order, of which the first can be looked at.
+/// Items in order, the first of which can be peeked at.
 trait PeekableItems: Iterator<Item = Taken> {
     fn ahead(&self) -> &[Taken];
 
@@ -87,11 +87,11 @@ pub(crate) struct InputReader {
     /// Which events it gives; `None`: all of them.
     takes: Option<Matcher>,
     routing: Routing,
-    /// Those of which something was taken, until they are taken away.
+    /// Those that have given items, until they are revoked.
     parts: Vec<ReadPartition>,
-    /// Those that the source was told to give nothing of.
+    /// Those that the source is not to give items of.
     paused: Vec<Partition>,
-    /// What of each waits beside pools, where there are several.
+    /// The waiting events by partition, if there are several.
     held_back: HeldBack,
     /// The number of the last event taken.
     number: u64,
@@ -107,12 +107,12 @@ struct ReadPartition {
     rest: vec::IntoIter<Taken>,
     /// When that was taken.
     taken_at: Instant,
-    /// Who of its source hears how that is settled, where anybody does.
+    /// The receiver of settlements in its source, if it has one.
     receipts: Option<Arc<dyn Receipts>>,
 }
 
 impl ReadPartition {
-    fn of(assigned: Arc<Assigned>) -> Self {
+    fn new(assigned: Arc<Assigned>) -> Self {
         let rest = Vec::new().into_iter();
         Self { assigned, rest, taken_at: Instant::now(), receipts: None }
     }
@@ -122,10 +122,10 @@ impl ReadPartition {
     }
 
     fn batch(&self, ledger: &Arc<Ledger>, input: &Arc<Input>) -> Arc<Batch> {
-        Batch::of(ledger, input, &self.assigned, self.taken_at, self.receipts.clone())
+        Batch::new(ledger, input, &self.assigned, self.taken_at, self.receipts.clone())
     }
 
-    /// What waits for room in the budget is not handed on.
+    /// Items that wait for room in the budget are not handed on.
     fn refuse_rest(&mut self, ledger: &Arc<Ledger>, input: &Arc<Input>) {
         let batch = self.batch(ledger, input);
         for taken in self.rest.by_ref() {
@@ -142,9 +142,9 @@ impl InputReader {
         managed: Arc<[Managed]>,
     ) -> Self {
         let Arrival { place, source, takes, reading, under_way } = arrival;
-        let input = shared.inputs.at(place);
+        let input = shared.inputs.get(place);
         let routing = Routing::new(shared.clone(), place, pools, managed);
-        let parts = input.partitions.all().into_iter().map(ReadPartition::of).collect();
+        let parts = input.partitions.all().into_iter().map(ReadPartition::new).collect();
         Self {
             shared,
             place,
@@ -162,7 +162,7 @@ impl InputReader {
     }
 
     /// Runs until the source has ended and nothing waits, or until the engine stops its inputs.
-    /// What still waits then is handed to the pools while they drain.
+    /// Items that still wait then are handed to the pools while they drain.
     pub(crate) async fn run(mut self, mut phase: watch::Receiver<Phase>) -> Ended {
         let how = self.read(&mut phase).await;
         self.input.ended(&how);
@@ -183,7 +183,7 @@ impl InputReader {
     }
 
     /// Its source has ended. While others are read, and while dead letters wait for their replay,
-    /// it takes those that it once gave.
+    /// it takes the letters of its own events.
     async fn linger(&mut self, phase: &mut watch::Receiver<Phase>) {
         let Some(replaying) = self.shared.replaying.clone() else { return };
         while *phase.borrow_and_update() == Phase::Run && !replaying.is_closed() {
@@ -215,8 +215,8 @@ impl InputReader {
         self.routing.feed();
     }
 
-    /// Takes turns between the source and the pools beside which events wait, so that neither
-    /// keeps the other waiting.
+    /// Takes turns between the source and the pools that events wait for, so that neither blocks
+    /// the other.
     async fn read(&mut self, phase: &mut watch::Receiver<Phase>) -> Result<(), SourceError> {
         let mut batch = Vec::new();
         while *phase.borrow_and_update() == Phase::Run {
@@ -246,7 +246,7 @@ impl InputReader {
             };
             match pulled {
                 Some(_) => self.take(&mut batch).await,
-                // The next pull returns again what this one, dropped, has put here.
+                // This pull was dropped: the next one returns its items again.
                 None => batch.clear(),
             }
             if let Some(Ok(Pull::Revoke)) = pulled {
@@ -269,8 +269,8 @@ impl InputReader {
         Ok(())
     }
 
-    /// Tells the source of which partitions it is to give nothing now. Whether it
-    /// is to be asked for more.
+    /// Passes the list of paused partitions to the source. Returns whether it is to be polled for
+    /// more.
     fn tell_paused(&mut self) -> bool {
         let held_back = self.routing.held_back();
         if !self.input.partitions.come_and_go {
@@ -306,8 +306,7 @@ impl InputReader {
         }
     }
 
-    /// Partitions are taken away: what waits of them is given up, and nothing of them
-    /// is started from here on.
+    /// Partitions are revoked: their waiting events are given up, and none is started from now on.
     fn revoke(&mut self) {
         let Some(mut source) = self.source.take() else { return };
         for partition in source.revoking() {
@@ -319,7 +318,7 @@ impl InputReader {
         self.source = Some(source);
     }
 
-    /// A stop came: gives up what waits here that it does not wait for.
+    /// A stop came: gives up the waiting events that it does not wait for.
     fn give_up_waiting(&mut self) {
         for part in self.parts.iter_mut().filter(|part| part.assigned.is_given_up()) {
             part.refuse_rest(&self.shared.ledger, &self.input);
@@ -337,8 +336,8 @@ impl InputReader {
         assigned.budget.show_waiting(0, 0);
     }
 
-    /// Hands over what was taken, unless the run is told to stop now: what is left then is refused.
-    /// A source that is left is asked on meanwhile.
+    /// Hands over all events that were taken, unless the run is stopped immediately: the rest is
+    /// refused then. The source is still polled, if there is one.
     async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
         self.pause_all(None);
         let mut source = self.source.take();
@@ -362,10 +361,10 @@ impl InputReader {
         self.set_paused(paused);
     }
 
-    /// What a source said that is to give nothing any more.
+    /// The answer of a source that is to give nothing any more.
     fn heard(&mut self, asked: Result<Pull, SourceError>) {
         match asked {
-            // What it gave, of a partition that had given nothing before, is not taken.
+            // Items of a partition that had given none before are not taken.
             Ok(Pull::More) => {
                 let partition = self.source.as_ref().map(|source| source.partition());
                 self.pause_all(partition);
@@ -379,7 +378,7 @@ impl InputReader {
         }
     }
 
-    /// As [`finish`](Self::finish), of what was taken.
+    /// Like [`finish`](Self::finish), for the events that were taken.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -402,7 +401,7 @@ impl InputReader {
         self.show_progress();
     }
 
-    /// True where something was taken that has no room yet.
+    /// True if something was taken that has no room yet.
     fn waits(&self) -> bool {
         self.parts.iter().any(|part| part.rest.first().is_some())
     }
@@ -424,7 +423,7 @@ impl InputReader {
         }
     }
 
-    /// Routes what has been pulled, as far as the budget has room for it. The rest waits.
+    /// Routes the pulled events as far as the budget has room. The rest waits.
     async fn take(&mut self, batch: &mut Vec<Taken>) {
         let count = batch.len() as u64;
         self.shared.ledger.takes(count);
@@ -435,7 +434,8 @@ impl InputReader {
         let at = self.part_pulled();
         let rest = &mut self.parts[at].rest;
         if rest.first().is_some() {
-            // Of a source that gives more of a partition than it was asked for: behind what waits.
+            // The source returned more of a partition than it was asked for: these events go behind
+            // those that wait.
             *rest = rest.chain(batch.drain(..)).collect::<Vec<_>>().into_iter();
             return;
         }
@@ -450,15 +450,14 @@ impl InputReader {
         }
     }
 
-    /// The place of the partition that was just pulled from, which is assigned from
-    /// here on where it was not.
+    /// The index of the partition that was just pulled from, which is assigned now if it was not.
     fn part_pulled(&mut self) -> usize {
         let source = self.source.as_ref();
         let partition = source.map_or(Partition::ONLY, |source| source.partition());
         let receipts = source.and_then(|source| source.receipts());
         let known = self.parts.iter().position(|part| part.assigned.partition == partition);
         let at = known.unwrap_or_else(|| {
-            self.parts.push(ReadPartition::of(self.input.partitions.assign(partition)));
+            self.parts.push(ReadPartition::new(self.input.partitions.assign(partition)));
             self.parts.len() - 1
         });
         let part = &mut self.parts[at];
@@ -466,8 +465,8 @@ impl InputReader {
         at
     }
 
-    /// Routes what has waited for room in the budget and finds some, and hands over
-    /// what waits beside pools.
+    /// Routes events that waited for the budget and now have room, and hands over events that wait
+    /// for pools.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -484,7 +483,7 @@ impl InputReader {
         self.routing.feed();
     }
 
-    /// Routes as many of this part as belong to one turn. False where the next one has no room.
+    /// Routes as many of this part as belong to one turn. False if the next one has no room.
     fn turn(&mut self, at: usize, from: &mut impl PeekableItems) -> bool {
         let part = &self.parts[at];
         let (assigned, taken_at) = (part.assigned.clone(), part.taken_at);
@@ -561,7 +560,7 @@ impl InputReader {
     }
 }
 
-/// What no handler is given, whatever it would make of it.
+/// An event that is too deep for any handler.
 fn too_deep(event: &Event, most: u32) -> Malformed {
     let mut json = Vec::new();
     event.write_json(&mut json);
@@ -571,20 +570,19 @@ fn too_deep(event: &Event, most: u32) -> Malformed {
 
 /// How the reading of an input has ended.
 pub(crate) struct Ended {
-    /// Why the source could not go on, where it could not.
+    /// The error that ended the source, if any.
     pub(crate) how: Result<(), SourceError>,
     /// A source that has not ended, and is to be asked on.
     pub(crate) attended: Option<Attended>,
 }
 
-/// A source that gives nothing any more, and is asked on while events of it are in hand (D11): what
-/// is taken away meanwhile is given up, its broker does not count it out, and its last positions
-/// can be stored.
+/// A source that has ended and is still polled while its events are in hand (D11): revoked
+/// partitions are given up, its broker keeps it in the group, and its last positions can be stored.
 pub(crate) struct Attended(InputReader);
 
 impl Attended {
-    /// Until all that it gave is settled and its positions are stored, or the run is told to stop
-    /// now.
+    /// Runs until all events that it gave are settled and its positions are stored, or the run is
+    /// stopped immediately.
     pub(crate) async fn run(self, mut phase: watch::Receiver<Phase>) {
         let Self(mut intake) = self;
         let input = intake.input.clone();
@@ -603,14 +601,14 @@ impl Attended {
     }
 }
 
-/// Asks a source that is to give nothing. For ever, where there is none.
+/// Polls a source that is to give nothing. Never resolves if there is none.
 async fn ask(source: &mut Option<Box<dyn Source>>) -> Result<Pull, SourceError> {
     let Some(source) = source else { return std::future::pending().await };
     greenroom::step_aside().await;
     source.pull(&mut Vec::new()).await
 }
 
-/// The settlement of what stood at this position and has so many bytes.
+/// The settlement of the item at this position, which has this many bytes.
 fn settlement(batch: &Arc<Batch>, (position, bytes): (u64, u32), line: Option<&OrderLine>) -> Ack {
     if let Some(line) = line {
         batch.ledger.takes_in_line(line, batch.partition);
@@ -660,8 +658,8 @@ async fn pull(
     }
 }
 
-/// Waits until the next of those that wait for room in a budget has some.
-/// For ever, where none waits.
+/// Waits until the next of those that wait for room in a budget has some. Never resolves if none
+/// waits.
 async fn fits(parts: &[ReadPartition]) {
     let mut waits = Vec::new();
     for ReadPartition { assigned, rest, .. } in parts {
@@ -673,8 +671,8 @@ async fn fits(parts: &[ReadPartition]) {
     any(waits).await;
 }
 
-/// Waits until a partition that is paused because of what is in flight may be read on. For
-/// ever, where there is none.
+/// Waits until a partition that is paused because of its events in flight may be read again. Never
+/// resolves if no partition is.
 async fn opens(parts: &[ReadPartition]) {
     let full = parts.iter().filter_map(|part| {
         let waits = part.rest.first().is_none() && part.budget().is_full();
@@ -683,7 +681,7 @@ async fn opens(parts: &[ReadPartition]) {
     any(full.collect()).await;
 }
 
-/// Waits until one of them is over. For ever, where there is none.
+/// Waits until one of them is over. Never resolves if there is none.
 async fn any(mut waits: Vec<impl Future<Output = ()> + Unpin>) {
     poll_fn(|task| {
         let is_over = waits.iter_mut().any(|wait| Pin::new(wait).poll(task).is_ready());

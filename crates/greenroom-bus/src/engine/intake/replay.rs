@@ -6,10 +6,10 @@
 //!   └───────────────── settled, given back, refused ◀───────────────────────────┘
 //! ```
 //!
-//! The intake of an input is the only one that puts events into its lines, so a letter that it
-//! routes stands behind all that it has routed before, also where that waits beside a full pool. An
-//! intake whose source has ended stays for that ([`linger`](super::reader)), until no input is read
-//! any more, all that they gave is with the pools, and no letter waits.
+//! The intake of an input is the only task that puts events into its lines, so a replayed letter
+//! comes after all events that it has routed before, including those that wait for a full pool. For
+//! that, an intake whose source has ended stays ([`linger`](super::reader)) until no input is read
+//! any more, all of their events are with the pools, and no letter waits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -38,7 +38,7 @@ use crate::{
 const AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: usize = 32 << 20;
 
-/// A store that could not give any is asked again after so long.
+/// A store that could not give any is asked again after this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// Nothing more is taken once none of these inputs is read or has anything left to hand over, and
@@ -86,8 +86,8 @@ pub(crate) async fn hand_out(replaying: Arc<Replaying>, shared: Arc<Shared>) {
     }
 }
 
-/// The next letters, asked for until the store can give them. Meanwhile they count as waiting, so
-/// the run does not end without them before its limit of an outage. `None` once the run takes
+/// The next letters, requested until the store can give them. Until then they count as waiting, so
+/// the run does not end without them before its limit for an outage. `None` once the run takes
 /// nothing more.
 async fn take(replaying: &Replaying) -> Option<TakenLetters> {
     loop {
@@ -137,7 +137,7 @@ async fn hand(replaying: &Arc<Replaying>, shared: &Arc<Shared>, letter: Replay) 
     }
 }
 
-/// What had come back in goes the way back once more.
+/// An event that had come back in goes through the loopback once more.
 async fn send_back(
     replaying: &Arc<Replaying>,
     shared: &Arc<Shared>,
@@ -152,7 +152,7 @@ async fn send_back(
             return;
         }
     };
-    let batch = Batch::of_replay(&shared.ledger, &shared.inputs.at(loopback.place));
+    let batch = Batch::of_replay(&shared.ledger, &shared.inputs.get(loopback.place));
     let Origin { assigned, taken_at, .. } = Origin::of_replay(loopback.place, 0);
     let Again { event, to, under_way } = again;
     shared.ledger.takes(1);

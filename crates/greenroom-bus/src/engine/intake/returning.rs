@@ -1,4 +1,4 @@
-//! What comes back in is taken to the pools as the events of an input are (G03).
+//! Loopback events are taken to the pools like those of an input (G03).
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::engine::{
     },
 };
 
-/// Who takes what comes back. Dropped, it leaves nothing there that nobody will take: a worker that
-/// is being stopped may still send something.
+/// The consumer of the loopback. When dropped, it leaves nothing in the queue that no task will
+/// take: a worker that is being stopped may still send something.
 struct Taker(Arc<Loopback>);
 
 impl Drop for Taker {
@@ -24,7 +24,8 @@ impl Drop for Taker {
     }
 }
 
-/// The task that takes what comes back to the pools. It has an input's place, behind all of them.
+/// The task that passes loopback events to the pools. It has the slot of an input, after all real
+/// ones.
 pub(crate) async fn carry(
     loopback: Arc<Loopback>,
     mut routing: Routing,

@@ -1,4 +1,4 @@
-//! What waits for room in a pool, the partitions in turns.
+//! Events that wait for room in a pool, taking turns by partition.
 //!
 //! ```text
 //! partition 1  ─ ─ ─┐
@@ -81,7 +81,7 @@ impl<T> Rotation<T> {
         }
     }
 
-    /// Those that go next, in order; empty only where nothing waits.
+    /// The next ones, in order; empty only if nothing waits.
     pub(crate) fn front(&mut self) -> &mut VecDeque<T> {
         if self.front.is_empty() && self.in_lots > 0 {
             self.turn();

@@ -1,5 +1,4 @@
-//! From an event with its settlement to the pool of its handler: what inputs and the
-//! way back have in common.
+//! From an event with its settlement to the pool of its handler; shared by inputs and the loopback.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -48,7 +47,7 @@ pub(crate) struct Routing {
     unreserved: Vec<VecDeque<PoolJob>>,
 }
 
-/// Makes the settlement of an event for the line that it stands in.
+/// Makes the settlement of an event for its line.
 pub(crate) type Settles<'a> = &'a dyn Fn(Option<&OrderLine>) -> Ack;
 
 impl Routing {
@@ -58,7 +57,7 @@ impl Routing {
         pools: Vec<JobAddress>,
         managed: Arc<[Managed]>,
     ) -> Self {
-        let budget_of = shared.inputs.at(input);
+        let budget_of = shared.inputs.get(input);
         let pools = BesidePools::new(shared.clone(), pools, budget_of.partitions.come_and_go);
         let unreserved = shared.process.handlers.iter().map(|_| VecDeque::new()).collect();
         Self { shared, input, pools, managed, budget_of, unreserved }
@@ -69,7 +68,7 @@ impl Routing {
         self.pools.held_back() + self.unreserved.iter().map(VecDeque::len).sum::<usize>()
     }
 
-    /// The pool beside which most of them wait.
+    /// The pool that most of them wait for.
     pub(crate) fn held_by(&self) -> Option<Name> {
         self.pools.held_by()
     }
@@ -94,7 +93,7 @@ impl Routing {
         }
     }
 
-    /// Gives up what waits here, of assignments that were given up.
+    /// Gives up the waiting events of assignments that were given up.
     pub(crate) fn give_up_waiting(&mut self) {
         let revocations = self.shared.inputs.revocations.clone();
         self.pools.give_up(&|assigned| revocations.has(assigned));
@@ -142,7 +141,7 @@ impl Routing {
         }
     }
 
-    /// As [`route`](Self::route), of an event that may be for one handler.
+    /// Like [`route`](Self::route), for an event that may be for one handler only.
     pub(crate) fn route_again(
         &mut self,
         event: Event,
@@ -172,8 +171,8 @@ impl Routing {
         let came_back = reserved.is_some();
         for handler in handlers {
             let brought = reserved.take().or_else(|| {
-                // What comes back never waits for room: it brings none, and fails where it
-                // needs some and finds none.
+                // A loopback event never waits for room: it brings none, and fails if it needs some
+                // and finds none.
                 let loopback = shared.loopback.as_ref().filter(|_| came_back);
                 loopback.and_then(|loopback| loopback.room.try_reserve(0))
             });
@@ -213,7 +212,7 @@ impl Routing {
         }
     }
 
-    /// Parked keys hold so much of what its input may have under way that they take no more, and
+    /// Parked keys hold so many of their input's events in flight that they may take no more, and
     /// this is one of them.
     fn may_not_wait(&self, line: &OrderLine, handler: usize) -> bool {
         if !self.budget_of.partitions.parked.is_full() {
@@ -272,7 +271,7 @@ impl Routing {
         }
     }
 
-    /// Admits what there is room for on the way back.
+    /// Reserves room on the loopback for waiting events.
     fn reserve_waiting(&mut self) {
         let Some(loopback) = self.shared.loopback.clone() else { return };
         for handler in 0..self.unreserved.len() {
@@ -319,13 +318,14 @@ impl Routing {
         }
     }
 
-    /// Hands what waits beside pools over, as far as there is room and nobody else waits for it.
+    /// Hands over events that wait for pools, as far as there is room and no earlier one waits for
+    /// it.
     pub(crate) fn feed(&mut self) {
         self.reserve_waiting();
         self.pools.feed();
     }
 
-    /// Hands over what still waits, unless the run is told to stop now.
+    /// Hands over the events that still wait, unless the run is stopped immediately.
     pub(crate) async fn finish(&mut self, phase: &mut watch::Receiver<Phase>) {
         while self.held_back() > 0 && *phase.borrow_and_update() != Phase::Now {
             tokio::select! {
@@ -336,7 +336,8 @@ impl Routing {
         }
     }
 
-    /// Waits until something that waits can go on, and lets it. Never, where nothing waits.
+    /// Waits until a waiting event can be handed over, and hands it over. Never resolves if nothing
+    /// waits.
     ///
     /// # Cancel safety
     /// A dropped future has lost nothing.
@@ -351,7 +352,7 @@ impl Routing {
     }
 }
 
-/// Waits until there may be room on the way back for one of those that wait for it.
+/// Waits until there may be room on the loopback for one of those that wait for it.
 async fn reservable(shared: &Shared, unreserved: &[VecDeque<PoolJob>]) {
     let waits = |handler: &usize| !unreserved[*handler].is_empty();
     let declared = |handler: usize| shared.process.handlers[handler].config.loopback;
@@ -362,8 +363,8 @@ async fn reservable(shared: &Shared, unreserved: &[VecDeque<PoolJob>]) {
     }
 }
 
-/// The line that an event of this input stands in, where its pool keeps any. A key that cannot be
-/// had is an error where one is required. Where one is missing, it is counted.
+/// The line of an event of this input, if its pool keeps order. If the key cannot be read, that is
+/// an error if a key is required. A missing key is counted.
 pub(crate) fn line_of(
     shared: &Shared,
     event: &Event,

@@ -1,5 +1,5 @@
-//! The settlement of what an input gave: told to the ledger, to the budget of its input, and to its
-//! source.
+//! The settlement of an event from an input: reported to the ledger, to the budget of its input,
+//! and to its source.
 
 use std::{
     sync::{
@@ -21,24 +21,24 @@ use crate::{
     source::{Partition, Receipts},
 };
 
-/// What the events of one batch share. One for each batch rather than one for all events: the count
+/// Shared by the events of one batch. One for each batch rather than one for all events: the count
 /// of its owners is written for every event, by the input and by the thread that settles it, and
-/// these do not meet on the same batch.
+/// these do not contend for the same batch.
 pub(crate) struct Batch {
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) taken_at: Instant,
     /// How long its partition had been assigned then.
     taken_after: Duration,
-    /// Who of its source hears of settlements, where anybody does.
+    /// The receiver of settlements in its source, if it has one.
     pub(crate) receipts: Option<Arc<dyn Receipts>>,
     /// The partition that they are of, where their input has several.
     pub(crate) partition: Option<Partition>,
-    /// Keeps its input and its partition from being done, where it has one.
+    /// Keeps its input and its partition, if any, from being done.
     of: Option<(UnderWay, Option<OpenBatch>)>,
 }
 
 impl Batch {
-    pub(crate) fn of(
+    pub(crate) fn new(
         ledger: &Arc<Ledger>,
         input: &Arc<Input>,
         assigned: &Arc<Assigned>,
@@ -46,7 +46,7 @@ impl Batch {
         receipts: Option<Arc<dyn Receipts>>,
     ) -> Arc<Self> {
         let partition = input.partitions.come_and_go.then_some(assigned.partition);
-        let of = Some((UnderWay::of(input), Some(OpenBatch::of(assigned))));
+        let of = Some((UnderWay::new(input), Some(OpenBatch::open(assigned))));
         let (ledger, taken_after) = (ledger.clone(), assigned.age(taken_at));
         Arc::new(Self { ledger, taken_at, taken_after, receipts, partition, of })
     }
@@ -55,7 +55,7 @@ impl Batch {
     /// under way is bounded by itself. Nor does it belong to a partition, which it does not know.
     pub(crate) fn of_replay(ledger: &Arc<Ledger>, input: &Arc<Input>) -> Arc<Self> {
         let (ledger, taken_at) = (ledger.clone(), Instant::now());
-        let of = Some((UnderWay::of(input), None));
+        let of = Some((UnderWay::new(input), None));
         let taken_after = Duration::ZERO;
         Arc::new(Self { ledger, taken_at, taken_after, receipts: None, partition: None, of })
     }
@@ -86,11 +86,11 @@ impl Batch {
 /// The settlement of one event.
 pub(crate) struct Ticket {
     batch: Arc<Batch>,
-    /// What it takes of the budget.
+    /// Its share of the budget.
     bytes: u32,
-    /// The line that it stands in, where it has an order.
+    /// Its line, if it has an order.
     line: Option<LineId>,
-    /// It stands there no more.
+    /// It has left its line.
     has_left: AtomicBool,
 }
 

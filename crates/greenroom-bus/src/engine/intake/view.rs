@@ -1,71 +1,69 @@
-//! How inputs and their partitions stand, for who looks from outside.
+//! The state of inputs and their partitions, as seen from outside.
 
 use std::time::Duration;
 
 use crate::source::{InputState, InputStatus, Partition, PartitionStanding};
 
-/// An input that connects to its brokers and joins its group has done so by then, as a rule.
+/// An input normally connects to its brokers and joins its group within this time.
 const BEGINS_WITHIN: Duration = Duration::from_secs(5);
 
-/// An input that is paused has settled something by then, as a rule, or has failed: an outage is
-/// noticed after so long.
+/// A paused input has normally settled an event within this time, or has failed: an outage is
+/// noticed after this time.
 const STANDS_AFTER: Duration = Duration::from_secs(10);
 
-/// What one input has under way.
+/// The events of one input that are under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InputView {
     /// Its name.
     pub name: String,
-    /// What reports and dead letters call its source.
+    /// The name of its source in reports and dead letters.
     pub source: String,
     /// True while its source may give more.
     pub is_read: bool,
-    /// How it stands with what it reads from; `None` where it is always connected, as a file is.
+    /// The state of its connection; `None` if it has none, like a file.
     pub status: Option<InputStatus>,
     /// Bytes of events that were handed on and are not settled.
     pub in_flight_bytes: u64,
-    /// The most that there were at once; of several partitions the sum of
-    /// what each has had at most.
+    /// The most bytes that were in flight at once; for several partitions, the sum of their maxima.
     pub most_in_flight_bytes: u64,
-    /// With so many, the input pauses.
+    /// With this many bytes, the input pauses.
     pub in_flight_limit: u64,
-    /// Events that wait beside full pools.
+    /// Events that wait for full pools.
     pub held_back: u64,
-    /// With so many, the input pauses.
+    /// With this many events, the input pauses.
     pub run_ahead: u64,
-    /// The pool beside which most of them wait.
+    /// The pool that most of them wait for.
     pub held_by: Option<String>,
-    /// Events that wait behind parked keys, the one that has failed included; looked at twice a
-    /// second.
+    /// Events that wait behind parked keys, including the failed one; updated twice a second.
     pub parked: u64,
     /// About how many of the bytes in flight are theirs.
     pub parked_bytes: u64,
-    /// True where parked keys hold so much (half of the bytes that may be in flight) that later
-    /// events of theirs are refused.
+    /// True if parked keys hold so much (half of the limit on bytes in flight) that later events of
+    /// theirs are refused.
     pub refuses_parked: bool,
     /// How long ago the last event was settled, of the partitions that it has now; `None` before
     /// any was.
     pub last_settled: Option<Duration>,
-    /// How long ago the last of its partitions came to it; where it has none, how long it is there.
+    /// How long ago its last partition was assigned; if it has none, how long it has existed.
     pub assigned_for: Duration,
-    /// Files of it of which something was not read, and that are not open, as of the last look: if
-    /// one is removed, that is lost.
+    /// Its files that have unread data and are not open, as of the last look: removing one loses
+    /// that data.
     pub files_at_risk: usize,
     /// Its partitions; a single one, [`Partition::ONLY`](crate::source::Partition::ONLY), where
     /// its source has no parts.
     pub partitions: Vec<PartitionView>,
-    /// True where it is not read on before something is settled.
+    /// True if it is not read further until something is settled.
     pub(crate) stands: bool,
 }
 
 impl InputView {
-    /// How it stands with what it reads from.
+    /// The state of its connection.
     pub fn state(&self) -> InputState {
         self.status.as_ref().map_or(InputState::Assigned, |status| status.state)
     }
 
-    /// What an operator should know of how it stands: not that it begins.
+    /// Its status, if it is one that an operator should know about; the initial connecting is not.
     pub fn trouble(&self) -> Option<&InputStatus> {
         let begins = |status: &InputStatus| {
             matches!(status.state, InputState::Connecting | InputState::Joining)
@@ -73,15 +71,14 @@ impl InputView {
         self.not_connected().filter(|status| !begins(status) || status.lasted >= BEGINS_WITHIN)
     }
 
-    /// Whether it takes nothing, and has not settled anything for so long that this is not its
-    /// usual way of waiting.
+    /// Whether it takes nothing, and has not settled anything for longer than is usual for waiting.
     pub fn stands_still(&self) -> bool {
         self.is_read
             && self.is_paused()
             && self.last_settled.unwrap_or(Duration::MAX).min(self.assigned_for) >= STANDS_AFTER
     }
 
-    /// How it stands, where nothing can come of it although it is read.
+    /// Its status, if it cannot receive events although it is read.
     pub fn not_connected(&self) -> Option<&InputStatus> {
         self.status.as_ref().filter(|status| self.is_read && !status.is_connected())
     }
@@ -93,14 +90,14 @@ impl InputView {
             || self.held_back >= self.run_ahead
     }
 
-    /// Whether it is paused because of parked keys: three quarters of what it may have in flight is
-    /// theirs.
+    /// Whether it is paused because of parked keys, which hold three quarters of its limit on
+    /// events in flight.
     pub fn waits_for_parked_keys(&self) -> bool {
         self.is_paused() && self.parked_bytes >= self.in_flight_limit / 4 * 3 && self.parked > 0
     }
 }
 
-/// How one partition of an input stands.
+/// The state of one partition of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PartitionView {
@@ -108,15 +105,14 @@ pub struct PartitionView {
     pub partition: Partition,
     /// Bytes of its events that were handed on and are not settled.
     pub in_flight_bytes: u64,
-    /// With so many, it is paused: its share of what its input may have in flight.
+    /// With this many bytes it is paused: its share of the input's limit on events in flight.
     pub in_flight_limit: u64,
-    /// Its events that wait beside full pools; of several partitions, a bound
-    /// that is met now and then.
+    /// Its events that wait for full pools; with several partitions, an upper bound that is exact
+    /// now and then.
     pub held_back: u64,
-    /// With so many, it is paused: its share of what its input may have there.
+    /// With this many waiting events it is paused: its share of the input's limit.
     pub run_ahead: u64,
-    /// Whether it is asked for nothing more until something of it is settled, or
-    /// an operator lets it go on.
+    /// Whether it is paused until some of its events are settled, or an operator resumes it.
     pub is_paused: bool,
     /// How long ago the last event of it was settled, in whichever way; `None` before any was.
     pub last_settled: Option<Duration>,

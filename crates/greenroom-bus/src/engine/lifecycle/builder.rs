@@ -52,7 +52,7 @@ use crate::{
     trace::Recorder,
 };
 
-/// How long a drain may take, unless said otherwise.
+/// The default limit of a drain.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Sets an engine up. Nothing runs before [`build`](Self::build).
@@ -88,12 +88,12 @@ struct RoutingParts {
 /// An input that was named.
 struct NewInput {
     name: Option<String>,
-    /// Which events it gives, and what it may have under way.
+    /// Which events it takes, and its limits on events in flight.
     config: InputConfig,
     source: Box<dyn Source>,
 }
 
-/// What dead letters and reports call what comes back in, where an input would be named.
+/// The name of the loopback in dead letters and reports, in place of an input.
 const LOOPBACK: &str = "loopback";
 
 impl Default for EngineBuilder {
@@ -148,18 +148,18 @@ impl EngineBuilder {
         self.input_with(source, InputConfig::of(matcher))
     }
 
-    /// Reads from here the events that its matcher takes, with bounds of its own
-    /// on what it has under way.
+    /// Reads from this source the events that its matcher takes, with limits of its own on events
+    /// in flight.
     pub fn input_with(mut self, source: Box<dyn Source>, config: InputConfig) -> Self {
         self.inputs.push(NewInput { name: None, config, source });
         self
     }
 
-    /// As [`input_with`](Self::input_with), with the name by which the input can be
-    /// [removed](crate::engine::Control::remove_input) while the engine runs. One without a name
-    /// has that of its source, [as it describes itself](Source::describe), with a number where
-    /// others do alike: `script`, `script (2)`. A [`Matcher`] is a configuration with the usual
-    /// bounds.
+    /// Like [`input_with`](Self::input_with), with a name by which the input can be
+    /// [removed](crate::engine::Control::remove_input) while the engine runs. An input without a
+    /// name gets that of its source, [as it describes itself](Source::describe), with a number if
+    /// others have the same: `script`, `script (2)`. A [`Matcher`] is a configuration with the
+    /// default limits.
     pub fn input_named(
         mut self,
         name: impl Into<String>,
@@ -171,15 +171,15 @@ impl EngineBuilder {
     }
 
     /// The pools and handlers of this router, instead of those that were added before. Its
-    /// configuration overrides the engine's [`buffer`](Self::buffer), whichever is named first.
+    /// configuration overrides the engine's [`buffer`](Self::buffer), in either order.
     pub fn router(mut self, router: Router) -> Self {
         (self.routing.router, self.routing.has_router) = (router, true);
         self
     }
 
-    /// Events that each pool accepts and does not start, unless its own configuration or
-    /// that of the router says otherwise; 1,000 unless said otherwise. What pools inherit is
-    /// in [`pool_config`](Self::pool_config).
+    /// Events that each pool accepts and does not start, unless its own configuration or that of
+    /// the router sets it; 1,000 by default. The settings that pools inherit are in
+    /// [`pool_config`](Self::pool_config).
     pub fn buffer(mut self, events: usize) -> Self {
         if !self.routing.has_router {
             self.routing.router.set_buffer(events);
@@ -187,12 +187,12 @@ impl EngineBuilder {
         self
     }
 
-    /// What pools inherit: `PoolConfig { workers: 5, ..*engine.pool_config() }`.
+    /// The settings that pools inherit: `PoolConfig { workers: 5, ..*engine.pool_config() }`.
     pub fn pool_config(&self) -> &PoolConfig {
         self.routing.router.pool_config()
     }
 
-    /// As [`Router::add_pool`], which says at once what is wrong.
+    /// Like [`Router::add_pool`], which returns the error at once.
     ///
     /// # Errors
     /// As there.
@@ -200,7 +200,7 @@ impl EngineBuilder {
         self.routing.router.add_pool(name, config)
     }
 
-    /// As [`Router::add_handler`].
+    /// Like [`Router::add_handler`].
     ///
     /// # Errors
     /// As there.
@@ -208,7 +208,7 @@ impl EngineBuilder {
         self.routing.router.add_handler(name, config)
     }
 
-    /// As [`Router::add_handler_to_pool`].
+    /// Like [`Router::add_handler_to_pool`].
     ///
     /// # Errors
     /// As there.
@@ -233,21 +233,21 @@ impl EngineBuilder {
         self
     }
 
-    /// Puts these layers around every handler, inside of those that were given before, and outside
-    /// of those that a handler has of its own ([`Layers::around`]).
+    /// Puts these layers around every handler, inside those that were given before, and outside a
+    /// handler's own ([`Layers::around`]).
     pub fn layers(mut self, layers: &Layers) -> Self {
         self.routing.layers = self.routing.layers.and(layers);
         self
     }
 
-    /// Sends what handlers produce, and `on` covers, here. The first output that covers an event
-    /// gets it, unless [`all_outputs`](Self::all_outputs) says otherwise.
+    /// Sends results of handlers that `on` covers to this sink. The first output that covers an
+    /// event gets it, unless [`all_outputs`](Self::all_outputs) is set.
     pub fn output(self, name: impl Into<String>, on: Vec<Pattern>, sink: Arc<dyn Sink>) -> Self {
         self.output_where(name, on, Matcher::any(), sink)
     }
 
-    /// As [`output`](Self::output), of these events those that the matcher takes. The others go to
-    /// the next output. An event on whose output a matcher panics is refused.
+    /// Like [`output`](Self::output), for those of these events that the matcher takes. The others
+    /// go to the next output. If a matcher panics on an output event, its input is refused.
     pub fn output_where(
         mut self,
         name: impl Into<String>,
@@ -259,8 +259,8 @@ impl EngineBuilder {
         self
     }
 
-    /// Hands what handlers produce to every output that takes it, rather than to the first. It is
-    /// settled when all of them have stored it.
+    /// Hands the results of handlers to every output that takes them, rather than to the first. An
+    /// event is settled when all of them have stored it.
     pub fn all_outputs(mut self, all: bool) -> Self {
         self.all_outputs = all;
         self
@@ -272,14 +272,14 @@ impl EngineBuilder {
         self
     }
 
-    /// What happens to events that no handler is named for; a dead letter unless said otherwise.
+    /// The treatment of events that have no handler; a dead letter by default.
     pub fn no_handler(mut self, no_handler: NoHandler) -> Self {
         self.routing.no_handler = no_handler;
         self
     }
 
-    /// What happens to events that handlers are named for, but that every matcher refuses; a dead
-    /// letter unless said otherwise.
+    /// The treatment of events that have handlers, but that every matcher refuses; a dead letter by
+    /// default.
     pub fn handler_rejected(mut self, handler_rejected: NoHandler) -> Self {
         self.routing.handler_rejected = handler_rejected;
         self
@@ -291,9 +291,9 @@ impl EngineBuilder {
         self
     }
 
-    /// Lets what handlers make come back in, instead of going to an output. What comes back belongs
-    /// to the event that it was made of, which is settled when all of it is; it is handled as one
-    /// of an input called `loopback`.
+    /// Feeds results of handlers back in, instead of sending them to an output. A result belongs to
+    /// the event that it was made of, which is settled when all of its results are. It is handled
+    /// like an event of an input called `loopback`.
     pub fn loopback(mut self, loopback: LoopbackConfig) -> Self {
         self.loopback = Some(loopback);
         self
@@ -309,22 +309,22 @@ impl EngineBuilder {
         self
     }
 
-    /// Hands the spans of deliveries to this recorder, of those that it or their producers choose
+    /// Passes the spans of deliveries to this recorder, for those that it or their producers choose
     /// ([`trace`](crate::trace)). Without one, nothing is recorded, and a `traceparent` is passed
-    /// on as it came.
+    /// on unchanged.
     pub fn record(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// How long a drain may take; 30 s unless said otherwise.
+    /// How long a drain may take; 30 s by default.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// What a drain waits for; of inputs that keep their positions what is in hand, of others all
-    /// that was taken, unless said otherwise.
+    /// Which events a drain waits for; by default, those in hand for inputs that keep their
+    /// positions, and all that were taken for the others.
     pub fn finish(mut self, finish: Finish) -> Self {
         self.finish = finish;
         self
@@ -333,7 +333,7 @@ impl EngineBuilder {
     /// Starts the pools. Nothing is read before [`Engine::run`].
     ///
     /// # Errors
-    /// What is wrong with the names or sizes, or why a pool could not start.
+    /// Invalid names or sizes, or why a pool could not start.
     ///
     /// # Panics
     /// Outside a tokio runtime.
@@ -459,7 +459,7 @@ impl EngineBuilder {
         }
     }
 
-    /// What was named in any order, into the router.
+    /// Collects the handlers and pools, in whatever order they were named, into the router.
     fn gather(&mut self) -> Result<(), RouterError> {
         let mut has_default = false;
         for (name, config) in std::mem::take(&mut self.routing.pools) {

@@ -1,8 +1,8 @@
 //! Inputs that keep their positions have them stored: as often as the input or its source says,
 //! when much has happened since, and at the end.
 //!
-//! An event is told to its source when it is settled, which is after its outputs or its dead letter
-//! were stored. So whatever a commit says is done is safe.
+//! An event is reported to its source when it is settled, which is after its outputs or its dead
+//! letter were stored. So everything that a commit covers is safe.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,11 +19,10 @@ use crate::{
     source::{Committer, Resumed},
 };
 
-/// How long a commit that is under way at the end may take to let go. What it
-/// stores may still be stored.
+/// How long a commit that is under way at the end may take to stop. It may still be stored.
 const LET_GO: Duration = Duration::from_millis(50);
 
-/// An input, with who commits.
+/// An input and its committer.
 #[derive(Clone)]
 struct CommittedInput {
     input: Arc<Input>,
@@ -42,13 +41,13 @@ impl Commits {
         Self { kept: Vec::new(), tasks: JoinSet::new() }
     }
 
-    /// Asks inputs that are about to be read which of them keep positions, tells what
-    /// they have found, and begins.
+    /// Asks inputs that are about to be read which of them keep positions, passes on the positions
+    /// that they found, and begins.
     pub(crate) fn begin(&mut self, inputs: &Inputs, arrivals: &mut [Arrival]) {
         let before = self.kept.len();
         for arrival in arrivals {
             let Some(committer) = arrival.source.committer() else { continue };
-            let input = inputs.at(arrival.place);
+            let input = inputs.get(arrival.place);
             input.keeps_positions(committer.clone());
             let kept = CommittedInput { input, committer };
             self.tasks.spawn(keep(kept.clone()));
@@ -57,10 +56,10 @@ impl Commits {
         tell_resumed(&self.kept[before..]);
     }
 
-    /// Makes no more on its own. Those whose last commit is still to be made are for the run to
-    /// make, which is told all.
+    /// Makes no more commits on its own. The run makes the remaining last commits, and gets all of
+    /// them.
     pub(crate) async fn end(mut self) -> Vec<LastCommit> {
-        // One that blocks its thread does not hold up the end.
+        // A commit that blocks its thread does not delay the end.
         let _ = timeout(LET_GO, self.tasks.shutdown()).await;
         let last = |CommittedInput { input, committer }| {
             let is_made = !input.is_keeping();
@@ -70,9 +69,9 @@ impl Commits {
     }
 }
 
-/// What there is to do and to say of an input that keeps its positions, when its run ends.
+/// The last commit and the report of an input that keeps its positions, at the end of its run.
 pub(crate) struct LastCommit {
-    /// What the input is called.
+    /// The name of the input.
     pub(crate) input: Arc<str>,
     pub(crate) committer: Arc<dyn Committer>,
     /// All that it gave was settled before, and is stored.

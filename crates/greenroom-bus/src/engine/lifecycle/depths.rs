@@ -1,12 +1,12 @@
-//! What the pools hold, all together, as last seen.
+//! The depth of all pools together, as last seen.
 
-/// Pools looked at in one go. A pool keeps its messages in 64 places that are not in the cache when
-/// nobody has used them for a while: the task that looks at hundreds of pools at once would keep
-/// its thread from the events for milliseconds.
+/// Pools looked at in one go. A pool keeps its messages in 64 places that leave the cache when they
+/// are not used for a while: looking at hundreds of pools at once would occupy the thread for
+/// milliseconds.
 const POOLS_PER_LOOK: usize = 16;
 
-/// The depth of each pool when it was last looked at: all of them each time where they are
-/// few, otherwise some in turn.
+/// The depth of each pool at the last look: all of them each time if they are few, otherwise some
+/// in turn.
 #[derive(Debug, Default)]
 pub(crate) struct Depths {
     seen: Vec<u64>,
@@ -14,7 +14,7 @@ pub(crate) struct Depths {
 }
 
 impl Depths {
-    /// Looks at the next of so many pools. Returns what all hold together.
+    /// Looks at the next few of this many pools. Returns the sum of all depths.
     pub(crate) fn look(&mut self, pools: usize, depth: impl Fn(usize) -> u64) -> u64 {
         self.seen.resize(pools, 0);
         for _ in 0..pools.min(POOLS_PER_LOOK) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::engine::shared::Shared;
 
-/// Lets nobody wait for an input that nobody will read, or for an output that nobody will
-/// end, once it is dropped.
+/// When dropped, it releases everyone that waits for an input that will not be read, or for an
+/// output that will not be ended.
 pub(crate) struct Ending(pub(crate) Arc<Shared>);
 
 impl Drop for Ending {

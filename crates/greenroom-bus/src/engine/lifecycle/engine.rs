@@ -53,17 +53,17 @@ pub struct Engine {
 /// A pool of the engine, which its run and its stop hold.
 pub(crate) type SharedPool = Arc<Pool<BusWorker>>;
 
-/// An engine without its inputs: what a run looks at while they are read elsewhere.
+/// An engine without its inputs: the parts that a run observes while the inputs are read elsewhere.
 pub(crate) struct Parts {
     pub(crate) shared: Arc<Shared>,
     /// In the order of their settings.
     pub(crate) pools: Vec<SharedPool>,
-    /// The same, for those who change them while they run.
+    /// The same, for control handles that change them while they run.
     pub(crate) managed: Arc<[Managed]>,
     pub(crate) deadline: Duration,
     pub(crate) outage_limit: Duration,
     pub(crate) phase: watch::Sender<Phase>,
-    /// Once it is dropped, nobody waits for what nobody will carry out.
+    /// When dropped, it releases everyone that waits for an order that will not be carried out.
     pub(crate) _ending: Ending,
 }
 
@@ -83,7 +83,7 @@ impl Parts {
         }
     }
 
-    /// Gives up what waits in pools and on the way back, of assignments that were given up.
+    /// Gives up the events of given-up assignments that wait in pools and on the loopback.
     pub(crate) fn give_up_waiting(&self) {
         let revocations = &self.shared.inputs.revocations;
         if !revocations.any() {

@@ -5,9 +5,9 @@
 pub enum Phase {
     /// Inputs are read. Left by `drain` and `stop_now`, or when every input has ended.
     Run,
-    /// Nothing more is read; what is in hand is handled, within the deadline, and what its input
-    /// cannot deliver again. Left by `stop_now`.
+    /// Nothing more is read; events in hand are handled within the deadline, and so are those that
+    /// their input cannot deliver again. Left by `stop_now`.
     Drain,
-    /// Handlers are dropped at their next await, and what is left is refused.
+    /// Handlers are dropped at their next await, and all remaining events are refused.
     Now,
 }

@@ -15,14 +15,14 @@ use crate::{
     router::{Concurrency, PoolConfig},
 };
 
-/// One key may have this part of a pool's queue, unless said otherwise.
+/// By default, one key may have this part of a pool's queue.
 const SHARE_OF_A_KEY: usize = 4;
 
-/// What a pool keeps in order.
+/// The line of a job, in a pool that keeps order.
 pub(crate) type LineOf = fn(&PoolJob) -> Option<OrderLine>;
 
-/// Where a pool has a weight, the others have 1, but for those with threads of their own,
-/// which compete with no other.
+/// If a pool has a weight, the others have 1, except for those with threads of their own, which
+/// compete with no other.
 pub(crate) fn fair_share(pools: &[(String, PoolConfig)]) -> Option<FairShare> {
     let weighted = pools.iter().any(|(_, config)| config.weight.is_some());
     let weight = |config: &PoolConfig| match config.dedicated_threads {
@@ -88,8 +88,9 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
     }
 }
 
-/// What waits behind a key holds room in the pool, so one that waits for an attempt may have a part
-/// of it only. What waits for an operator holds none: the budget of its input bounds it.
+/// Events that wait behind a key occupy room in the pool, so those that wait for an attempt may
+/// have only a part of it. Events that wait for an operator occupy none: the budget of their input
+/// bounds them.
 fn ordered(
     pool: PoolBuilder<BusWorker, OrderLine>,
     config: &PoolConfig,

@@ -31,7 +31,7 @@ use crate::{
     engine::{
         account::report::{PoolReport, PositionsReport, RunReport, SlowKey, peak_rss_bytes},
         control::{Control, HandlerView},
-        egress::outputs::in_words,
+        egress::outputs::trouble_text,
         intake::{
             reader::{Ended, InputReader},
             replay, returning,
@@ -56,31 +56,31 @@ const REMOTE_LET_GO: Duration = Duration::from_millis(800);
 const OUTPUTS_LET_GO: Duration = Duration::from_millis(850);
 const COMMITS_LET_GO: Duration = Duration::from_millis(950);
 
-/// What waits in an output that has stored and rejected nothing for so long is given back by a
-/// stop.
+/// Events that wait in an output that has stored and rejected nothing for this long are given back
+/// by a stop.
 const STUCK: Duration = Duration::from_secs(1);
 
 /// A deadline that is never reached: a hundred years.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
 impl Engine {
-    /// Runs until every input has ended and all is settled, or until it is stopped through
-    /// [`Control`]. Never fails: what went wrong is in the report. While one input reads, others
-    /// may be added; once the last has ended, none is.
+    /// Runs until every input has ended and all events are settled, or until it is stopped through
+    /// [`Control`]. Never fails: errors are in the report. While one input is read, others may be
+    /// added; once the last has ended, no more can be.
     ///
     /// A run that is not stopped has no deadline: it waits for its slowest handler. One that is
-    /// stopped returns within a second after its deadline, also when a handler, an input or an
-    /// output blocks its thread (on a runtime with others).
+    /// stopped returns within a second after its deadline, even if a handler, an input or an output
+    /// blocks its thread (on a runtime with others).
     ///
     /// # Cancel safety
-    /// Dropping the future drops the inputs and what waits beside the pools. Pools handle what they
-    /// have queued in the background, but nobody waits for them or ends the outputs. To stop a run
-    /// in order, use [`Control`].
+    /// Dropping the future drops the inputs and the events that wait for pools. Pools handle their
+    /// queued events in the background, but these are not waited for, and outputs are not ended. To
+    /// stop a run in order, use [`Control`].
     ///
-    /// The future is boxed, as are those of
+    /// The future is boxed, like those of
     /// [`EngineBuilder::build`](crate::engine::EngineBuilder::build) and of a
     /// [`RunningRouter`](crate::router::RunningRouter): an `async fn` is compiled where it is
-    /// awaited, so each crate that runs an engine would compile the whole of it once more.
+    /// awaited, so each crate that runs an engine would compile all of it once more.
     pub fn run(self) -> BoxFuture<'static, RunReport> {
         Box::pin(run(self.parts))
     }
@@ -95,10 +95,10 @@ async fn run(parts: Parts) -> RunReport {
     RunReport { positions, ..run.report(&parts, stats) }
 }
 
-/// When what happened.
+/// When each step happened.
 struct Moments {
     started: Instant,
-    /// When the drain that was asked for has to be over.
+    /// The deadline of the requested drain.
     deadline: Option<Instant>,
     /// When it was first seen that nothing more is read, while that is so.
     all_read: Option<Instant>,
@@ -111,8 +111,8 @@ struct Run {
     phase: watch::Receiver<Phase>,
     look: Interval,
     at: Moments,
-    /// Sinks that store what they have accepted: of outputs that were removed
-    /// and, in the end, of all.
+    /// Sinks that are storing the events that they have accepted: of removed outputs and, in the
+    /// end, of all.
     finishes: Tasks<Result<(), SinkError>>,
     /// Sources that give nothing any more, and are asked on until the run is over.
     attended: Tasks<()>,
@@ -121,7 +121,7 @@ struct Run {
     parked: StandstillWatch,
     /// Events that were left behind parked keys.
     left_parked: u64,
-    /// What outputs hold that do not get on is not waited for: it is delivered again.
+    /// Events in stuck outputs are not waited for: they are delivered again.
     gave_back_outputs: bool,
     errors: Vec<String>,
 }
@@ -167,7 +167,8 @@ impl Run {
         self.end_loopback(engine, way_back).await;
     }
 
-    /// Nothing more is taken to be handled again. What was taken, and not handed on, stays marked.
+    /// Nothing more is taken to be handled again. Letters that were taken, and not handed on, stay
+    /// marked.
     async fn end_replays(&mut self, engine: &Parts, mut replays: Tasks<()>) {
         let Some(replaying) = &engine.shared.replaying else { return };
         replaying.close();
@@ -187,7 +188,7 @@ impl Run {
         }
     }
 
-    /// Until every input has ended, and none was added meanwhile.
+    /// Until every input has ended and no new one was added.
     async fn read_all(&mut self, engine: &Parts) {
         let (mut intakes, inputs) = (Intakes::new(), &engine.shared.inputs);
         loop {
@@ -221,8 +222,8 @@ impl Run {
         }
     }
 
-    /// Waits until nothing can come back in any more, and what came back is with the pools. What
-    /// stands still because its keys are parked is not waited for.
+    /// Waits until nothing can come back in any more, and all that came back is with the pools.
+    /// Events that are blocked by parked keys are not waited for.
     async fn end_loopback(&mut self, engine: &Parts, mut way_back: Tasks<()>) {
         let Some(loopback) = &engine.shared.loopback else { return };
         loop {
@@ -259,7 +260,7 @@ impl Run {
         }
     }
 
-    /// Notes who did not end in time.
+    /// Records the tasks that did not end in time.
     fn left<T: Send + 'static>(&mut self, tasks: &Tasks<T>, what: &str) {
         for name in tasks.left() {
             self.error(format!("{name}: {what} in time"));
@@ -284,7 +285,7 @@ impl Run {
         }
     }
 
-    /// Notes what phase the run is in, and counts the time from there.
+    /// Records the phase of the run, and counts the time from now.
     fn look_at_phase(&mut self, engine: &Parts) {
         let (phase, now) = (*self.phase.borrow_and_update(), Instant::now());
         if phase == Phase::Drain && self.at.deadline.is_none() {
@@ -300,7 +301,7 @@ impl Run {
         }
     }
 
-    /// Looks at what the queues hold, and at what may end a run early.
+    /// Checks the depth of the queues, and the conditions that end a run early.
     fn look_at(&mut self, engine: &Parts) {
         self.look_at_phase(engine);
         self.see_off(engine);
@@ -316,7 +317,7 @@ impl Run {
         }
         let reads = engine.shared.inputs.reading() > 0;
         match reads {
-            // Also again: one may be added while what the last one gave waits for room.
+            // Also again: an input may be added while the last one's events wait for room.
             true => self.at.all_read = None,
             false => _ = self.at.all_read.get_or_insert_with(Instant::now),
         }
@@ -330,9 +331,9 @@ impl Run {
         }
     }
 
-    /// A handler whose outage has outlasted the limit while nothing more can be read (D09): an
-    /// outage from before that is given the whole limit from there. Inputs count as ended although
-    /// their last events may still wait beside a full pool.
+    /// A handler whose outage has outlasted the limit while nothing more can be read (D09); an
+    /// outage that began earlier gets the whole limit from then on. Inputs count as ended although
+    /// their last events may still wait for a full pool.
     fn long_outage(&self, engine: &Parts) -> Option<String> {
         if self.at.all_read?.elapsed() < engine.outage_limit {
             return None;
@@ -346,15 +347,16 @@ impl Run {
         })
     }
 
-    /// An output that has stored and rejected nothing for as long (D13): one that gets on with all
-    /// but one event is waited for. Its events count as neither handled nor given up meanwhile.
+    /// An output that has stored and rejected nothing for the limit (D13); one that makes progress
+    /// with all but one event is waited for. Its waiting events count as neither handled nor given
+    /// up.
     fn long_trouble(&self, engine: &Parts) -> Option<String> {
         if self.at.all_read?.elapsed() < engine.outage_limit {
             return None;
         }
         engine.shared.egress.outputs.at_work().iter().find_map(|output| {
             let trouble = output.sink.trouble()?;
-            let (name, what) = (&output.name, in_words(&trouble));
+            let (name, what) = (&output.name, trouble_text(&trouble));
             (trouble.idle >= engine.outage_limit).then(|| format!("the output {name:?} is {what}"))
         })
     }
@@ -382,11 +384,11 @@ impl Run {
         }
     }
 
-    /// Waits until the pools have handled what was taken. A second stop, with no patience,
+    /// Waits until the pools have handled all taken events. A second stop, with no patience,
     /// overtakes the first when the run has to end.
     async fn drain(&mut self, engine: &Parts) -> Vec<PoolStats> {
         let mut stops = Tasks::new();
-        // What inputs handed over while they stopped.
+        // Events that inputs handed over while they stopped.
         engine.give_up_waiting();
         stop_pools(engine, &mut stops, FOREVER);
         let mut overtaken = false;
@@ -404,7 +406,7 @@ impl Run {
             tokio::select! {
                 stopped = stops.next() => match stopped {
                     Some(Ok((pool, report))) => {
-                        // What they have in hand is refused, and may be done all the same.
+                        // Their events in hand are refused, and may be done all the same.
                         let in_hand = report.wedged.len() as u64;
                         engine.shared.ledger.unanswered.fetch_add(in_hand, Ordering::Relaxed);
                         report.wedged.iter().for_each(|worker| self.wedged(worker));
@@ -422,15 +424,15 @@ impl Run {
         engine.pools.iter().map(|pool| pool.stats()).collect()
     }
 
-    /// What a pool gives back that had all the time it wanted: it waits for an operator's decision,
-    /// which will not come.
+    /// Events that a pool gives back although it had all the time it needed: they wait for an
+    /// operator's decision, which will not come.
     fn unhandled(&mut self, engine: &Parts, pool: usize, events: &[PoolJob]) {
         let name = &engine.shared.process.pools[pool].name;
         let stopped = engine.pools[pool].erase().exit_reason().is_some_and(|end| has_failed(&end));
         if !events.is_empty() && !stopped {
-            let left = LeftParked::of(&engine.shared, events);
+            let left = LeftParked::count(&engine.shared, events);
             self.left_parked += left.events();
-            self.error(format!("the pool {name:?}: {}", left.in_words()));
+            self.error(format!("the pool {name:?}: {}", left.summary()));
         }
     }
 
@@ -451,8 +453,9 @@ impl Run {
         }
     }
 
-    /// Waits until outputs and dead letters have stored what they accepted, all at once; but dead
-    /// letters after outputs that may reject something, because that becomes one.
+    /// Waits until outputs and dead letters have stored all that they accepted, concurrently; but
+    /// dead letters come after outputs that may reject an event, because a rejected event becomes a
+    /// dead letter.
     async fn flush(&mut self, engine: &Parts) {
         self.see_off(engine);
         let outputs = engine.shared.egress.outputs.at_work();
@@ -462,7 +465,7 @@ impl Run {
             finishes.spawn(sink.describe(), async move { sink.finish().await });
         }
         let mut letters = Some(engine.shared.egress.dead_letters.store.clone());
-        // And after all outputs where letters are replayed: what these store ends replays.
+        // Also after all outputs if letters are replayed: the events that these store end replays.
         let may_reject = outputs.iter().any(|output| output.rejecting.is_some())
             || engine.shared.replaying.is_some();
         loop {
@@ -504,17 +507,17 @@ impl Run {
         }
     }
 
-    /// Notes why outputs did not store what they had accepted, where they know.
+    /// Records why outputs did not store the events that they had accepted, if they know.
     fn left_in_trouble(&mut self, engine: &Parts) {
         for output in engine.shared.egress.outputs.at_work() {
             if let Some(trouble) = output.sink.trouble() {
-                self.error(format!("the output {:?} is {}", output.name, in_words(&trouble)));
+                self.error(format!("the output {:?} is {}", output.name, trouble_text(&trouble)));
             }
         }
     }
 
     /// Stores the positions of inputs for the last time: after outputs and dead letters, so that
-    /// what they have stored is done.
+    /// their stored events count as done.
     async fn commit(&mut self, engine: &Parts) -> Vec<PositionsReport> {
         let commits = std::mem::replace(&mut self.commits, Commits::new()).end().await;
         let mut last = Tasks::new();
@@ -554,8 +557,8 @@ impl Run {
         let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Acquire);
         let counts = ledger.counts();
         let outcomes = counts.outcomes;
-        // What a wedged worker or an output that gave up still holds counts as refused: nothing has
-        // confirmed it.
+        // Events that a wedged worker or a given-up output still holds count as refused: they were
+        // not confirmed.
         let (mut refused, mut given_back) = (outcomes.refused, outcomes.given_back);
         let rest = if self.gave_back_outputs { &mut given_back } else { &mut refused };
         *rest += counts.unsettled();
@@ -628,7 +631,7 @@ impl Run {
     }
 }
 
-/// What happened at handlers, outputs and dead letters that an operator should know.
+/// Warnings about handlers, outputs and dead letters that an operator should know.
 fn warnings(engine: &Parts, control: &Control) -> Vec<String> {
     let handlers = control.handler_views();
     let mut warnings: Vec<_> = handlers.iter().filter_map(HandlerView::told_without_key).collect();
@@ -638,8 +641,9 @@ fn warnings(engine: &Parts, control: &Control) -> Vec<String> {
     warnings
 }
 
-/// True where so many outputs are left, and none of them gets on, after a stop that need not wait
-/// for them. Nobody delivers again what is acknowledged before its outputs are stored.
+/// True if this many outputs are left and none of them makes progress, after a stop that need not
+/// wait for them. Events that were acknowledged before their outputs are stored are not delivered
+/// again.
 fn gives_back(engine: &Parts, left: usize) -> bool {
     let mut handlers = engine.shared.process.handlers.iter();
     if handlers.any(|handler| handler.config.ack == AckWhen::OnSuccess) {
@@ -671,7 +675,7 @@ fn has_failed(end: &ExitReason) -> bool {
     matches!(end, ExitReason::Failed { .. })
 }
 
-/// Events behind parked keys, of a run that is told to stop now.
+/// Events behind parked keys, if the run is stopped immediately.
 fn parked_now(engine: &Parts) -> u64 {
     if engine.shared.process.parked.any() {
         standstill::look_at_keys(engine);

@@ -1,5 +1,5 @@
-//! A router at work without inputs and outputs: the caller gives it an event, and gets what
-//! its handlers made of it.
+//! A router without inputs and outputs: the caller hands it an event, and gets the results of its
+//! handlers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -37,18 +37,18 @@ use crate::{
     sink::SinkError,
 };
 
-/// What events are called that callers give to a router, where an input would be named.
+/// The name of a router's callers, in place of an input.
 const CALLERS: &str = "router";
 
-/// What handlers made of an event.
+/// The results of handlers for an event.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Dispatched {
-    /// What they returned, the outputs of one handler together and in its order.
+    /// The returned events, those of one handler together and in its order.
     pub outputs: Vec<Event>,
 }
 
-/// Why an event was not handled, or not by all that it went to.
+/// Why an event was not handled, or not by all of its handlers.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotDispatched {
@@ -63,15 +63,15 @@ pub enum NotDispatched {
     MatcherPanicked {
         /// The handler.
         handler: Name,
-        /// What it said.
+        /// The message of the panic.
         panic: String,
     },
     /// At least one of the handlers that it went to gave it up.
     #[error("{}", failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Failed {
-        /// Those that did, and why.
+        /// The handlers that failed, and why.
         failures: Vec<HandlerFailure>,
-        /// What others returned, where it went to several.
+        /// The results of the others, if it went to several.
         outputs: Vec<Event>,
     },
     /// A pool was full and rejects, or the router is stopping: the event may be given again.
@@ -79,7 +79,7 @@ pub enum NotDispatched {
     Refused,
 }
 
-/// A router whose pools run. Dropped, it leaves them to handle what they have.
+/// A router whose pools run. When dropped, it lets them handle their queued events.
 ///
 /// ```
 /// use std::{sync::Arc, time::Duration};
@@ -138,21 +138,21 @@ impl RunningRouter {
         self.parts.shared.routing.routes.route(event)
     }
 
-    /// Gives an event to the handlers that it goes to, and waits until all of them are done with
-    /// it: retries included. Waits for room in a pool whose [`OnFull`] says `Pause`. Events with
-    /// the same key that are given one after the other are handled in that order; of those that are
-    /// given at once, nobody can say.
+    /// Hands an event to its handlers, and waits until all of them are done with it, retries
+    /// included. Waits for room in a pool whose [`OnFull`] is `Pause`. Events with the same key
+    /// that are handed over one after the other are handled in that order; the order of concurrent
+    /// calls is undefined.
     ///
-    /// However many events fail, each is given up after its attempts, and its caller is told: that
-    /// a handler fails for several makes no [outage](crate::engine::OutageConfig) here. A handler
-    /// that is refused by its target is in outage all the same, and its events wait.
+    /// However many events fail, each is given up after its attempts, and its caller gets the
+    /// error: failures of several events are not an [outage](crate::engine::OutageConfig) here. A
+    /// handler that its target refuses is in outage all the same, and its events wait.
     ///
     /// # Errors
     /// There is no handler for it, a handler gave it up, or it was refused.
     ///
     /// # Cancel safety
-    /// A dropped future has refused the event where it waited for room; otherwise handlers go on
-    /// with it, and nobody is told what they made of it.
+    /// A dropped future has refused the event if it was waiting for room; otherwise handlers
+    /// continue, and their results are discarded.
     pub async fn handle(&self, event: Event) -> Result<Dispatched, NotDispatched> {
         let shared = &self.parts.shared;
         let ty = || event.ty().to_owned();
@@ -210,10 +210,11 @@ impl RunningRouter {
         told
     }
 
-    /// Handles what was given within this time, refuses the rest, and says what all of it came to.
+    /// Handles the accepted events within this time, refuses the rest, and returns the report of
+    /// the whole run.
     ///
     /// # Cancel safety
-    /// As [`Engine::run`](crate::engine::Engine::run).
+    /// Like [`Engine::run`](crate::engine::Engine::run).
     pub fn stop(self, within: Duration) -> BoxFuture<'static, RunReport> {
         Box::pin(async move {
             let report = stop(self.parts, within).await;
@@ -263,7 +264,7 @@ impl<T: Settle> Settle for Caller<T> {
     }
 }
 
-/// What cannot be handled is told to who gave it.
+/// Reports events that cannot be handled to their callers.
 struct Callers;
 
 impl DeadLetterStore for Callers {
@@ -292,7 +293,7 @@ async fn without_inputs(
     Ok(engine.build_for(CALLERS).await?.parts)
 }
 
-/// Handles what was given, and ends.
+/// Handles the accepted events, and ends.
 async fn stop(mut parts: Parts, deadline: Duration) -> RunReport {
     parts.deadline = deadline;
     parts.control().drain();

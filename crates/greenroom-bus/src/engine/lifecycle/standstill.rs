@@ -1,4 +1,5 @@
-//! When nothing goes on because keys are parked, and what a run leaves behind them.
+//! Detects that a run makes no progress because keys are parked, and counts the events that it
+//! leaves behind.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -14,19 +15,21 @@ use crate::engine::{
     shared::Shared,
 };
 
-/// How often the pools are asked. What comes in between is bounded by the budget of its input, too.
+/// How often the pools are asked. Events that come in between are also bounded by the budget of
+/// their input.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// So long nothing is settled, and nothing can be, before a run takes it for a standstill.
+/// Without a settlement, and without the possibility of one, a run counts as standing still after
+/// this time.
 const STANDSTILL: Duration = Duration::from_secs(5);
 
-/// How often a run that stands still says so.
+/// How often a run without progress reports it.
 const SAID_AGAIN: Duration = Duration::from_secs(60);
 
 /// Keys that an error names.
 const NAMED: usize = 3;
 
-/// What a run left behind parked keys, for its report.
+/// The events that a run left behind parked keys, for its report.
 #[derive(Debug, Default)]
 pub(crate) struct LeftParked {
     events: u64,
@@ -36,8 +39,8 @@ pub(crate) struct LeftParked {
 }
 
 impl LeftParked {
-    /// Of what a pool has given back.
-    pub(crate) fn of(shared: &Shared, jobs: &[PoolJob]) -> Self {
+    /// Counts jobs that a pool has given back.
+    pub(crate) fn count(shared: &Shared, jobs: &[PoolJob]) -> Self {
         let mut left = Self { events: jobs.len() as u64, ..Self::default() };
         for job in jobs {
             let Some(error) = job.extras().and_then(|extras| extras.parked_for.as_ref()) else {
@@ -60,7 +63,7 @@ impl LeftParked {
 
     /// For example: `12 events are not handled, because their keys are parked (2 keys: "a" of
     /// "push", whose event ...)`.
-    pub(crate) fn in_words(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let more = if self.keys > self.named.len() as u64 { "; ..." } else { "" };
         let keys = if self.keys == 1 { "key" } else { "keys" };
         format!(
@@ -73,18 +76,18 @@ impl LeftParked {
     }
 }
 
-/// What a run has seen of parked keys.
+/// A run's view of parked keys.
 #[derive(Debug, Default)]
 pub(crate) struct StandstillWatch {
     looked_at: Option<Instant>,
-    /// Since when nothing can go on, and what was settled then.
+    /// Since when there is no progress, and how many events were settled by then.
     still: Option<(Instant, u64)>,
     said_at: Option<Instant>,
 }
 
 impl StandstillWatch {
-    /// Looks, where it is time to. Why the run has to end, where it stands still and nothing can
-    /// change that.
+    /// Checks, if it is time to. Returns why the run has to end, if it makes no progress and
+    /// nothing can change that.
     pub(crate) fn look(&mut self, engine: &Parts, ending: bool) -> Option<String> {
         if !engine.shared.process.parked.any() {
             return None;
@@ -121,7 +124,7 @@ impl StandstillWatch {
         if now.duration_since(since) < STANDSTILL {
             return None;
         }
-        let why = in_words(shared);
+        let why = explain(shared);
         shared.process.parked.stands_still(&why);
         if ending || shared.inputs.all_are_finite() {
             return Some(why);
@@ -134,7 +137,7 @@ impl StandstillWatch {
     }
 }
 
-/// Asks the pools for their parked keys, and tells the inputs what they hold of each.
+/// Asks the pools for their parked keys, and reports to the inputs how much each key holds.
 pub(crate) fn look_at_keys(engine: &Parts) {
     // An event that was in hand when its partition was taken away may have parked its key since.
     engine.give_up_waiting();
@@ -158,8 +161,8 @@ pub(crate) fn look_at_keys(engine: &Parts) {
     engine.shared.inputs.hold_parked(&of_inputs);
 }
 
-/// True where all that was taken and is not settled waits behind parked keys, or for room that
-/// these have, and no input can be read on.
+/// True if all that was taken and is not settled waits behind parked keys, or for room that these
+/// have, and no input can be read on.
 fn stands_still(engine: &Parts) -> bool {
     let shared = &engine.shared;
     if !shared.inputs.all_stand() || !is_parked(engine) {
@@ -171,7 +174,7 @@ fn stands_still(engine: &Parts) -> bool {
     shared.ledger.counts().unsettled() <= waits
 }
 
-fn in_words(shared: &Shared) -> String {
+fn explain(shared: &Shared) -> String {
     let ParkedCounts { keys, events } = shared.process.parked.counts();
     let full = shared.inputs.names_of_those_that_stand();
     let full = match full.is_empty() {

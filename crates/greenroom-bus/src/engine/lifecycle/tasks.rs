@@ -4,7 +4,7 @@ use std::{collections::HashMap, future::Future};
 
 use tokio::task::{Id, JoinError, JoinSet};
 
-/// Named tasks. Dropped, it aborts those that are left at their next await.
+/// Named tasks. When dropped, it aborts the remaining ones at their next await.
 pub(crate) struct Tasks<T> {
     tasks: JoinSet<T>,
     /// Of the tasks that have not been joined.
@@ -39,7 +39,7 @@ impl<T: Send + 'static> Tasks<T> {
         })
     }
 
-    /// True where all have ended and were joined.
+    /// True if all have ended and were joined.
     pub(crate) fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }

@@ -24,13 +24,13 @@ use crate::{
     router::AckWhen,
 };
 
-/// How long a handler may take to end what it keeps open.
+/// How long a handler may take to close its resources.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is added to it before a handler is dropped that does not keep to it.
+/// Added to the limit before a handler that exceeds it is dropped.
 const OVERTIME: Duration = Duration::from_secs(1);
 
-/// The handlers of one worker, and what they need for an attempt.
+/// The handlers of one worker, and the state that they need for an attempt.
 pub(crate) struct Attempts {
     shared: Arc<Shared>,
     pool: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Attempts {
     in_hand: Arc<ShownEvent>,
 }
 
-/// A handler of this worker, and what its attempts come to.
+/// A handler of this worker, and the outcomes of its attempts.
 struct BuiltHandler {
     handler: Box<dyn handler::Handler>,
     figures: WorkerFigures,
@@ -54,7 +54,8 @@ impl Attempts {
         Self { shared, pool, slot, handlers, in_hand }
     }
 
-    /// As `attempt`, for several jobs: a result each. Those of one handler go to it together.
+    /// Like `attempt`, for several jobs, with a result for each. Jobs of one handler are passed to
+    /// it together.
     pub(crate) async fn attempt_all(
         &mut self,
         mut jobs: Vec<&mut PoolJob>,
@@ -73,8 +74,8 @@ impl Attempts {
         results
     }
 
-    /// One after the other. What stands behind one that failed, or is to wait, is not begun: it
-    /// would leave its line out of turn.
+    /// One after the other. After a failure or a wait, the remaining jobs are not begun: they would
+    /// leave their line out of turn.
     async fn attempt_each(&mut self, jobs: &mut [&mut PoolJob]) -> Vec<Result<Outputs, BusError>> {
         let (mut results, mut any_failed) = (Vec::with_capacity(jobs.len()), false);
         for job in jobs {
@@ -99,7 +100,7 @@ impl Attempts {
         if jobs.iter().any(|job| gates::is_given_up(shared, job)) {
             return self.attempt_each(jobs).await;
         }
-        // One event probes; the others wait for what comes of it. It asks again by itself.
+        // One event probes; the others wait for its outcome. It asks again by itself.
         let probes = match gates::admit(shared, entry, jobs[0]) {
             Err((why, wait)) => {
                 return jobs.iter().map(|job| Err(waiting(entry, job, why, wait))).collect();
@@ -119,7 +120,7 @@ impl Attempts {
         if shared.process.recorder.is_some() {
             let attempts = jobs.iter_mut().zip(&attempts);
             recorded
-                .extend(attempts.map(|(job, attempt)| AttemptUnderWay::of(shared, job, attempt)));
+                .extend(attempts.map(|(job, attempt)| AttemptUnderWay::new(shared, job, attempt)));
         }
         let made = match built(&mut handlers[place], entry, *slot) {
             Err(failure) => jobs.iter().map(|_| Err(failure.clone())).collect(),
@@ -178,7 +179,7 @@ impl Attempts {
             let failure = Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::None);
             return Err(failed(shared, pool, job, failure, probe));
         }
-        let recorded = AttemptUnderWay::of(shared, job, &attempt);
+        let recorded = AttemptUnderWay::new(shared, job, &attempt);
         let result = match built(&mut handlers[job.handler()], entry, *slot) {
             Err(failure) => Err(failure),
             Ok(BuiltHandler { handler, figures }) => {
@@ -214,7 +215,7 @@ impl Attempts {
         result.map_err(|failure| failed(shared, pool, job, failure, probe))
     }
 
-    /// Lets the handlers end what they keep open.
+    /// Lets the handlers close their resources.
     pub(crate) async fn stop(&mut self) {
         for BuiltHandler { handler, .. } in self.handlers.iter_mut().flatten() {
             if tokio::time::timeout(PATIENCE + OVERTIME, handler.stop(PATIENCE)).await.is_err() {
@@ -225,16 +226,16 @@ impl Attempts {
     }
 }
 
-/// Events that a handler has in hand. Dropped before it has said what became of them (it panics, or
-/// is dropped by a stop), nobody knows what it did: that is counted, and a panic is told, because
-/// the pool, which catches that, has no event to tell of.
+/// Events that a handler has in hand. If it is dropped before the handler has answered (it panics,
+/// or a stop drops it), the outcome is unknown. That is counted, and a panic is reported here,
+/// because the pool, which catches it, has no event to report.
 struct AttemptsInHand<'a> {
     shared: &'a Shared,
     jobs: &'a [&'a PoolJob],
 }
 
 impl AttemptsInHand<'_> {
-    /// The handler has said what became of them.
+    /// The handler has answered for them.
     fn answered(self) {
         std::mem::forget(self);
     }
@@ -256,8 +257,8 @@ fn seen<'a>(recorded: Option<&'a AttemptUnderWay<'_>>, job: &'a PoolJob) -> &'a 
     recorded.map_or(&job.event, AttemptUnderWay::told)
 }
 
-/// Notes the end of an attempt, where its delivery is recorded. What is to be hidden of the event
-/// is taken out of its error first: from here on, many may show that.
+/// Records the end of an attempt, if its delivery is recorded. Hidden parts of the event are
+/// removed from its error first: from now on, it may be shown in many places.
 fn ended(
     shared: &Shared,
     job: &mut PoolJob,
@@ -293,11 +294,11 @@ fn may_send_back(
         return Ok(outputs);
     }
     let error = format!("{back} events would come back in, and its handler declares {declared}");
-    // The handler has done what it does, and does it again in the next attempt.
+    // The handler has run, and will run again in the next attempt.
     Err(Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::Unknown))
 }
 
-/// What a handler settles the event with, where it does that itself. The same one for each attempt.
+/// The settlement handle of a handler that settles the event itself. The same one for each attempt.
 fn settlement(job: &mut PoolJob, entry: &HandlerEntry) -> Option<Settlement> {
     if entry.config.ack != AckWhen::Manual {
         return None;

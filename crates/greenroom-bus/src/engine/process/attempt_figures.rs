@@ -1,8 +1,8 @@
 //! How a handler's attempts end, and how long they take.
 //!
 //! Each worker counts for itself, so that no count is shared. Times are sampled: each attempt is
-//! measured after one that took long, and otherwise one in 16. Those between are taken to be as
-//! short as the one before them, and are added with the next: no more are counted than there were.
+//! measured after a slow one, and otherwise one in 16. Those in between are assumed to be as short
+//! as the previous measured one, and are added with the next: no more are counted than there were.
 
 use std::{
     sync::{
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::handler::{FailureKind, HandlerResult};
 
-/// Of attempts that take no longer, one in so many is measured.
+/// Of attempts that take no longer, one in several is measured.
 const SHORT: Duration = Duration::from_micros(32);
 const ONE_IN: u32 = 16;
 
@@ -29,7 +29,7 @@ const DIGITS: u8 = 2;
 /// Of one handler, all workers together.
 #[derive(Debug, Default)]
 pub(crate) struct AttemptFigures {
-    /// By the worker's slot; one that follows in a slot counts on.
+    /// By the worker's slot; a successor in a slot continues the count.
     counts: Mutex<Vec<Arc<WorkerAttempts>>>,
     /// In microseconds; from the first measurement on.
     times: Arc<Mutex<Option<Histogram<u64>>>>,
@@ -45,12 +45,12 @@ struct WorkerAttempts {
     deferred: AtomicU64,
 }
 
-/// What one worker adds.
+/// The figures that one worker adds.
 #[derive(Debug)]
 pub(crate) struct WorkerFigures {
     counts: Arc<WorkerAttempts>,
     times: Arc<Mutex<Option<Histogram<u64>>>>,
-    /// What the last one took that was measured.
+    /// The duration of the last measured one.
     last: Duration,
     /// Attempts since then.
     unmeasured: u32,
@@ -61,7 +61,7 @@ pub(crate) struct WorkerFigures {
 pub struct AttemptsSnapshot {
     /// Attempts that succeeded.
     pub succeeded: u64,
-    /// Attempts that failed; one that was given back unstarted is none.
+    /// Attempts that failed; an attempt that was given back unstarted is none.
     pub failed: u64,
     /// Attempts that failed because they took too long.
     pub late: u64,
@@ -118,7 +118,7 @@ impl AttemptFigures {
 }
 
 impl WorkerFigures {
-    /// An attempt begins: the time, where it is to be measured.
+    /// An attempt begins: the time, if it is to be measured.
     pub(crate) fn begin(&self) -> Option<Instant> {
         self.is_due().then(Instant::now)
     }
@@ -127,7 +127,7 @@ impl WorkerFigures {
         self.last > SHORT || self.unmeasured >= ONE_IN - 1
     }
 
-    /// It has ended; `began` as [`begin`](Self::begin) has said.
+    /// It has ended; `began` as returned by [`begin`](Self::begin).
     pub(crate) fn ended(&mut self, began: Option<Instant>, result: &HandlerResult) {
         match result.as_ref().map_err(|failure| failure.kind) {
             Ok(_) => add(&self.counts.succeeded),
@@ -180,8 +180,8 @@ fn add(count: &AtomicU64) {
 }
 
 impl AttemptsSnapshot {
-    /// How long those attempts took that were measured after `earlier` was taken of the same
-    /// handler; `None` where there are none.
+    /// How long the attempts took that were measured after `earlier` was taken from the same
+    /// handler; `None` if there are none.
     pub fn took_since(&self, earlier: &Self) -> Option<AttemptTimes> {
         let mut new = self.times.clone()?;
         if let Some(before) = &earlier.times {

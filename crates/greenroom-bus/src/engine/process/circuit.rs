@@ -7,13 +7,14 @@
 //!   └──────────────── a probe that succeeds ────────────────┘ the others wait uncounted
 //! ```
 //!
-//! Enough are so many, or those of so much time; and, where events come too slowly for either,
-//! those that would have an event given up. While inputs are read, no event is given up as long as
-//! its handler has had nothing but failures, of others too, since the event's first one. Where it
-//! is the only one, nobody can tell the two apart: its last attempt waits until another event
-//! succeeds, or the time is over that makes an outage of several, and is its last. Once the inputs
-//! have ended, nothing slow is to come: the number and the time decide alone, and a few events that
-//! always fail end a short run soon.
+//! Two thresholds make an outage: a number of failures, and a time of nothing but failures. If
+//! events come too slowly for either, a failure that would give up an event counts too. While
+//! inputs are read, no event is given up as long as its handler has had nothing but failures,
+//! including those of other events, since the event's first failure. If it is the only event, the
+//! two cases cannot be told apart: its last attempt waits until another event succeeds, or until
+//! the time has passed that makes an outage of several events. Once the inputs have ended, no slow
+//! event is to come: only the number and the time decide, and a few events that always fail end a
+//! short run soon.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -46,11 +47,11 @@ pub struct OutageView {
     pub lasted: Duration,
     /// The last error.
     pub error: String,
-    /// What it is of.
+    /// Its cause.
     pub cause: OutageCause,
 }
 
-/// What an outage is of.
+/// The cause of an outage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OutageCause {
@@ -59,12 +60,12 @@ pub enum OutageCause {
     Failures,
     /// The target refuses greenroom itself (401, 403): only other credentials help.
     Refused,
-    /// What the handler runs does not work: its program has to be mended.
+    /// The program that the handler runs does not work, and has to be corrected.
     Broken,
 }
 
 impl OutageCause {
-    pub(crate) fn of(kind: FailureKind) -> Self {
+    pub(crate) fn from_failure(kind: FailureKind) -> Self {
         match kind {
             FailureKind::Pause => Self::Refused,
             FailureKind::Broken => Self::Broken,
@@ -77,7 +78,7 @@ impl OutageCause {
 #[derive(Debug)]
 pub(crate) struct Circuit {
     config: OutageConfig,
-    /// True where the state below is anything but untroubled: read without the lock for each event.
+    /// True if the state below is anything but untroubled: read without the lock for each event.
     troubled: AtomicBool,
     state: Mutex<State>,
 }
@@ -95,7 +96,7 @@ pub(crate) struct Failing<'a> {
     pub(crate) probe: bool,
     /// Attempts that are left after it.
     pub(crate) left: u32,
-    /// Among which failures the first of its event was, where this is not the first.
+    /// The streak of its event's first failure, if this is not the first.
     pub(crate) since: Option<Streak>,
     /// Inputs are read: others may come.
     pub(crate) others_may_come: bool,
@@ -157,8 +158,8 @@ pub(crate) enum Admission {
 pub(crate) enum Blame {
     /// The event's: the attempt counts.
     Event,
-    /// Nobody knows yet: the attempt counts, and the next one, which is the last, waits for so long
-    /// at least.
+    /// The cause is not known yet: the attempt counts, and the next one, which is the last, waits
+    /// for at least this long.
     Unknown(Duration),
     /// The handler's, since this attempt.
     NewOutage,
@@ -171,7 +172,7 @@ impl Circuit {
         Self { config, troubled: AtomicBool::new(false), state: Mutex::default() }
     }
 
-    /// As [`admit`](Self::admit), now. Reads the clock only where there is trouble.
+    /// Like [`admit`](Self::admit), now. Reads the clock only if there is trouble.
     pub(crate) fn admit_now(&self) -> Admission {
         match self.is_troubled() {
             true => self.admit(Instant::now()),
@@ -193,7 +194,7 @@ impl Circuit {
         Admission::Wait(until.clamp(Duration::from_millis(10), ASK_AGAIN))
     }
 
-    /// True where there is something that a success may end.
+    /// True if there is a streak of failures that a success would end.
     pub(crate) fn is_troubled(&self) -> bool {
         self.troubled.load(Ordering::Relaxed)
     }
@@ -212,21 +213,21 @@ impl Circuit {
         ended
     }
 
-    /// The failures that there are since the last success. What an event has failed of before,
-    /// `since` its first failure, is forgiven where an outage has ended meanwhile: then true.
+    /// The current streak of failures since the last success. Earlier failures of an event, the
+    /// first of them `since`, are forgiven if an outage has ended in between: then true.
     pub(crate) fn streak(&self, since: Option<Streak>) -> (Streak, bool) {
         let state = self.state.lock();
         let forgiven = since.zip(state.outage).is_some_and(|(since, outage)| since.0 <= outage);
         (Streak(state.streak), forgiven)
     }
 
-    /// True where an attempt has succeeded since this failure, the first one of an event.
+    /// True if an attempt has succeeded since this failure, the first one of an event.
     pub(crate) fn has_worked_since(&self, failure: Option<Streak>) -> bool {
         failure.is_some_and(|failure| failure.0 != self.state.lock().streak)
     }
 
-    /// An attempt failed. Those that began before the outage say nothing of how it goes
-    /// on: only a `probe` does.
+    /// An attempt failed. Attempts that began before the outage do not prolong it: only a `probe`
+    /// does.
     pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
         let Failing { event, cause, error, probe, .. } = failing;
         let mut state = self.state.lock();
@@ -271,7 +272,7 @@ impl Circuit {
         state.down.as_ref().map(|down| (down.since, down.error.clone()))
     }
 
-    /// The outage, where there is one.
+    /// The outage, if there is one.
     pub(crate) fn view(&self) -> Option<OutageView> {
         let state = self.state.lock();
         let down = state.down.as_ref()?;
@@ -285,7 +286,7 @@ impl Circuit {
 pub(crate) struct Probe<'a>(pub(crate) Option<&'a Circuit>);
 
 impl Probe<'_> {
-    /// The attempt has failed, and says so itself. True where it was a probe.
+    /// The attempt has failed, and reports that itself. True if it was a probe.
     pub(crate) fn done(mut self) -> bool {
         self.0.take().is_some()
     }

@@ -1,4 +1,4 @@
-//! What a handler produced goes to the outputs, and its event is confirmed.
+//! A handler's results go to the outputs, and its event is confirmed.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     sink::Outgoing,
 };
 
-/// Hands what a handler produced to the outputs, in order, and confirms the event's own part.
+/// Hands a handler's results to the outputs, in order, and confirms the event's own part.
 pub(crate) async fn emit(shared: &Arc<Shared>, to: &mut View, job: PoolJob, outputs: Outputs) {
     if matches!(outputs, Outputs::None) {
         return confirm(shared, job);
@@ -94,17 +94,17 @@ struct Leaving<'a> {
     line: Option<&'a OrderLine>,
     /// Of it, too.
     origin: Origin,
-    /// It is acknowledged already, and nobody delivers it again.
+    /// It is acknowledged already, and will not be delivered again.
     is_acknowledged: bool,
     /// Room on the way back.
     reserved: Option<Reserved>,
-    /// What outputs reject, once there is one among them that may.
+    /// Rejections by outputs, once one of them may reject.
     rejections: Option<Rejections>,
 }
 
 impl Leaving<'_> {
-    /// Back in, or to the outputs that take it. `input` is what it was made of; none for the input
-    /// itself.
+    /// Back in, or to the outputs that take it. `input` is the event that it was made of; `None`
+    /// for the input itself.
     async fn pass_on(&mut self, event: Event, input: Option<&Event>, ack: &Ack) {
         if let Some(loopback) = &self.shared.loopback
             && loopback.takes(event.ty())
@@ -119,11 +119,11 @@ impl Leaving<'_> {
         self.hand_over(event, input, ack).await;
     }
 
-    /// To the outputs that take it. Where one was removed just now, or while the event waited for
-    /// room in it, it is looked anew which do.
+    /// To the outputs that take it. If one was removed just now, or while the event waited for room
+    /// in it, the event is matched again.
     async fn hand_over(&mut self, mut event: Event, input: Option<&Event>, ack: &Ack) {
         let is_acknowledged = self.is_acknowledged;
-        // Apart, because what enters an output borrows the list of them.
+        // Separate, because an event that enters an output borrows the list of outputs.
         let Self { shared, to, pool, handler, attempt, line, origin, rejections, .. } = self;
         let (shared, pool, attempt) = (*shared, *pool, *attempt);
         let mut leaves = |output: &Inside<'_>, event: Event| {
@@ -134,7 +134,7 @@ impl Leaving<'_> {
             let rejections = rejections.get_or_insert_with(|| {
                 let of = input.unwrap_or(&event).clone();
                 let (handler, origin) = (*handler, *origin);
-                Rejections::of(
+                Rejections::new(
                     shared,
                     InputEvent { event: of, handler, origin, attempts: attempt },
                     ack.child(),
@@ -151,7 +151,7 @@ impl Leaving<'_> {
                 false => shared.inputs.revocations.until(assigned).await,
             }
         };
-        // Outputs that were asked before, where an event goes to all of them.
+        // Outputs that were tried before, if an event goes to all of them.
         let mut asked = None;
         loop {
             to.refresh(&shared.egress.outputs);

@@ -52,13 +52,13 @@ impl HandlerEntry {
     }
 }
 
-/// What a pool does that its workers and inputs must know.
+/// The settings of a pool that its workers and inputs need.
 pub(crate) struct PoolSettings {
     pub(crate) name: Name,
     /// As it is now.
     pub(crate) config: Mutex<PoolConfig>,
     pub(crate) pause: PauseGate,
-    /// What its workers have in hand.
+    /// The events in hand of its workers.
     pub(crate) in_hand: ShownEvents,
     /// Of an attempt.
     pub(crate) timeout: Option<Duration>,

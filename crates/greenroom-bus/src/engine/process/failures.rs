@@ -1,4 +1,4 @@
-//! Who is told of each failed attempt: the program, or the log (R10).
+//! Receivers of failed attempts: the program, or the log (R10).
 
 use std::{
     fmt,
@@ -19,10 +19,10 @@ use crate::{
 pub struct FailedEvent<'a> {
     /// The event.
     pub event: &'a Event,
-    /// What happened, in words. Of a handler that panicked, only that it did: what it said is in
-    /// the log, and in the dead letter.
+    /// The error, in words. A panic is reported only as a panic: its message is in the log and in
+    /// the dead letter.
     pub error: &'a str,
-    /// What follows; `None` for a handler that panicked.
+    /// The consequence; `None` for a handler that panicked.
     pub kind: Option<FailureKind>,
     /// The handler.
     pub handler: Name,
@@ -30,19 +30,19 @@ pub struct FailedEvent<'a> {
     pub pool: Name,
     /// 1 for the first attempt. An attempt that its handler gave back unstarted is not told.
     pub attempt: u32,
-    /// The key by which its handler keeps order, where it has one.
+    /// The key by which its handler keeps order, if any.
     pub key: Option<&'a str>,
-    /// What it was read from, for example `file:orders.ndjson`.
+    /// Its source, for example `file:orders.ndjson`.
     pub source: &'a str,
     /// Its position there.
     pub position: u64,
 }
 
-/// Is told of each failed attempt. It is called by the worker between two attempts, so it must
-/// neither block nor take long; one that panics is logged, and changes nothing.
+/// Receives each failed attempt. It is called by the worker between two attempts, so it must
+/// neither block nor take long; a panic is logged, and changes nothing.
 pub type OnFailure = Arc<dyn Fn(&FailedEvent<'_>) + Send + Sync>;
 
-/// Tells of failures: the program where it wants to know, otherwise the log.
+/// Reports failures: to the program if it wants to know, otherwise to the log.
 #[derive(Default)]
 pub(crate) struct Failures {
     on_failure: Option<OnFailure>,

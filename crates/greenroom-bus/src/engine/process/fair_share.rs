@@ -1,8 +1,8 @@
 //! How pools share the threads when their handlers compute (R06).
 //!
 //! Without weights, every worker that is ready runs, so a pool gets threads by the number of its
-//! workers. With weights, each start of a handler moves its pool on by the inverse of its weight.
-//! Of the pools that are about to start one, the one that is furthest behind goes first (stride
+//! workers. With weights, each start of a handler advances its pool by the inverse of its weight.
+//! Among the pools that are about to start one, the one that is furthest behind goes first (stride
 //! scheduling: Waldspurger and Weihl, "Stride scheduling", MIT/LCS/TM-528, 1995).
 //!
 //! ```text
@@ -11,9 +11,9 @@
 //!                 └─────────────────────────────────────────────────────┘
 //! ```
 //!
-//! No pool waits for one that has nothing to start. A pool that comes back after a pause starts
-//! where the others are: it has saved nothing up. The price is a short lock and two turns of the
-//! runtime for each start, so there are shares only where a pool has a weight. A pool with threads
+//! No pool waits for one that has nothing to start. A pool that comes back after a pause starts at
+//! the position of the others: it has saved nothing up. The price is a short lock and two turns of
+//! the runtime for each start, so shares are used only if a pool has a weight. A pool with threads
 //! of its own competes with no other, and waits for none.
 
 use parking_lot::Mutex;
@@ -21,9 +21,9 @@ use parking_lot::Mutex;
 /// How far a start moves a pool of weight 1; weights divide it with little loss.
 const STRIDE: u64 = 1 << 20;
 
-/// So many looks in a row, a turn of the runtime before each, have to find a pool furthest behind.
-/// A worker is back here two turns after it has started a handler that returns at once; with one
-/// look, pools of great weight got as little as half of their starts.
+/// This many consecutive looks, with a turn of the runtime before each, have to find a pool
+/// furthest behind. A worker is back here two turns after it has started a handler that returns at
+/// once; with one look, pools of great weight got as little as half of their starts.
 const LOOKS: u32 = 2;
 
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl FairShare {
         if self.apart[pool] {
             return;
         }
-        let mut waits = WaitingStart::at(self, pool);
+        let mut waits = WaitingStart::new(self, pool);
         let mut looks = 0;
         while looks < LOOKS || !waits.try_start() {
             tokio::task::yield_now().await;
@@ -94,12 +94,12 @@ struct WaitingStart<'a> {
 }
 
 impl<'a> WaitingStart<'a> {
-    fn at(shares: &'a FairShare, pool: usize) -> Self {
+    fn new(shares: &'a FairShare, pool: usize) -> Self {
         let mut state = shares.state.lock();
         let now = state.now;
         let share = &mut state.pools[pool];
         if share.here == 0 {
-            // Nothing is saved up; what was used in advance stays used.
+            // Unused share is not saved up; share that was used in advance stays used.
             share.at = share.at.max(now.saturating_sub(STRIDE));
         }
         share.here += 1;
@@ -181,7 +181,7 @@ mod tests {
     async fn r06_a_pool_with_threads_of_its_own_waits_for_nobody() {
         let shares = FairShare::new([Some(1), None].into_iter());
         // Pool 0 is furthest behind, and about to start something.
-        let _here = WaitingStart::at(&shares, 0);
+        let _here = WaitingStart::new(&shares, 0);
         for _ in 0..1_000 {
             let mut turn = std::pin::pin!(shares.turn(1));
             let first =

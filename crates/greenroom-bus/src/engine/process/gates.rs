@@ -1,5 +1,4 @@
-//! What an attempt passes before it begins, for one event and for a batch: the gates, in this
-//! order.
+//! The gates that an attempt passes before it begins, for one event and for a batch, in this order.
 //!
 //! | gate | holds | until |
 //! |---|---|---|
@@ -26,14 +25,14 @@ use crate::engine::shared::Shared;
 /// The wait of an event whose handler is paused, before it looks again.
 const PAUSED: Duration = Duration::from_secs(1);
 
-/// The longest wait of an event before its last attempt, before it looks again: inputs may end
-/// meanwhile, and then no other event comes.
+/// The longest wait of an event before its last attempt, before it checks again: inputs may end in
+/// between, and then no other event comes.
 const UNDECIDED: Duration = Duration::from_millis(100);
 
 /// Why an event is not attempted now, and for how long it waits before it looks again.
 pub(crate) type Hold = (&'static str, Duration);
 
-/// What holds an event whose handler is in outage.
+/// The reason why an event waits while its handler is in outage.
 pub(crate) const IN_OUTAGE: &str = "the handler is in outage";
 
 /// Waits where the worker does, with all of these jobs of one handler in its hand.
@@ -59,9 +58,9 @@ pub(crate) async fn wait(
     }
 }
 
-/// Waits until the input of this event is sure again that its partition is its own, or nobody waits
-/// for it any more: a process that was paused for longer than its session has lost what it had, and
-/// has not heard of that (D12).
+/// Waits until the input of this event is sure again that it owns the partition, or the event is
+/// not waited for any more. A process that was paused for longer than its session has lost its
+/// partitions without noticing (D12).
 async fn is_ours(shared: &Shared, job: &PoolJob) {
     let input = shared.inputs.read_from(&job.origin);
     let Some(lease) = input.lease() else { return };
@@ -71,8 +70,8 @@ async fn is_ours(shared: &Shared, job: &PoolJob) {
     }
 }
 
-/// Whether this event, which is not [given up](is_given_up), may be attempted now, perhaps as the
-/// one that probes.
+/// Whether this event, which is not [given up](is_given_up), may be attempted now, perhaps as a
+/// probe.
 ///
 /// # Errors
 /// Why it may not.
@@ -94,14 +93,14 @@ pub(crate) fn admit<'a>(
     }
 }
 
-/// True where an event is not to be started any more: its partition was taken away, or a stop does
-/// not wait for it.
+/// True if an event is not to be started any more: its partition was revoked, or a stop does not
+/// wait for it.
 pub(crate) fn is_given_up(shared: &Shared, job: &PoolJob) -> bool {
     shared.inputs.revocations.has(job.origin.assigned)
 }
 
-/// How long an event waits before its last attempt, a part at a time: inputs may end meanwhile, or
-/// another event succeeds, and then this one is to blame.
+/// How long an event waits before its last attempt, in steps: if the inputs end, or another event
+/// succeeds, this event is to blame.
 pub(crate) fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
     let tries = &job.extras()?.tries;
     let left = tries.held_for(|| shared.inputs.others_may_come(&job.origin))?;

@@ -24,31 +24,31 @@ pub(crate) struct PoolJob {
     pub(crate) event: Event,
     /// The place of its handler.
     handler: u32,
-    /// The line that it stands in; none for an event without order.
+    /// Its line; `None` for an event without order.
     pub(crate) line: Option<OrderLine>,
-    /// Where it came from.
+    /// Its origin.
     pub(crate) origin: Origin,
     /// Attempts so far, the one in hand included; not those that its handler gave back unstarted.
     pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
-    /// What few events have. In a box of its own, because a job is moved several times, mostly from
-    /// one core to another.
+    /// State that few events have. In a box of its own, because a job is moved several times,
+    /// mostly from one core to another.
     extras: Option<Box<Extras>>,
 }
 
-/// What few jobs have.
+/// State that few jobs have.
 #[derive(Default)]
 pub(crate) struct Extras {
-    /// Room on the way back for what its handler may send there.
+    /// Room on the loopback for the events that its handler may send back.
     pub(crate) reserved: Option<Reserved>,
     /// Its attempts that failed.
     pub(crate) tries: Tries,
-    /// Why it has parked its key, where it has.
+    /// Why it has parked its key, if it has.
     pub(crate) parked_for: Option<Arc<str>>,
-    /// In its handler's hands, where that settles it itself.
+    /// With its handler, if that settles it itself.
     pub(crate) manual: Option<Settlement>,
-    /// Who wants to know what its handler makes of it, instead of the outputs.
+    /// Receives the results of its handler, instead of the outputs.
     pub(crate) produced: Option<Arc<Produced>>,
     /// Whether its spans are recorded, once that is decided.
     pub(crate) recording: Recording,
@@ -73,17 +73,17 @@ impl PoolJob {
         self.handler as usize
     }
 
-    /// What it has that few have.
+    /// Its rare state.
     pub(crate) fn extras(&self) -> Option<&Extras> {
         self.extras.as_deref()
     }
 
-    /// As [`extras`](Self::extras), to be changed where it is there.
+    /// Like [`extras`](Self::extras), mutable, if present.
     pub(crate) fn present_extras(&mut self) -> Option<&mut Extras> {
         self.extras.as_deref_mut()
     }
 
-    /// As [`extras`](Self::extras), made where it is not there yet.
+    /// Like [`extras`](Self::extras), mutable, created if absent.
     pub(crate) fn extras_mut(&mut self) -> &mut Extras {
         self.extras.get_or_insert_default()
     }
@@ -96,7 +96,7 @@ impl PoolJob {
         self
     }
 
-    /// For a caller that wants to know what its handler makes of it.
+    /// For a caller that receives the results of its handler.
     pub(crate) fn with_produced(mut self, produced: Arc<Produced>) -> Self {
         self.extras_mut().produced = Some(produced);
         self
@@ -110,7 +110,7 @@ impl PoolJob {
     }
 }
 
-/// What is left of a job that is handled, beside its settlement.
+/// The rest of a handled job, apart from its settlement.
 pub(crate) struct Handled {
     pub(crate) event: Event,
     pub(crate) handler: usize,
@@ -136,7 +136,7 @@ pub(crate) struct BusError {
     pub(crate) is_given_up: bool,
 }
 
-/// The failed attempts of one event, since it was taken or an operator let it be attempted anew.
+/// The failed attempts of one event, since it was taken or since an operator resumed it.
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
     /// Attempts that failed and count.
@@ -145,9 +145,10 @@ pub(crate) struct Tries {
     since: Option<Instant>,
     /// The failures of its handler among which its first one was.
     streak: Option<Streak>,
-    /// Its last attempt is made then, or as soon as no others come that could say who is to blame.
+    /// Its last attempt is made then, or as soon as no other event can come that would show which
+    /// side is to blame.
     held_until: Option<Instant>,
-    /// What the last one failed of, counted or not.
+    /// The error of the last one, counted or not.
     last_error: Option<Box<str>>,
 }
 
@@ -164,7 +165,7 @@ impl Tries {
         *self = Self { last_error: self.last_error.take(), ..Self::default() };
     }
 
-    /// What an attempt has failed of.
+    /// The error of an attempt.
     pub(crate) fn note(&mut self, error: &str) {
         self.last_error = Some(error.into());
     }
@@ -173,12 +174,12 @@ impl Tries {
         self.last_error.as_deref()
     }
 
-    /// Nobody knows yet who is to blame: the next attempt, which is the last, waits for so long.
+    /// The cause is not known yet: the next attempt, which is the last, waits until then.
     pub(crate) fn hold(&mut self, until: Instant) {
         self.held_until = Some(until);
     }
 
-    /// How long the next attempt is to wait still, where others may come meanwhile.
+    /// How long the next attempt still waits, if other events may come in that time.
     pub(crate) fn held_for(&self, others_may_come: impl FnOnce() -> bool) -> Option<Duration> {
         let left = self.held_until?.saturating_duration_since(Instant::now());
         (!left.is_zero() && others_may_come()).then_some(left)
@@ -188,13 +189,13 @@ impl Tries {
         self.failures
     }
 
-    /// True where its attempts have failed for as long as they may.
+    /// True if its attempts have failed for as long as they may.
     pub(crate) fn is_over(&self, total: Option<Duration>, now: Instant) -> bool {
         let Some((total, since)) = total.zip(self.since) else { return false };
         now.duration_since(since) >= total
     }
 
-    /// Attempts that are left after one that fails now.
+    /// Attempts that remain after one that fails now.
     pub(crate) fn left(&self, retry: Retry, now: Instant) -> u32 {
         if self.is_over(retry.total, now) {
             return 0;

@@ -1,5 +1,5 @@
-//! What follows from an attempt that failed: whose fault it is, whether the event waits, is tried
-//! again, or is given up.
+//! The consequence of a failed attempt: which side is to blame, and whether the event waits, is
+//! retried, or is given up.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -46,7 +46,7 @@ pub(crate) fn given_up(entry: &HandlerEntry, job: &PoolJob) -> BusError {
     BusError { is_given_up: true, ..waiting(entry, job, why, Duration::ZERO) }
 }
 
-/// No attempt was made: what is told of it says also what the last one failed of.
+/// No attempt was made: the error includes that of the last attempt.
 pub(crate) fn waiting(entry: &HandlerEntry, job: &PoolJob, why: &str, wait: Duration) -> BusError {
     let tries = job.extras().map(|extras| &extras.tries);
     let failure = match tries.and_then(Tries::last_error) {
@@ -78,8 +78,8 @@ pub(crate) fn failed(
     }
     let mut blame = Blame::Event;
     match failure.kind {
-        // Is no failure of the handler: a probe that ends so, and did not end the outage, gives way
-        // to another.
+        // It is not a failure of the handler: a probe that ends like this, without ending the
+        // outage, is followed by another.
         FailureKind::Reject
         | FailureKind::Park
         | FailureKind::Crash
@@ -110,23 +110,25 @@ pub(crate) fn failed(
         shared.ledger.unanswered.fetch_add(1, Ordering::Relaxed);
     }
     if failure.kind.blames_the_handler() && failure.effect == Effect::None {
-        // Nobody has had the event: the next attempt is the same one again.
+        // The event has reached no one: the next attempt repeats this one.
         take_back(job, pool);
     }
     let tries = &job.extras_mut().tries;
     let failures = tries.failures();
     let is_last = failures >= retry.attempts || tries.is_over(retry.total, now);
     let why = shared.inputs.revocations.why(job.origin.assigned);
-    if let Some(class) = RetryClass::of(failure.kind, waits.is_some(), is_last || why.is_some()) {
+    if let Some(class) =
+        RetryClass::from_failure(failure.kind, waits.is_some(), is_last || why.is_some())
+    {
         pool.retries.count(class);
     }
     let is_given_up = why.is_some_and(|why| gives_up(why, failure.kind));
     BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_given_up }
 }
 
-/// Whether nothing follows from a failure in this run. After a stop, what was in hand ends as it
-/// would have without it: it may be a dead letter. The pool does not start it again, and no
-/// operator comes who could decide about its key.
+/// Whether a failure ends the event in this run. After a stop, an event in hand ends as it would
+/// have without the stop: it may become a dead letter. The pool does not start it again, and no
+/// operator can decide about its key.
 fn gives_up(why: GivenUp, kind: FailureKind) -> bool {
     why == GivenUp::Revoked || kind == FailureKind::Park
 }
@@ -153,7 +155,7 @@ fn blamed(
     let (left, since) = (tries.left(entry.retry(), now), tries.streak());
     let failing = Failing {
         event: job.origin.identity(),
-        cause: OutageCause::of(failure.kind),
+        cause: OutageCause::from_failure(failure.kind),
         error: &failure.error,
         probe: probe.done(),
         left,
@@ -192,7 +194,7 @@ pub(crate) fn tell_failure(shared: &Shared, job: &PoolJob, error: &str, kind: Op
     });
 }
 
-/// What follows from a failed attempt (P18, D05, D09).
+/// The consequence of a failed attempt (P18, D05, D09).
 pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> FailureAction {
     let error = match attempt.cause {
         Cause::Error(error) => error,
@@ -204,7 +206,7 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Failu
         return FailureAction::Drop;
     }
     if let Some(after) = error.waits {
-        // Spread, so that what waits does not come back in one instant.
+        // Spread, so that waiting events do not all return at once.
         return FailureAction::Retry { after: after.mul_f64(0.5 + 0.5 * chance), counted: false };
     }
     let retried = match error.is_last {
@@ -282,7 +284,7 @@ pub(crate) fn parks(
     error: Option<&BusError>,
     panic: Option<&str>,
 ) {
-    // Otherwise it was dropped in the middle of its outputs, which is told as that.
+    // Otherwise it was dropped in the middle of its outputs, which is reported as such.
     let Some(job) = job else { return };
     match (error, panic) {
         (Some(error), _) => park(shared, job, &error.failure.error),
@@ -293,7 +295,7 @@ pub(crate) fn parks(
     }
 }
 
-/// Stores what the pool has given up.
+/// Stores events that the pool has given up.
 pub(crate) fn bury(shared: &Shared, letter: DeadLetter<PoolJob, BusError>) {
     // Without a message, the job was dropped in the middle of its outputs, and its settlement with
     // it: by a stop, or by an output that panicked.

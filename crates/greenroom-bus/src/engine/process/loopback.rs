@@ -1,4 +1,4 @@
-//! What handlers make may come back in (G03).
+//! Results of handlers may come back in (G03).
 //!
 //! ```text
 //! input ──▶ reserves room for what its handler may send back ──▶ pool ──▶ handler ──▶ output
@@ -6,16 +6,16 @@
 //!                                                                  └── takes its room along
 //! ```
 //!
-//! Each handler declares how many events it may send back for one. That much room is
-//! reserved before an event from an input is handed to a pool; what is sent back takes its
-//! part of it along, and gives it back when it is done. So whatever fills a pool can be
-//! handled without waiting for room.
+//! Each handler declares how many events it may send back for one. That much room is reserved
+//! before an event from an input is handed to a pool. An event that is sent back takes its share of
+//! the room along, and returns it when it is done. So the events in a full pool can be handled
+//! without waiting for room.
 //!
 //! An event that came back, and whose handler may send back more than one, needs more room than it
-//! brings. If there is none, it does not wait, because what it would wait for may be waiting for
-//! it. Its attempt fails
+//! brings. If there is none, it does not wait, because that room may be held by an event that waits
+//! for it. Its attempt fails
 //! ([`FailureKind::LoopbackFull`](crate::handler::FailureKind::LoopbackFull)), and in the end it is
-//! a dead letter. So no cycle can come to a standstill.
+//! a dead letter. So no cycle can deadlock.
 
 use std::{
     collections::VecDeque,
@@ -30,18 +30,18 @@ use tokio::{sync::Notify, time::Instant};
 
 use crate::{event::Event, pattern::Pattern, settlement::Ack};
 
-/// What comes back in, and how much of it at once.
+/// Which results come back in, and how many at once.
 #[derive(Debug, Clone)]
 pub struct LoopbackConfig {
     /// The events that come back, instead of going to an output.
     pub on: Vec<Pattern>,
-    /// Events that may be on their way back, or reserved for, at once; 1,000 unless said otherwise.
-    /// At least what each handler declares; for all workers of a pool to have something to do, that
-    /// times its workers and its queue.
+    /// Events on their way back, and reservations, at once; 1,000 by default. At least the number
+    /// that each handler declares; to keep all workers of a pool busy, that times its workers and
+    /// its queue.
     pub room: usize,
 }
 
-/// Events that may be on their way back, unless said otherwise: as many as a pool has in its queue.
+/// The default number of events that may be on their way back: as many as a pool has in its queue.
 const ROOM: usize = 1_000;
 
 impl LoopbackConfig {
@@ -58,7 +58,7 @@ pub(crate) struct Loopback {
     /// Its place among the inputs.
     pub(crate) place: u32,
     pub(crate) room: Arc<LoopbackRoom>,
-    /// What is on its way. Bounded by the room. `None` once nobody takes it any more.
+    /// Events on their way, bounded by the room. `None` once no task takes them any more.
     queue: Mutex<Option<VecDeque<Returning>>>,
     /// Told when something is put there.
     sent: Notify,
@@ -76,7 +76,7 @@ pub(crate) struct Returning {
     /// The assignment of the partition of that event.
     pub(crate) assigned: u32,
     pub(crate) taken_at: Instant,
-    /// The handler that it is for, where it is a dead letter that is handled again.
+    /// The handler that it is for, if it is a replayed dead letter.
     pub(crate) to: Option<usize>,
 }
 
@@ -96,7 +96,7 @@ impl Loopback {
         self.on.iter().any(|pattern| pattern.matches(ty))
     }
 
-    /// Once nobody takes it any more, it is refused.
+    /// Refused once no task takes events any more.
     pub(crate) fn send(&self, returning: Returning) {
         let mut queue = self.queue.lock();
         let Some(open) = queue.as_mut() else {
@@ -129,7 +129,7 @@ impl Loopback {
         self.queue.lock().as_mut()?.pop_front()
     }
 
-    /// Gives up what is on its way and was made of an event of such an assignment.
+    /// Gives up events on their way that were made of an event of such an assignment.
     pub(crate) fn withdraw(&self, is_given_up: impl Fn(u32) -> bool) {
         let gone: VecDeque<_> = {
             let mut queue = self.queue.lock();
@@ -143,13 +143,13 @@ impl Loopback {
         drop(gone);
     }
 
-    /// Nothing more is sent back: what is on its way is the last.
+    /// Nothing more is sent back: the events on their way are the last.
     pub(crate) fn end(&self) {
         self.ended.store(true, Ordering::Release);
         self.sent.notify_one();
     }
 
-    /// Nobody takes anything any more: what is on its way, and what is sent later, is refused.
+    /// No task takes events any more: those on their way, and later ones, are refused.
     pub(crate) fn close(&self) {
         let left = self.queue.lock().take();
         // Settles events: outside the lock.
@@ -211,7 +211,7 @@ impl LoopbackRoom {
     }
 }
 
-/// Room for so many events, held by one event until it is done. Dropped, it gives them back.
+/// Room for several events, held by one event until it is done. When dropped, it returns the room.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     room: Arc<LoopbackRoom>,
@@ -226,7 +226,7 @@ impl Reserved {
         Some(Self { room: self.room.clone(), events: 1 })
     }
 
-    /// Reserves more, until it is for so many. False where there is not enough.
+    /// Reserves more, up to this many. False if there is not enough.
     fn grow(&mut self, to: usize) -> bool {
         let mut free = self.room.state.lock();
         let more = to.saturating_sub(self.events);
@@ -247,8 +247,8 @@ impl Drop for Reserved {
     }
 }
 
-/// Whether what an event has reserved is room for all that its handler may send back. One from an
-/// input has reserved it.
+/// Whether the reservation of an event covers all that its handler may send back. For an event from
+/// an input it does.
 pub(crate) fn has_room(reserved: Option<&mut Reserved>, declared: usize) -> bool {
     reserved.is_none_or(|reserved| reserved.grow(declared))
 }

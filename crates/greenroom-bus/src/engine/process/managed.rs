@@ -1,11 +1,11 @@
-//! What a running pool is managed with.
+//! Control over a running pool.
 
 use greenroom::{PoolAdmin, keys::Keys};
 
 use super::worker::BusWorker;
 use crate::engine::account::order_audit::OrderLine;
 
-/// What a pool is managed with. Does not keep it running.
+/// Control over a pool. Does not keep it running.
 pub(crate) struct Managed {
     pub(crate) admin: PoolAdmin<BusWorker>,
     /// Where the pool keeps order per key.

@@ -1,22 +1,22 @@
-//! Where an event came from, and what tells it from others.
+//! The origin of an event, which also identifies it.
 
 use tokio::time::Instant;
 
-/// The number of no assignment: of events that belong to no partition. In an engine that reads
-/// inputs these are dead letters that are handled again, and what came back in of them.
+/// In place of an assignment number, for events without a partition. In an engine that reads inputs
+/// these are replayed dead letters and their loopback events.
 pub(crate) const NO_ASSIGNMENT: u32 = u32::MAX;
 
-/// Where an event came from.
+/// The origin of an event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin {
     /// The place of its input.
     pub(crate) input: u32,
-    /// The number of the assignment of its partition; of an event that came back in, that
-    /// of the one it was made of.
+    /// The number of its partition's assignment; for a loopback event, that of the event it was
+    /// made of.
     pub(crate) assigned: u32,
     /// Its position there.
     pub(crate) position: u64,
-    /// Its number among the events of its input, from 1; 0 where they have no order among them.
+    /// Its number among the events of its input, from 1; 0 if they have no order among them.
     pub(crate) number: u64,
     pub(crate) taken_at: Instant,
 }
@@ -27,16 +27,15 @@ impl Origin {
         Self { input, number, ..Self::of_caller() }
     }
 
-    /// The assignment of its partition, where it is of one.
+    /// The assignment of its partition, if it has one.
     pub(crate) fn partition(&self) -> Option<u32> {
         (self.assigned != NO_ASSIGNMENT).then_some(self.assigned)
     }
 
-    /// What tells it from others. A dead letter that is handled again has no position, but a
-    /// number.
+    /// Its identity. A replayed dead letter has no position, but a number.
     ///
-    /// All that callers give to a router is one: their failures are no outage, in which each would
-    /// wait for as long as that lasts. They are told instead, and can give the event again.
+    /// All events of a router's callers count as one: their failures are not an outage, in which
+    /// each caller would wait for its end. Callers get the error instead, and can retry.
     pub(crate) fn identity(&self) -> OriginId {
         let at = if self.assigned == NO_ASSIGNMENT { self.number } else { self.position };
         OriginId { input: self.input, assigned: self.assigned, at }
@@ -48,7 +47,7 @@ impl Origin {
     }
 }
 
-/// What tells an event from others.
+/// The identity of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OriginId {
     pub(crate) input: u32,

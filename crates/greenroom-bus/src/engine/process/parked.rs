@@ -1,5 +1,5 @@
-//! Keys that are parked, as a run sees them: what they hold, whose room they take, and when nothing
-//! else is left.
+//! Parked keys, as a run sees them: the events that they hold, the room that they take, and when
+//! they block all progress.
 //!
 //! ```text
 //! final failure ──▶ the pool parks the key ──▶ told here: a log line with key, handler, event, error
@@ -30,16 +30,16 @@ use crate::{
 /// Keys that the log names in a second: each wants a decision.
 const LOGGED: u32 = 20;
 
-/// A key is parked a moment after its event is noted here: only what is older was let go.
+/// A key is parked a moment after its event is recorded here: only older entries were released.
 const JUST_NOTED: Duration = Duration::from_secs(10);
 
-/// What follows for the operator, wherever a parked key is told of.
+/// The next step for the operator, in every message about a parked key.
 pub(crate) const WHAT_NEXT: &str = "`greenroom why KEY` says why it waits; `greenroom key resume KEY`, `skip` or `drop` lets it go on";
 
-/// What is parked, when last looked at.
+/// The parked keys, at the last look.
 #[derive(Debug, Default)]
 pub(crate) struct Parked {
-    /// A key was parked: nobody looks before.
+    /// A key has been parked: before that, there is nothing to look at.
     ever: AtomicBool,
     keys: AtomicU64,
     events: AtomicU64,
@@ -48,7 +48,7 @@ pub(crate) struct Parked {
     log: LogLimit,
     /// The events that have failed, of keys that are parked, or were a moment ago.
     failed: Mutex<HashMap<OrderLine, (ParkedEvent, Instant)>>,
-    /// Why nothing goes on, where nothing does.
+    /// Why there is no progress, if so.
     standstill: Mutex<Option<String>>,
 }
 
@@ -75,14 +75,14 @@ impl Parked {
         ParkedCounts { keys: load(&self.keys), events: load(&self.events) }
     }
 
-    /// So much is parked now.
+    /// The present number of parked keys.
     pub(crate) fn seen(&self, counts: ParkedCounts) {
         self.keys.store(counts.keys, Ordering::Relaxed);
         self.events.store(counts.events, Ordering::Relaxed);
     }
 
-    /// A key is parked. How many lines of the log were left out since the last one, where one may
-    /// be written.
+    /// A key is parked. Returns how many lines of the log were left out since the last one, if one
+    /// may be written.
     pub(crate) fn parks(&self, now: Instant) -> Option<u64> {
         self.ever.store(true, Ordering::Relaxed);
         self.log.one_of(LOGGED, now)
@@ -93,7 +93,7 @@ impl Parked {
         self.failed.lock().insert(line, (ParkedEvent { event, attempts }, now));
     }
 
-    /// The event that has parked this key, where it is parked.
+    /// The event that has parked this key, if it is parked.
     pub(crate) fn event(&self, line: &OrderLine) -> Option<ParkedEvent> {
         self.failed.lock().get(line).map(|(event, _)| event.clone())
     }
@@ -104,7 +104,7 @@ impl Parked {
         self.failed.lock().retain(|line, (_, at)| is_new(at) || is_parked(line));
     }
 
-    /// Nothing goes on, and why.
+    /// There is no progress, for this reason.
     pub(crate) fn stands_still(&self, why: &str) {
         *self.standstill.lock() = Some(why.to_owned());
     }

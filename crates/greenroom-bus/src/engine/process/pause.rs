@@ -1,4 +1,4 @@
-//! A pause gate: what is paused starts nothing more until it is resumed.
+//! A pause gate: a paused pool or handler starts nothing more until it is resumed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,7 +17,7 @@ impl PauseGate {
         self.on.load(Ordering::Acquire)
     }
 
-    /// True where that changed anything.
+    /// True if that changed anything.
     pub(crate) fn set(&self, on: bool) -> bool {
         let was = self.on.swap(on, Ordering::AcqRel);
         if !on {

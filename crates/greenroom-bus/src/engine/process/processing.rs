@@ -1,4 +1,4 @@
-//! What the workers of all pools share.
+//! Shared by the workers of all pools.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use super::{
 };
 use crate::trace::Recorder;
 
-/// The handlers and pools of an engine, and what is known of all of them together.
+/// The handlers and pools of an engine, and the state that they share.
 pub(crate) struct Processing {
     /// Each at its place.
     pub(crate) handlers: Vec<HandlerEntry>,
     /// Each at its place.
     pub(crate) pools: Vec<PoolSettings>,
-    /// How pools share the threads, where one has a weight.
+    /// How pools share the threads, if one has a weight.
     pub(crate) fair_share: Option<FairShare>,
-    /// Who is told of failed attempts.
+    /// Receives failed attempts.
     pub(crate) failures: Failures,
     pub(crate) parked: Parked,
-    /// Who takes spans, where anybody does.
+    /// The receiver of spans, if there is one.
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
 }

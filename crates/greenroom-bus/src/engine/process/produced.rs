@@ -1,4 +1,4 @@
-//! What handlers make of an event that a caller gave to a router.
+//! The results of handlers for an event that a caller gave to a router.
 
 use parking_lot::Mutex;
 
@@ -11,7 +11,7 @@ use crate::{dead_letter::Reason, event::Event, name::Name};
 pub struct HandlerFailure {
     /// Its name.
     pub handler: Name,
-    /// What for.
+    /// The reason.
     pub reason: Reason,
     /// The last error, in words.
     pub error: String,
@@ -25,7 +25,7 @@ impl HandlerFailure {
     }
 }
 
-/// What handlers made of an event that a caller gave to a router.
+/// The results of handlers for an event that a caller gave to a router.
 #[derive(Debug, Default)]
 pub(crate) struct Produced(Mutex<(Vec<Event>, Vec<HandlerFailure>)>);
 

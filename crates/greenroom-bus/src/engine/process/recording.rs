@@ -5,7 +5,7 @@ use crate::{
     trace::Recorder,
 };
 
-/// What was decided of a delivery.
+/// The decision about a delivery.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Recording {
     /// Nothing yet.
@@ -18,7 +18,7 @@ pub(crate) enum Recording {
 /// Where the attempts of a delivery belong.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Trace {
-    /// What they come after.
+    /// Their parent.
     pub(super) waiting: TraceContext,
     /// The span that the event came with.
     pub(super) producer: Option<TraceContext>,

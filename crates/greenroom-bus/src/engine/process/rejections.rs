@@ -1,5 +1,5 @@
-//! What outputs do not take of one event, for good: its input becomes a dead letter, which keeps
-//! what was made of it (D13).
+//! Events that outputs reject for good: the input becomes a dead letter, which includes the
+//! rejected results (D13).
 //!
 //! ```text
 //! event's settlement ── whole ─┬─ part for an output: confirmed ───────────────┐
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The letter is made when all outputs have answered, so there is one however many of them reject,
-//! and it holds all that they rejected. What others have stored stays stored.
+//! and it holds all rejected results. Results that other outputs have stored stay stored.
 
 use std::sync::{Arc, Weak, atomic::Ordering};
 
@@ -25,7 +25,7 @@ use crate::{
     settlement::{Ack, Refusal, Settle, Settled},
 };
 
-/// The event that something was made of, and where it stands.
+/// The event that a result was made of, and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct InputEvent {
     pub(crate) event: Event,
@@ -34,7 +34,7 @@ pub(crate) struct InputEvent {
     pub(crate) attempts: u32,
 }
 
-/// The part of an event's settlement for all outputs that may reject what was made of it.
+/// The part of an event's settlement for all outputs that may reject its results.
 pub(crate) struct Rejections {
     noted: Arc<Noted>,
     /// Held as long as events are handed on. Dropped before [`Self::handed_on`], it refuses the
@@ -46,16 +46,16 @@ pub(crate) struct Rejections {
 struct Noted(Mutex<Vec<OutputRejection>>);
 
 impl Rejections {
-    pub(crate) fn of(shared: &Arc<Shared>, input: InputEvent, ack: Ack) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>, input: InputEvent, ack: Ack) -> Self {
         let noted = Arc::new(Noted::default());
-        // Sinks hold what they have accepted, and are held by what is shared.
+        // Weak: sinks hold accepted events, and `shared` holds the sinks.
         let shared = Arc::downgrade(shared);
         let whole =
             AllAnswered { shared, noted: noted.clone(), input: Mutex::new(Some((input, ack))) };
         Self { noted, own: Ack::new(whole) }
     }
 
-    /// For an output that may reject; `made` is what its handler made, where that is not the event
+    /// For an output that may reject; `made` is the handler's result, if that is not the event
     /// itself.
     pub(crate) fn part(&self, of: &Arc<Rejecting>, made: Option<Event>) -> Ack {
         let (of, noted, whole) = (of.clone(), self.noted.clone(), self.own.child());
@@ -68,7 +68,7 @@ impl Rejections {
     }
 }
 
-/// What was made for one output.
+/// The result for one output.
 struct OutputPart {
     of: Arc<Rejecting>,
     noted: Arc<Noted>,
@@ -139,7 +139,7 @@ fn give_up(shared: &Shared, input: InputEvent, mut rejected: Vec<OutputRejection
         event: Some(input.event),
         raw: None,
         reason: Reason::OutputRejected,
-        error: in_words(&rejected),
+        error: summary(&rejected),
         attempts: input.attempts,
         handler: Some(input.handler),
         rejected,
@@ -147,7 +147,7 @@ fn give_up(shared: &Shared, input: InputEvent, mut rejected: Vec<OutputRejection
     shared.dead_letter(input.origin, ack, given);
 }
 
-fn in_words(rejected: &[OutputRejection]) -> String {
+fn summary(rejected: &[OutputRejection]) -> String {
     let Some((first, others)) = rejected.split_first() else { return String::new() };
     let others = match others.len() {
         0 => String::new(),

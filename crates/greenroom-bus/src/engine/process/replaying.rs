@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// Letters that are under way at a time, apart from those that are taken at once: behind a parked
-/// key they may be so for long.
+/// key they may stay for long.
 const UNDER_WAY: usize = 1_000;
 
 /// And bytes of them.
@@ -96,7 +96,7 @@ impl Replaying {
         self.changed.notify_one();
     }
 
-    /// The store could give none. True where that is news.
+    /// The store could not give any. True if that is a change.
     pub(crate) fn fails(&self, error: String) -> bool {
         let mut failing = self.failing.lock();
         let since = failing.as_ref().map(|(since, _)| *since);
@@ -181,7 +181,7 @@ pub(crate) struct Again {
 
 /// Letters for one input, which its intake takes.
 pub(crate) struct ReplayQueue {
-    /// `None` once nobody takes any more.
+    /// `None` once no task takes letters any more.
     queue: Mutex<Option<VecDeque<Again>>>,
     came: Notify,
 }
@@ -225,7 +225,7 @@ impl ReplayQueue {
         self.queue.lock().as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Nobody takes any more: what is there is given back.
+    /// No task takes letters any more: queued ones are given back.
     pub(crate) fn close(&self) {
         let left = self.queue.lock().take();
         // Tells the store: outside the lock.
@@ -258,7 +258,7 @@ impl UnderReplay {
     pub(crate) fn ends(mut self, how: Settled) {
         match how {
             Settled::Acknowledged(_) => self.how = ReplayEnd::Settled,
-            // What a run leaves is taken up by the next one.
+            // Letters that a run leaves are taken up by the next one.
             Settled::Refused(Refusal::GivenBack) => {}
             Settled::Refused(_) if !self.replaying.goes_on() => {}
             Settled::Refused(why) => self.refuse(format!(

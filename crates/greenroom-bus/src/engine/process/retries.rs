@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::handler::FailureKind;
 
-/// What an attempt has failed of that is followed by another.
+/// The error class of an attempt that is followed by another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RetryClass {
@@ -36,9 +36,9 @@ impl RetryClass {
         }
     }
 
-    /// Of a failure: `waits` where an outage is to blame, `is_over` where no attempt is left.
-    /// `None` where none follows.
-    pub(crate) fn of(kind: FailureKind, waits: bool, is_over: bool) -> Option<Self> {
+    /// The class of a failure: `waits` if an outage is to blame, `is_over` if no attempt is left.
+    /// `None` if none follows.
+    pub(crate) fn from_failure(kind: FailureKind, waits: bool, is_over: bool) -> Option<Self> {
         Some(match kind {
             _ if waits => Self::Outage,
             FailureKind::Released => Self::Released,
@@ -84,7 +84,11 @@ mod tests {
             (FailureKind::Released, false, true, Some(RetryClass::Released)),
             (FailureKind::LoopbackFull, false, false, Some(RetryClass::LoopbackFull)),
         ] {
-            assert_eq!(RetryClass::of(kind, waits, is_over), class, "{kind:?} {waits} {is_over}");
+            assert_eq!(
+                RetryClass::from_failure(kind, waits, is_over),
+                class,
+                "{kind:?} {waits} {is_over}"
+            );
         }
     }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::event::Event;
 
-/// What one worker has in hand, while its handler waits.
+/// The event in hand of one worker, while its handler waits.
 #[derive(Debug, Default)]
 pub(crate) struct ShownEvent(Mutex<Option<Event>>);
 
@@ -30,7 +30,7 @@ impl ShownEvents {
         all[slot].clone()
     }
 
-    /// What the worker in this slot has in hand.
+    /// The event in hand of the worker in this slot.
     pub(crate) fn event(&self, slot: usize) -> Option<Event> {
         let worker = self.0.lock().get(slot)?.clone();
         worker.0.lock().clone()
@@ -38,7 +38,8 @@ impl ShownEvents {
 }
 
 impl ShownEvent {
-    /// Shows the event while the attempt waits. One that is done at its first poll costs nothing.
+    /// Shows the event while the attempt waits. An attempt that is done at its first poll costs
+    /// nothing.
     pub(crate) async fn while_waiting<T>(
         &self,
         event: &Event,

@@ -48,7 +48,7 @@ impl<'a> AttemptUnderWay<'a> {
     /// The attempt that begins now, where its delivery is recorded. That is decided at its first.
     /// In a box, because most attempts have none.
     #[inline]
-    pub(crate) fn of(
+    pub(crate) fn new(
         shared: &'a Shared,
         job: &mut PoolJob,
         attempt: &Attempt,
@@ -95,7 +95,7 @@ impl<'a> AttemptUnderWay<'a> {
         &self.told
     }
 
-    /// The attempt has ended. What goes on from a success is the event that its handler has seen.
+    /// The attempt has ended. After a success, the result is the event as its handler saw it.
     pub(crate) fn ended(mut self: Box<Self>, result: Result<(), &Failure>, job: &mut PoolJob) {
         self.is_answered = true;
         match result {
@@ -143,8 +143,8 @@ impl<'a> AttemptUnderWay<'a> {
     }
 }
 
-/// Notes of a delivery whose attempt has failed, and of which nothing was decided in favour of a
-/// recording: it is not asked again.
+/// Records that the delivery stays unrecorded: its attempt has failed, and it was not chosen for
+/// recording. It is not asked again.
 pub(crate) fn stays_unrecorded(shared: &Shared, job: &mut PoolJob) {
     if shared.process.recorder.is_some() {
         job.extras_mut().recording = Recording::No;

@@ -1,4 +1,4 @@
-//! The workers of the engine's pools: what is attempted successfully is handed on, what is not is
+//! The workers of the engine's pools: results of successful attempts are handed on, failures are
 //! left to the pool.
 
 use std::sync::Arc;

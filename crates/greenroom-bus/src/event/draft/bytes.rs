@@ -1,4 +1,4 @@
-//! Data from bytes of a media type: what a body or a record holds.
+//! Data from bytes with a media type: the contents of a body or a record.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Draft<'_> {
-    /// Bytes become what their media type says; those without a type become
-    /// JSON where they are JSON.
+    /// Bytes are stored according to their media type; those without a type become JSON if they are
+    /// JSON.
     pub(in crate::event) fn set_bytes(
         &mut self,
         declared: Option<&str>,

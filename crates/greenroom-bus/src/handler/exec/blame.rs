@@ -1,13 +1,12 @@
-//! Who is to blame for a process that ends without an answer: the program, or the event that it had
-//! in hand.
+//! Whether the program or its event in hand is to blame for a process that ends without an answer.
 
 use super::{process::How, standing::ProgramStanding};
 
-/// An event that crashed this many processes in a row is given up as the cause, and a program of
-/// which this many in a row could not begin is taken to be broken.
+/// An event that crashed this many processes in a row is given up as the cause, and a program is
+/// considered broken after this many failed starts in a row.
 const IN_A_ROW: u32 = 2;
 
-/// What the processes that ended during one attempt say.
+/// The evidence from the processes that ended during one attempt.
 #[derive(Debug, Default)]
 pub(super) struct AttemptBlame {
     /// Processes that died with the event in hand, of a program that works.
@@ -17,7 +16,7 @@ pub(super) struct AttemptBlame {
     failed_starts: u32,
 }
 
-/// What follows from the end of a process.
+/// The consequence of the end of a process.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Follows {
     /// The event goes to a fresh process.

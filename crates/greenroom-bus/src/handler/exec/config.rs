@@ -1,4 +1,4 @@
-//! What to run, and how.
+//! The command to run, and its limits.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -7,7 +7,7 @@ use super::restarts::RestartLimit;
 /// How long one attempt may take when the configuration does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What to run, and how.
+/// The command to run, and its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecConfig {
     /// The program and its arguments, as given to the system: no shell is involved.

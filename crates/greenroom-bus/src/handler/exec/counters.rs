@@ -1,10 +1,10 @@
-//! What the workers of one program count together.
+//! Counters shared by the workers of one program.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use super::{crashes::Crashes, standing::ProgramStanding};
 
-/// What happened to the processes of one factory, all workers together.
+/// Counters of the processes of one factory, all workers together.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     /// Starts that replaced a process which crashed or was killed.

@@ -1,4 +1,4 @@
-//! Crashes of a program's processes, all workers together, and those that follow one another.
+//! Crashes of a program's processes, all workers together, and series of crashes.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use crate::handler::CrashLoop;
 /// Two are a coincidence.
 const LOOP: u64 = 3;
 
-/// A crash so long after the last one begins anew: longer than a process waits for its restart.
+/// A crash this long after the last one begins a new series: longer than a process waits for its
+/// restart.
 const QUIET: Duration = Duration::from_secs(120);
 
 /// How many there were, and the series of the last one.
@@ -45,7 +46,7 @@ impl Crashes {
         self.0.lock().total
     }
 
-    /// The series, where it goes on.
+    /// The current series, if there is one.
     pub(super) fn crash_loop(&self, now: Instant) -> Option<CrashLoop> {
         let counted = self.0.lock();
         let series = counted.series.as_ref()?;

@@ -40,7 +40,7 @@ impl Desk {
         Self { messages, driver: Mutex::new(Some(driver)), users: AtomicUsize::new(1) }
     }
 
-    /// One more worker uses the process. False where the last one has left: then it ends.
+    /// One more worker uses the process. False if the last one has left: then it ends.
     pub(super) fn join(&self) -> bool {
         let one_more = |users: usize| (users > 0).then(|| users + 1);
         self.users.fetch_update(Relaxed, Relaxed, one_more).is_ok()
@@ -61,8 +61,8 @@ impl Desk {
     /// Hands in an event, and waits for its answer.
     ///
     /// # Cancel safety
-    /// The process is killed, since nobody knows how far it got; what others have in hand there
-    /// goes to the next one.
+    /// The process is killed, since its progress with the event is unknown; the events of other
+    /// workers go to the next process.
     pub(super) async fn ask(&self, line: Vec<u8>, attempt: &Attempt) -> Answer {
         let (answer, receiver) = oneshot::channel();
         let job = WorkerJob { line, attempt: *attempt, answer };

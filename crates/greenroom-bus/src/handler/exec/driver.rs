@@ -24,13 +24,13 @@ use crate::{
     handler::{Attempt, Failure, FailureKind},
 };
 
-/// What the next start of a process counts as.
+/// How the next start of a process is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextStart {
     /// The first, or one after a recycle: not counted.
     Free,
-    /// It replaces a process that was ended at its timeout, of which an attempt was cancelled, or
-    /// that could not begin: counted as a restart.
+    /// It replaces a process that was ended at its timeout, that had a cancelled attempt, or that
+    /// could not begin: counted as a restart.
     Counted,
     /// It replaces a process that crashed: counted, and taken from the budget.
     AfterCrash,
@@ -44,11 +44,11 @@ enum Ends {
     Late,
     /// An attempt was cancelled whose event it has in hand.
     Cancelled,
-    /// Nobody needs it any more.
+    /// No worker needs it any more.
     Left,
 }
 
-/// One process after the other, and what it has in hand.
+/// One process after the other, and its events in hand.
 #[derive(Debug)]
 pub(super) struct Driver {
     config: Arc<ExecConfig>,
@@ -61,7 +61,7 @@ pub(super) struct Driver {
     next: NextStart,
     /// No process could be started for want of something, and the log has said so.
     is_short: bool,
-    /// What was said of the last process that crashed.
+    /// The text about the last process that crashed.
     last_crash: String,
     /// The last attempt that was handed in, whose pool and worker the log names.
     last: Option<Attempt>,
@@ -87,7 +87,7 @@ impl Driver {
         }
     }
 
-    /// Drives processes until all workers have left. Dropped, it kills the one that runs.
+    /// Drives processes until all workers have left. When dropped, it kills the running one.
     pub(super) async fn run(mut self) {
         while let Some(mut process) = self.begin().await {
             match self.attend(&mut process).await {
@@ -124,7 +124,7 @@ impl Driver {
         }
     }
 
-    /// Starts a process, after the wait that is due. None where its event was cancelled meanwhile.
+    /// Starts a process, after the wait that is due. `None` if its event was cancelled in between.
     async fn start(&mut self) -> Result<Option<Process>, Failure> {
         if self.next == NextStart::AfterCrash {
             let delay = self
@@ -159,7 +159,7 @@ impl Driver {
             return errors::cannot_start(&self.config, error);
         }
         let failure = errors::is_short(&self.config, error, self.counters.running.load(Relaxed));
-        // An event that is given back is told of nowhere else.
+        // An event that is given back is reported nowhere else.
         if failure.kind == FailureKind::Released && !std::mem::replace(&mut self.is_short, true) {
             let (pool, worker) = (attempt.pool, attempt.worker);
             tracing::warn!(pool = %pool, worker, "{failure}; meanwhile this worker gives its events back");
@@ -178,7 +178,7 @@ impl Driver {
         }
     }
 
-    /// Takes what has come meanwhile, without waiting.
+    /// Takes all messages that have arrived, without waiting.
     fn take_all(&mut self) {
         while let Ok(message) = self.messages.try_recv() {
             self.take(message);
@@ -236,7 +236,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The process had nothing in hand. What it leaves behind is ended beside what follows.
+    /// The process had no event in hand. Its remains are ended in the background.
     async fn lie_idle(&mut self, process: Process, broken: Broken) {
         match process.bury_idle(broken).await {
             How::Recycled => self.recycled(),
@@ -244,9 +244,9 @@ impl Driver {
         }
     }
 
-    /// Waits until a process that gave no answer is gone, and sees to what it had in hand.
+    /// Waits until a process that gave no answer is gone, and decides about its events in hand.
     async fn bury(&mut self, mut process: Process, mut broken: Broken) {
-        // What it has answered before it ended counts.
+        // Answers that it gave before it ended count.
         let end = Instant::now();
         while matches!(broken, Broken::Closed)
             && let Some(happened) = process.last_answer(end).await
@@ -265,7 +265,7 @@ impl Driver {
         self.judge(&end);
     }
 
-    /// Who is to blame, and what follows for each event.
+    /// Which event is to blame, and the consequence for each.
     fn judge(&mut self, end: &End) {
         let mut entries = self.in_hand.take_sent();
         let standing = &self.counters.standing;
@@ -320,7 +320,7 @@ impl Driver {
         self.hand_on(read);
     }
 
-    /// Kills a process of which nobody knows how far it got with an event that is cancelled.
+    /// Kills a process whose progress with a cancelled event is unknown.
     fn kill(&mut self, process: Process) {
         let written = process.written();
         drop(process);
@@ -328,8 +328,8 @@ impl Driver {
         self.hand_on(written);
     }
 
-    /// What a process had in hand that has read so many bytes goes to the next one, blamed for
-    /// nothing.
+    /// The events in hand of a process that has read this many bytes go to the next one, without
+    /// blame.
     fn hand_on(&mut self, read: u64) {
         let others = self.in_hand.take_sent();
         let repeated = others.iter().filter(|entry| entry.was_read(read)).count();

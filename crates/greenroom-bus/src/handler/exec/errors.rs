@@ -1,4 +1,4 @@
-//! What failed, in words for an operator: which command, what happened, what to do.
+//! Errors in words for an operator: the command, the failure, and the next step.
 
 use std::{io, time::Duration};
 
@@ -59,7 +59,7 @@ pub(super) fn timed_out(config: &ExecConfig, attempt: &Attempt) -> Failure {
     Failure::new(FailureKind::Timeout, error)
 }
 
-/// The event kills those who have it in hand.
+/// The event kills the processes that have it in hand.
 pub(super) fn event_crashes(why: &str) -> Failure {
     let error =
         format!("exec: the worker process crashed twice in a row with this event in hand: {why}");
@@ -87,7 +87,7 @@ fn unsent(kind: FailureKind, error: String) -> Failure {
     Failure::new(kind, error).with_effect(Effect::None)
 }
 
-/// The program without its arguments, which may hold secrets, and where it runs.
+/// The program without its arguments, which may hold secrets, and its directory.
 fn command(config: &ExecConfig) -> String {
     let program = config.command.first().map_or("", String::as_str);
     match &config.cwd {
@@ -96,7 +96,7 @@ fn command(config: &ExecConfig) -> String {
     }
 }
 
-/// What an attempt may have done, by whether its process may have read the event.
+/// The possible effect of an attempt, depending on whether its process may have read the event.
 pub(super) fn effect(had_event: bool) -> Effect {
     if had_event { Effect::Unknown } else { Effect::None }
 }

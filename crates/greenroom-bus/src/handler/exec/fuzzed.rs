@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{event::Event, handler::HandlerResult};
 
-/// What the answer to the event with this token says; `None` for a heartbeat.
+/// The outcome in the answer to the event with this token; `None` for a heartbeat.
 ///
 /// # Errors
 /// Why the line is not understood.

@@ -1,11 +1,11 @@
 //! The process group of a worker: the worker itself, and all that it started and that did not leave
 //! the group.
 //!
-//! A group is ended in two steps: SIGTERM, and after a while SIGKILL for those that are still
-//! there. Its number is that of the worker. The system gives it to nobody else while the group has
-//! a member, and a worker that has not been waited for is one. After that, a signal is sent at once
-//! or while there are members; that a number goes round all others and becomes that of a new group
-//! between two looks, 10 ms apart, is not to be feared.
+//! A group is ended in two steps: SIGTERM, and after a while SIGKILL for the remaining members. Its
+//! number is that of the worker. The system does not reuse it while the group has a member, and a
+//! worker that has not been waited for is one. After that, a signal is sent at once or while there
+//! are members; within the 10 ms between two looks, the number cannot realistically wrap around all
+//! others and become that of a new group.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -18,7 +18,7 @@ use tokio::{
 /// How often it is looked whether a group that was told to end is gone.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The groups of this program that were not ended: those that would live on if it ended now.
+/// The groups of this program that were not ended: they would survive if the program ended now.
 static ALIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Kills every worker process of this program, with all that they started, at once.
@@ -44,7 +44,7 @@ impl ProcessGroup {
         Self(id)
     }
 
-    /// Asks all members to end. True where there are any.
+    /// Asks all members to end. True if there are any.
     pub(super) fn ask(&self) -> bool {
         self.0.is_some_and(system::terminate)
     }
@@ -56,7 +56,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Ends what a leader that is gone has left behind, and waits until that is gone; kills it
+    /// Ends the remains of a group whose leader is gone, and waits until they are gone; kills them
     /// after `patience`.
     pub(super) async fn end(self, patience: Duration) {
         let end = Instant::now() + patience;
@@ -71,7 +71,7 @@ impl ProcessGroup {
         }
     }
 
-    /// As [`end`](Self::end), beside whatever follows.
+    /// Like [`end`](Self::end), in the background.
     pub(super) fn end_in_background(self, patience: Duration) {
         match self.ask() {
             true => drop(tokio::spawn(self.end(patience))),
@@ -79,7 +79,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Nobody is left to be killed.
+    /// No process is left to be killed.
     fn forget(mut self) {
         if let Some(id) = self.0.take() {
             ALIVE.lock().remove(&id);
@@ -112,7 +112,7 @@ mod system {
     }
 
     /// A dead process stays a member until its parent has waited for it. As the first process of a
-    /// container, greenroom is the parent of what its workers leave behind.
+    /// container, greenroom is the parent of its workers' orphans.
     pub(super) fn is_there(id: i32) -> bool {
         Pid::from_raw(id).is_some_and(|group| {
             while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
@@ -121,8 +121,7 @@ mod system {
     }
 }
 
-/// Elsewhere there are no groups: a process is killed when it is dropped, and what it started lives
-/// on.
+/// Elsewhere there are no groups: a process is killed when it is dropped, and its children survive.
 #[cfg(not(unix))]
 mod system {
     pub(super) fn kill(_id: i32) {}

@@ -19,7 +19,7 @@ pub(super) struct Entry {
     /// A process has ended that may have read it and others: the next one gets it alone, so that it
     /// is known which of them it was.
     pub(super) is_alone: bool,
-    /// Where it is in hand: its token, and where its line begins in all that was written.
+    /// If it is in hand: its token, and the offset of its line in everything written.
     token: u64,
     begins: u64,
 }
@@ -38,14 +38,14 @@ impl Entry {
         &self.job
     }
 
-    /// Tells the worker what became of it. One whose attempt was cancelled does not hear it.
+    /// Sends the worker the result. If its attempt was cancelled, the result is lost.
     pub(super) fn answer(self, result: HandlerResult) {
         let WorkerJob { answer, line, .. } = self.job;
         let _ = answer.send(Answer { result, line });
     }
 }
 
-/// Those in hand and those that wait, each in the order in which they came.
+/// The events in hand and the waiting ones, each in order of arrival.
 #[derive(Debug)]
 pub(super) struct InHand {
     /// How many may be in hand at a time.
@@ -94,7 +94,7 @@ impl InHand {
     }
 
     fn has_room(&mut self) -> bool {
-        // Those that are cancelled are gone from the front then.
+        // Cancelled ones are gone from the front then.
         let _ = self.first_waiting();
         let next_is_alone = self.waiting.front().is_some_and(|entry| entry.is_alone);
         match self.sent.front() {
@@ -108,7 +108,7 @@ impl InHand {
         self.sent.iter().map(|entry| entry.token)
     }
 
-    /// Takes out the one that has been answered.
+    /// Removes the one that has been answered.
     pub(super) fn pop_sent(&mut self, place: usize) -> Option<Entry> {
         let entry = self.sent.remove(place);
         if place == 0 && !self.sent.is_empty() {
@@ -145,7 +145,7 @@ impl InHand {
         self.sent.drain(..).filter(|entry| !entry.is_cancelled()).collect()
     }
 
-    /// Puts back what is to go to the next process, before what waits.
+    /// Puts events for the next process back, before the waiting ones.
     pub(super) fn put_back(&mut self, entries: Vec<Entry>) {
         for entry in entries.into_iter().rev() {
             self.waiting.push_front(entry);

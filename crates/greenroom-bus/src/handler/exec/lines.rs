@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 /// One read's worth; Linux pipes hold as much.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// What the next line is.
+/// The next line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NextLine {
     /// A whole line, in [`LineReader::current`]. An unfinished last line counts as one.
@@ -18,11 +18,11 @@ pub(super) enum NextLine {
     End,
 }
 
-/// A line that is shortened ends here at the latest: what goes on is taken for the next one, so
-/// that a line without an end is heard of, too.
+/// A shortened line ends here at the latest: its rest is treated as the next line, so that a line
+/// without an end is reported, too.
 const LONGEST_REST: u64 = 1024 * 1024;
 
-/// What becomes of a line that is longer than its bound.
+/// The treatment of a line that exceeds its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Beyond {
     /// It is [`NextLine::TooLong`].
@@ -53,7 +53,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { input, line, left_out: 0, unfinished: false, longest, beyond: Beyond::Refused }
     }
 
-    /// Lines of which `longest` bytes are kept at most.
+    /// Keeps at most `longest` bytes of each line.
     pub(super) fn shortening(input: R, longest: usize) -> Self {
         Self { beyond: Beyond::LeftOut, ..Self::bounded(input, longest) }
     }
@@ -71,10 +71,10 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads the next line.
     ///
     /// # Errors
-    /// What the pipe answered.
+    /// The pipe failed.
     ///
     /// # Cancel safety
-    /// Nothing is lost: the next call goes on with the line.
+    /// Nothing is lost: the next call continues with the line.
     pub(super) async fn next(&mut self) -> io::Result<NextLine> {
         if !std::mem::replace(&mut self.unfinished, true) {
             self.line.clear();

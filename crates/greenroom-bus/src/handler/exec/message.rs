@@ -1,4 +1,4 @@
-//! What workers tell the driver of a process, and what they hear.
+//! Messages from workers to the driver of a process, and its answers.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ pub(super) struct WorkerJob {
     pub(super) answer: oneshot::Sender<Answer>,
 }
 
-/// What became of an event, and the memory of its line.
+/// The outcome of an event, and the memory of its line.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) result: HandlerResult,
     pub(super) line: Vec<u8>,
 }
 
-/// What the driver of a process is told.
+/// A message to the driver of a process.
 #[derive(Debug)]
 pub(super) enum DriverMessage {
     Job(WorkerJob),

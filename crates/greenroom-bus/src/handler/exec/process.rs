@@ -37,12 +37,11 @@ const EXIT_GRACE: Duration = Duration::from_secs(1);
 /// once, unless something that the process has started holds it open.
 const LAST_ANSWER: Duration = Duration::from_millis(100);
 
-/// How long a process that was asked to end (SIGTERM) may take, and then what it started, before
-/// they are killed.
+/// How long a process may take after SIGTERM, and then its children, before they are killed.
 const END_GRACE: Duration = Duration::from_secs(1);
 
-/// Set for each worker process: it speaks this version of the protocol with greenroom, so that it
-/// can keep what it prints at its start from its answers.
+/// Set for each worker process: the version of the protocol that it speaks with greenroom, so that
+/// it can keep its startup output apart from its answers.
 const PROTOCOL: (&str, &str) = ("GREENROOM_PROTOCOL", "1");
 
 /// A running worker process and its pipes.
@@ -50,8 +49,7 @@ const PROTOCOL: (&str, &str) = ("GREENROOM_PROTOCOL", "1");
 /// Dropping it kills the whole process group at once; the process is reaped in the background.
 #[derive(Debug)]
 pub(super) struct Process {
-    /// Goes before the child, whose number is that of the group for as long as it was not waited
-    /// for.
+    /// Dropped before the child, whose number belongs to the group until the child was waited for.
     group: ProcessGroup,
     child: Child,
     /// Gone once the process was told to finish.
@@ -75,7 +73,7 @@ pub(super) enum Broken {
     Misbehaved(String),
 }
 
-/// What a process has done.
+/// An event of a process.
 #[derive(Debug)]
 pub(super) enum Happened {
     /// It has written a line, for [`Process::reply`].
@@ -94,13 +92,13 @@ pub(super) struct End {
     pub(super) had_answered: bool,
 }
 
-/// What the end of a process means.
+/// The meaning of a process's end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum How {
     /// It asked to be replaced: code 0, after an answer, and it has read nothing of the event that
     /// was on its way. Of several, it may have read ahead.
     Recycled,
-    /// It died, or was killed for what it answered; the words are for the operator.
+    /// It died, or was killed because of its answer; the words are for the operator.
     Crashed(String),
 }
 
@@ -109,7 +107,7 @@ impl Process {
     /// terminal reaches greenroom alone, which then drains.
     ///
     /// # Errors
-    /// What the system answered.
+    /// The system's error.
     pub(super) fn start(
         config: &ExecConfig,
         counters: &Arc<Counters>,
@@ -150,13 +148,13 @@ impl Process {
         self.lines.written()
     }
 
-    /// Writes what was sent, and waits for what the process does.
+    /// Writes queued requests, and waits for the next event of the process.
     ///
     /// It is read while it is written to, so that a process which writes heartbeats into a full
     /// pipe while it is sent a large event does not wait for us as we wait for it.
     ///
     /// # Cancel safety
-    /// Nothing is lost: the next call goes on.
+    /// Nothing is lost: the next call continues.
     pub(super) async fn next(&mut self) -> Happened {
         loop {
             let Self { child, stdin, stdout, lines, .. } = self;
@@ -165,7 +163,7 @@ impl Process {
                 biased;
                 count = write(stdin, rest), if !rest.is_empty() => count,
                 line = stdout.next() => return happened(line),
-                // What it started may hold its pipes open: they do not tell that it is gone.
+                // Its children may hold its pipes open, so these do not show that it is gone.
                 _ = child.wait() => return Happened::Broken(Broken::Closed),
             };
             let Some(count) = count else { return Happened::Broken(Broken::Closed) };
@@ -173,7 +171,7 @@ impl Process {
         }
     }
 
-    /// What the line says that was read last, where these tokens are in hand.
+    /// The reply in the line that was read last, given the tokens in hand.
     ///
     /// # Errors
     /// Why it is not understood.
@@ -189,9 +187,8 @@ impl Process {
         self.had_answered = true;
     }
 
-    /// A line that a process has left behind that is gone, or is about to be, since
-    /// `end`; none where there is no more, or where it comes too late: what the process
-    /// has started may write on.
+    /// A remaining line from a process that is gone since `end`, or about to be; `None` if there is
+    /// no more, or if it comes too late: the children of the process may keep writing.
     pub(super) async fn last_answer(&mut self, end: Instant) -> Option<Happened> {
         if end.elapsed() > LAST_ANSWER {
             return None;
@@ -202,22 +199,22 @@ impl Process {
         }
     }
 
-    /// Ends a process that has events in hand, waits until it and what it started are
-    /// gone, and says what its end means. The line of the oldest of them begins at
-    /// `begins`, and it may be the only one.
+    /// Ends a process that has events in hand, waits until it and its children are gone, and
+    /// classifies the end. The line of the oldest event begins at `begins`; `is_one` if it is the
+    /// only one.
     pub(super) async fn bury(mut self, broken: Broken, begins: u64, is_one: bool) -> End {
         let status = self.end(&broken).await;
         let (read, had_answered) = (self.may_have_read(), self.had_answered);
         self.group.end(END_GRACE).await;
-        // With the one event in hand that it has read, it is no recycle: restarted for
-        // nothing, it could go on like that for ever, and the event with it. With
-        // several it may have read ahead.
+        // If it has read its only event in hand, it is no recycle: restarted without a count, it
+        // could repeat that for ever, and the event with it. With several events it may have read
+        // ahead.
         let is_free = had_answered && (read <= begins || !is_one);
         let how = how(status, broken, is_free, self.stderr).await;
         End { how, read, had_answered }
     }
 
-    /// As [`bury`](Self::bury), for a process that has nothing in hand. What it started is ended in
+    /// Like [`bury`](Self::bury), for a process that has nothing in hand. Its children are ended in
     /// the background.
     pub(super) async fn bury_idle(mut self, broken: Broken) -> How {
         let status = self.end(&broken).await;
@@ -228,8 +225,8 @@ impl Process {
     /// Waits until the process is gone: by itself, or because it is made to.
     async fn end(&mut self, broken: &Broken) -> Option<ExitStatus> {
         let status = match broken {
-            // Its stdin stays open, so that what it has not read by its end is still there to be
-            // looked at.
+            // Its stdin stays open, so that unread bytes are still there to be counted after its
+            // end.
             Broken::Closed => {
                 timeout(EXIT_GRACE, self.child.wait()).await.ok().and_then(Result::ok)
             }
@@ -241,9 +238,9 @@ impl Process {
         status
     }
 
-    /// Ends a process that is late with its answer, waits until it and what it started are gone,
-    /// and says how many bytes it may have read, and whether it had answered before; then its last
-    /// words.
+    /// Ends a process that is late with its answer, waits until it and its children are gone, and
+    /// returns how many bytes it may have read, whether it had answered before, and its last
+    /// output.
     pub(super) async fn give_up(mut self) -> (u64, bool, String) {
         self.terminate().await;
         let (read, had_answered) = (self.may_have_read(), self.had_answered);
@@ -251,8 +248,8 @@ impl Process {
         (read, had_answered, last_words(self.stderr).await)
     }
 
-    /// Closes the process's stdin, which tells it to finish, and waits for its exit; then ends what
-    /// it started. What is still there after `patience` is killed.
+    /// Closes the process's stdin, which asks it to finish, and waits for its exit; then ends its
+    /// children. Processes that remain after `patience` are killed.
     pub(super) async fn drain(mut self, patience: Duration) {
         let grace = END_GRACE.min(patience / 3);
         self.stdin = None;
@@ -265,8 +262,8 @@ impl Process {
         self.group.end(grace).await;
     }
 
-    /// Waits until the process is gone. One that still writes heartbeats while it finishes must not
-    /// wait for a full pipe.
+    /// Waits until the process is gone. If it still writes heartbeats while it finishes, it must
+    /// not wait for a full pipe.
     async fn exit(&mut self) {
         tokio::select! {
             _ = self.child.wait() => {}
@@ -289,15 +286,15 @@ impl Process {
         let _ = self.child.wait().await;
     }
 
-    /// How many bytes the process may have read of all that was written: not those that its pipe
-    /// still holds. Looked at once it is gone, as it could read on before.
+    /// How many of the written bytes the process may have read: all except those still in its pipe.
+    /// Checked once it is gone, because it could read on before.
     fn may_have_read(&self) -> u64 {
         let unread = self.stdin.as_ref().and_then(unread);
         self.written().saturating_sub(unread.unwrap_or(0))
     }
 }
 
-/// What the end of a process means; `is_free` where code 0 may be a recycle.
+/// The meaning of a process's end; `is_free` if code 0 may be a recycle.
 async fn how(
     status: Option<ExitStatus>,
     broken: Broken,
@@ -317,7 +314,7 @@ async fn how(
     }
 }
 
-/// How many bytes lie in a pipe, where the system tells.
+/// How many bytes are in a pipe, on systems that show it.
 #[cfg(unix)]
 fn unread(pipe: &ChildStdin) -> Option<u64> {
     rustix::io::ioctl_fionread(pipe).ok()
@@ -367,7 +364,7 @@ fn command(config: &ExecConfig) -> io::Result<Command> {
     Ok(command)
 }
 
-/// What a look for the next line came to.
+/// The result of a look for the next line.
 fn happened(line: io::Result<NextLine>) -> Happened {
     match line {
         Ok(NextLine::Whole) => Happened::Line,

@@ -1,4 +1,4 @@
-//! What a worker process answers: one line of JSON for each event.
+//! The answer of a worker process: one line of JSON for each event.
 
 use std::{borrow::Cow, time::Duration};
 
@@ -69,7 +69,7 @@ pub(super) fn read(
     result(fields).map(|result| Reply::Settled { place, result })
 }
 
-/// What is in hand, as the end of a sentence.
+/// The tokens in hand, as the end of a sentence.
 fn listed(tokens: impl Iterator<Item = u64>) -> String {
     let tokens: Vec<String> = tokens.map(|token| format!("\"{token}\"")).collect();
     match tokens.as_slice() {
@@ -103,8 +103,8 @@ fn result(fields: Fields<'_>) -> Result<HandlerResult, String> {
     }
 }
 
-/// A field beside the wrong outcome would be lost without a word: a worker that adds `events` to
-/// `pass` expects them to go on.
+/// A field with the wrong outcome would be lost silently: a worker that adds `events` to `pass`
+/// expects them to be passed on.
 fn expect_only_its_fields(fields: &Fields<'_>) -> Result<(), String> {
     let outcome = fields.outcome.as_ref();
     let failed = matches!(outcome, "failure" | "reject" | "released");

@@ -1,4 +1,4 @@
-//! What greenroom writes: one line of JSON for each attempt.
+//! The request to a worker process: one line of JSON for each attempt.
 
 use std::io::Write;
 
@@ -17,8 +17,8 @@ pub(super) fn begin(token: u64, line: &mut Vec<u8>) {
 
 /// Writes the rest of the line of this attempt into `line`, which is emptied first.
 ///
-/// The data keeps the bytes in which it arrived, but for those that a worker's runtime may take for
-/// the end of a line.
+/// The data keeps its original bytes, except for those that a worker's runtime may take for the end
+/// of a line.
 pub(super) fn write_rest(attempt: u32, fence: Option<u64>, event: &Event, line: &mut Vec<u8>) {
     line.clear();
     let _ = write!(line, "\"attempt\":{attempt},");
@@ -33,7 +33,7 @@ pub(super) fn write_rest(attempt: u32, fence: Option<u64>, event: &Event, line: 
 }
 
 /// JSON has raw line breaks between tokens only, where a space means the same. Events have no line
-/// feeds, but may have carriage returns, at which Python ends a line.
+/// feeds, but may have carriage returns, which Python treats as the end of a line.
 fn join_lines(line: &mut [u8]) {
     for byte in line {
         if matches!(*byte, b'\n' | b'\r') {

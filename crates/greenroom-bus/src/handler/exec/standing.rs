@@ -1,19 +1,19 @@
-//! Whether the program is known to work: what tells an event that kills its worker from a program
-//! that is broken.
+//! Whether the program is known to work: this distinguishes an event that kills its worker from a
+//! broken program.
 //!
-//! A process that dies with its first event in hand may have died of the event, or of itself. It is
-//! the event that is to blame if the program works otherwise, and that it does is shown by answers
-//! alone: those of all workers count, as they run the same program. An answer stands for a few
-//! events to blame and no more, so that a program that ceases to work (its database is gone, a new
-//! version of it is broken) does not take one event after the other with it.
+//! A process that dies with its first event in hand may have died of the event, or of itself. The
+//! event is to blame if the program works otherwise, and only answers show that: those of all
+//! workers count, because they run the same program. One answer is enough to blame a few events and
+//! no more, so that a program that stops working (its database is gone, a new version is broken)
+//! does not take one event after the other with it.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// So many events may be given up in a row, over all workers, without an answer in between. Then it
-/// is the program that is broken, until it has answered again.
+/// The most events that may be given up in a row, over all workers, without an answer in between.
+/// Then the program is considered broken, until it has answered again.
 pub(super) const BLAMED_IN_A_ROW: u32 = 3;
 
-/// What the answers so far say of the program; shared by all workers.
+/// The evidence of the answers so far about the program; shared by all workers.
 #[derive(Debug, Default)]
 pub(super) struct ProgramStanding {
     /// How many more events may be blamed. Nothing hangs on the order of these accesses to others.
@@ -29,12 +29,12 @@ impl ProgramStanding {
         }
     }
 
-    /// True where a process that dies or hangs is not the program's own fault.
+    /// True if a process that dies or hangs is not the program's own fault.
     pub(super) fn is_good(&self) -> bool {
         self.blames.load(Relaxed) > 0
     }
 
-    /// Blames an event. False where it is the program that is broken.
+    /// Blames an event. False if the program is broken.
     pub(super) fn blame(&self) -> bool {
         self.blames.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok()
     }

@@ -1,9 +1,9 @@
 //! A worker's stderr: read to its end so that the process never waits for it,
 //! line by line into the log.
 //!
-//! The log gets no more than [`RATE`] lines a second of each process, none longer than
-//! [`LONGEST_LINE`], and nothing that a terminal would obey. What is left out is counted, and the
-//! log says how much it was.
+//! The log gets no more than [`RATE`] lines a second from each process, none longer than
+//! [`LONGEST_LINE`], and no control characters. Omitted lines are counted, and the log reports
+//! their number.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use tokio::{
 use super::lines::{LineReader, NextLine};
 use crate::{handler::Attempt, name::Name, printable::printable};
 
-/// Longest line of the log in bytes, before what is escaped: a stack trace has shorter ones.
+/// Longest line of the log in bytes, before escaping: the lines of a stack trace are shorter.
 const LONGEST_LINE: usize = 4 * 1024;
 
 /// Lines within one [`WINDOW`]: a long stack trace is logged whole, and a process that writes
@@ -56,8 +56,8 @@ impl Stderr {
 
     /// The last lines of a process that is dead; empty if it said nothing.
     pub(super) async fn last_words(mut self) -> String {
-        // The reader ends with the pipe; if something still holds it open, what
-        // has come so far will do.
+        // The reader ends with the pipe; if another process still holds it open, the output so far
+        // is enough.
         let _ = timeout(LAST_WORDS, &mut self.reader).await;
         let last: Vec<String> = self.last.lock().drain(..).collect();
         last.join(" | ")
@@ -164,8 +164,8 @@ impl Rate {
         (self.left_out > 0).then(|| self.since + WINDOW)
     }
 
-    /// Begins the next second where this one is over; returns how many lines were left out of it,
-    /// if any were.
+    /// Begins the next second if this one is over; returns how many lines were left out of it, if
+    /// any.
     fn move_on(&mut self, now: Instant) -> Option<u64> {
         if now.duration_since(self.since) < WINDOW {
             return None;

@@ -1,6 +1,6 @@
 //! Lines for a process that its pipe has not taken yet.
 
-/// What is still to be written, and how much was.
+/// The unwritten bytes, and how much was written.
 #[derive(Debug, Default)]
 pub(super) struct UnwrittenLines {
     /// Of these the pipe has taken the first `taken` bytes.
@@ -11,10 +11,10 @@ pub(super) struct UnwrittenLines {
 }
 
 impl UnwrittenLines {
-    /// The place where the next line is put, and where that begins in all that is written.
+    /// The buffer for the next line, and the offset of that line in everything written.
     ///
-    /// With several events in flight something may always be left here, so what was taken goes as
-    /// soon as it is as much as what is left: then no byte is moved more than once on average.
+    /// With several events in flight the buffer may never be empty, so the consumed part is removed
+    /// as soon as it is as long as the rest: no byte is then moved more than once on average.
     pub(super) fn line(&mut self) -> (&mut Vec<u8>, u64) {
         let left = self.rest().len();
         if self.taken >= left {
@@ -24,7 +24,7 @@ impl UnwrittenLines {
         (&mut self.bytes, self.written + left as u64)
     }
 
-    /// What the pipe has not taken.
+    /// The bytes that the pipe has not taken.
     pub(super) fn rest(&self) -> &[u8] {
         self.bytes.get(self.taken..).unwrap_or_default()
     }

@@ -17,18 +17,19 @@ pub struct HttpConfig {
     /// How long connecting may take, TLS included. Default: 2 s; never more than `timeout`.
     pub connect_timeout: Duration,
     /// Headers added to each request, such as `authorization`;
-    /// [`check_header`](crate::http::check_header) says which may be. Their values are never shown.
+    /// [`check_header`](crate::http::check_header) says which are allowed. Their values are never
+    /// shown.
     pub headers: Vec<(String, String)>,
-    /// How the target is told who posts.
+    /// The credentials for the target.
     pub auth: Option<Auth>,
     /// Whom to trust, and with which certificate to connect, where the URL is `https`.
     pub tls: Tls,
-    /// The longest response body in bytes that is read, where it carries events. Default: 16 MiB.
+    /// The longest response body in bytes that is read, if it contains events. Default: 16 MiB.
     pub max_response: usize,
-    /// Whether the event itself goes on after a successful response that
-    /// carries no event. Default: no.
+    /// Whether the event itself is passed on after a successful response without an event. Default:
+    /// no.
     pub pass: bool,
-    /// What follows from each answer. Default: [`STATUS_MAP`](crate::http::STATUS_MAP).
+    /// The consequence of each answer. Default: [`STATUS_MAP`](crate::http::STATUS_MAP).
     pub status: StatusMap,
 }
 
@@ -62,7 +63,7 @@ impl HttpConfig {
     }
 }
 
-/// Leaves out what may be secret: the URL and the values of the headers.
+/// Leaves out the parts that may be secret: the URL and the values of the headers.
 impl std::fmt::Debug for HttpConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();

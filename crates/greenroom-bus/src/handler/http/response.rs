@@ -1,4 +1,4 @@
-//! What follows from a response.
+//! The consequence of a response.
 
 use bytes::{Bytes, BytesMut};
 use reqwest::{Response, StatusCode};
@@ -11,7 +11,7 @@ use crate::{
     http::{Verdict, answer},
 };
 
-/// Whether the target has handled what it was sent, whatever becomes of the body.
+/// Whether the target has handled the request, regardless of the body.
 pub(super) fn is_handled(shared: &Shared, response: &Response) -> bool {
     answer::said(&shared.connection, &shared.config.status, response) == Verdict::Settle
 }
@@ -32,7 +32,7 @@ pub(super) async fn settle(
     };
     let failure =
         Failure::new(kind, answer::refusal(&shared.connection, &mut response, took).await);
-    // A gateway answers where the target has not, and does not know what that has done.
+    // A gateway answers if the target has not, and does not know its effect.
     let is_gateway = matches!(response.status().as_u16(), 502 | 504);
     Err(if is_gateway { failure.with_effect(Effect::Unknown) } else { failure })
 }
@@ -40,7 +40,7 @@ pub(super) async fn settle(
 async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
     let without_events = if shared.config.pass { Outputs::Same } else { Outputs::None };
     if is_bodiless(&response) || !http::announces_events(&headers(&response)) {
-        // It is handled: whatever becomes of the body, nobody needs it.
+        // It is handled, so the body is not needed.
         answer::read_some(&mut response, shared.config.max_response, 0).await;
         return Ok(without_events);
     }
@@ -73,7 +73,7 @@ fn headers(response: &Response) -> Vec<(&str, &[u8])> {
     response.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect()
 }
 
-/// Reads the body; none if it is longer than what may be read.
+/// Reads the body; `None` if it exceeds the limit.
 async fn read_whole(shared: &Shared, response: &mut Response) -> Result<Option<Bytes>, Failure> {
     let limit = shared.config.max_response;
     if response.content_length().is_some_and(|length| length > limit as u64) {

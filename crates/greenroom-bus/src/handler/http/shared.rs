@@ -1,4 +1,4 @@
-//! What all workers of one target use.
+//! Shared by all workers of one target.
 
 mod attempt;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::config::HttpConfig;
 use crate::http::connection::Connection;
 
-/// What all workers use: made once, never changed.
+/// Shared by all workers: made once, never changed.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) config: HttpConfig,

@@ -1,10 +1,9 @@
 //! The connections of a listener: how many there may be, and which one goes when another comes.
 //!
-//! A connection *waits* while its client is the one to do something: send a request, send the rest
-//! of one, take an answer. It is *answering* while greenroom works on a request. When as many are
-//! open as there may be, a new one takes the place of the one that has waited longest. So a client
-//! that holds connections open with half requests only ever loses them, and a request that arrives
-//! whole is answered.
+//! A connection *waits* while the client has to act: send a request, send the rest of one, take an
+//! answer. It is *answering* while greenroom works on a request. When the limit of open connections
+//! is reached, a new one replaces the one that has waited longest. So a client that holds
+//! connections open with incomplete requests loses only those, and a complete request is answered.
 
 use std::{
     collections::BTreeMap,
@@ -52,12 +51,12 @@ pub struct Place {
 pub struct Answering<'a>(&'a Place);
 
 impl Connections {
-    /// None yet, and at most so many at once.
+    /// Empty, with at most this many at once.
     pub fn up_to(most: usize) -> Arc<Self> {
         Arc::new(Self { most: AtomicUsize::new(most), table: Mutex::default() })
     }
 
-    /// At most so many from now on. Those that are open stay.
+    /// At most this many from now on. Open ones stay.
     pub fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
@@ -112,7 +111,7 @@ impl Place {
         self.close.notified().await;
     }
 
-    /// It is answered until what is returned is dropped: until then no other takes its place.
+    /// It is answering until the returned guard is dropped: until then it is not replaced.
     pub fn answering(&self) -> Answering<'_> {
         self.all.table.lock().is_answering(self.id, true);
         Answering(self)

@@ -6,8 +6,8 @@ use hyper::http::request::Parts;
 /// long key in a path.
 pub const LARGEST_HEADERS: usize = 64 << 10;
 
-/// Whether a request has more, with its first line, written as plainly as can be. Of what comes in
-/// one read with their end, the connection itself takes more.
+/// Whether the headers of a request exceed the limit, with its first line, in their plainest form.
+/// The connection itself accepts more if it arrives in one read together with their end.
 pub fn has_too_large_headers(head: &Parts) -> bool {
     let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
     // `: ` and the end of the line.

@@ -30,7 +30,7 @@ impl LastMove {
         *self.0.lock() = Instant::now();
     }
 
-    /// Waits until nothing has moved for so long, not counting the time in which `excused` holds.
+    /// Waits until nothing has moved for this long, not counting the time in which `excused` holds.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.
@@ -38,7 +38,7 @@ impl LastMove {
         self.stands_still_within(|| patience, excused).await;
     }
 
-    /// The same with a patience that may change meanwhile.
+    /// The same with a patience that may change during the wait.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.

@@ -25,7 +25,7 @@ pub struct HttpSinkConfig {
     pub backoff: Backoff,
     /// How long a paused sink waits before it probes. Default: 1 s to 60 s.
     pub probe: Backoff,
-    /// What follows from each answer. Default: [`STATUS_MAP`](crate::http::STATUS_MAP).
+    /// The consequence of each answer. Default: [`STATUS_MAP`](crate::http::STATUS_MAP).
     pub status: StatusMap,
 }
 

@@ -1,4 +1,4 @@
-//! A target of HTTP, and what its answers mean.
+//! An HTTP target, and the meaning of its answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
 /// The longest wait that a target may ask for (`Retry-After`).
 const LONGEST_ASKED: Duration = Duration::from_secs(300);
 
-/// How much is read of a body that nobody needs.
+/// How much is read of an unneeded body.
 const ANSWER: usize = 64 * 1024;
 
 /// Where to deliver, and how: replaced as a whole.
@@ -43,7 +43,7 @@ pub struct HttpTarget {
     settings: RwLock<Arc<Settings>>,
 }
 
-/// What is kept of an event until it is settled.
+/// The kept part of an event until it is settled.
 pub struct KeptEvent {
     event: Event,
     fence: Option<u64>,
@@ -58,7 +58,7 @@ impl HttpTarget {
         self.settings.read().clone()
     }
 
-    /// False where nothing changes.
+    /// False if nothing changes.
     pub(super) fn reconfigure(&self, config: HttpSinkConfig) -> Result<bool, String> {
         if self.settings().config == config {
             return Ok(false);
@@ -90,15 +90,9 @@ impl Remote for HttpTarget {
         if Arc::ptr_eq(&settings, &self.settings()) {
             return attempted;
         }
-        // What is said to a configuration that was replaced meanwhile holds up nothing.
-        let at_once = Some(Duration::ZERO);
         match attempted {
-            Attempted::Failed { error, had, .. } => {
-                Attempted::Failed { error, after: at_once, had }
-            }
-            Attempted::Misconfigured(error) => {
-                Attempted::Failed { error, after: at_once, had: TargetHad::Answered }
-            }
+            Attempted::Failed { had, .. } => Attempted::Replaced(had),
+            Attempted::Misconfigured(_) => Attempted::Replaced(TargetHad::Answered),
             settled => settled,
         }
     }
@@ -118,7 +112,7 @@ async fn attempt(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Att
 
 fn request(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Result<Request, String> {
     let fence = events[0].kept.fence;
-    // One that is not that of all says nothing.
+    // A fence that not all of them share is left out.
     let fence = fence.filter(|_| events.iter().all(|waiting| waiting.kept.fence == fence));
     let attempt = SentAttempt { number: events[0].attempt, fence };
     let mode = match (settings.config.mode, events) {
@@ -137,12 +131,12 @@ async fn answered(settings: &Settings, mut response: Response, started: Instant)
     let took = started.elapsed();
     let verdict = answer::said(&settings.connection, &settings.config.status, &response);
     if verdict == Verdict::Settle {
-        // It has the events: whatever becomes of the body, nobody needs it.
+        // It has the events, so the body is not needed.
         answer::read_some(&mut response, ANSWER, 0).await;
         return Attempted::Stored;
     }
     let after = answer::wait(&response).map(|after| after.min(LONGEST_ASKED));
-    // A gateway answers where the target has not, and does not know what that has done.
+    // A gateway answers if the target has not, and does not know its effect.
     let had = match response.status().as_u16() {
         502 | 504 => TargetHad::Gateway,
         503 => TargetHad::Unavailable,

@@ -783,6 +783,31 @@ async fn d13_what_is_said_to_a_configuration_that_is_replaced_holds_up_nothing()
 }
 
 #[tokio::test]
+async fn d13_what_is_said_to_a_configuration_that_is_replaced_does_not_end_a_pause() {
+    let after = Server::start(|_, _| Answer::Status(401, "")).await;
+    let sink = Arc::new(std::sync::OnceLock::<HttpSink>::new());
+    let (reloaded, config) = (sink.clone(), paused_for(&after.url, LONG));
+    let before = Server::start(move |number, _| match number {
+        0 => Answer::Never,
+        _ => {
+            reloaded.get().unwrap().reconfigure(config.clone()).unwrap();
+            Answer::Status(503, "")
+        }
+    });
+    let before = before.await;
+    let opened = HttpSink::open(before.config()).unwrap();
+    let sink = sink.get_or_init(|| opened);
+    let (told, _telling) = mpsc::unbounded_channel();
+    for id in 0..2 {
+        sink.accept(outgoing(id, None, &told)).await;
+    }
+    until(|| sink.trouble().is_some_and(|trouble| trouble.paused)).await;
+    until(|| sink.unanswered() == 1).await;
+    assert!(sink.trouble().is_some_and(|trouble| trouble.paused));
+    assert_eq!(after.requests.lock().len(), 1, "the one without an answer waits for the probe");
+}
+
+#[tokio::test]
 async fn d13_once_one_event_is_taken_again_the_others_do_not_wait_on() {
     let seen = Mutex::new(std::collections::HashSet::new());
     let server = Server::start(move |_, request| {

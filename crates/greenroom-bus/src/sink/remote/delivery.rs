@@ -1,4 +1,4 @@
-//! A request, and what follows for its events.
+//! A request, and its consequence for each event.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -11,11 +11,12 @@ use super::{
     waiting::WaitingEvent,
 };
 
-/// A batch that has failed so often is sent in halves from then on, until the event that it fails
-/// of is alone. A moment in which the target does not work is over by then, and leaves it whole.
+/// A batch that has failed this often is split in halves from then on, until the event that causes
+/// the failure is alone. A short disruption of the target is over by then, and leaves the batch
+/// whole.
 const FAILS_WHOLE: u32 = 3;
 
-/// The same where the target may be down, and has settled nothing else meanwhile.
+/// The same if the target may be down, and has settled nothing else in between.
 const FAILS_WHOLE_IN_OUTAGE: u32 = 10;
 
 /// Parts of a request: those of each are sent again together.
@@ -38,19 +39,21 @@ async fn attempt<R: Remote>(
     mut events: Vec<WaitingEvent<R::Kept>>,
 ) -> ResentParts<R::Kept> {
     let Shared { remote, gate, .. } = shared;
-    let number = events[0].number;
     loop {
+        let number = events[0].number;
         if let Some(why) = remote.down() {
             gate.fails(number, &remote.describe(), &why, None);
-            remote.up().await;
+            remote.ready().await;
         }
         let _pass = gate.pass().await;
-        events.retain(|waiting| !waiting.ack.is_revoked());
+        // Their new owner sends them.
+        for revoked in events.extract_if(.., |waiting| waiting.ack.is_revoked()) {
+            gate.leaves(revoked.number);
+        }
         let Some(last) = events.iter().map(|waiting| waiting.attempt).max() else {
-            // Their new owner sends them.
-            gate.leaves(number);
             return Vec::new();
         };
+        let number = events[0].number;
         events.iter_mut().for_each(|waiting| waiting.attempt = last + 1);
         match remote.attempt(&events).await {
             Attempted::Stored => {
@@ -67,13 +70,12 @@ async fn attempt<R: Remote>(
                 return rejected(events, &error);
             }
             Attempted::Failed { error, after, had } => {
-                if matches!(had, TargetHad::Gateway | TargetHad::Unknown) {
-                    shared.unanswered.fetch_add(events.len() as u64, Ordering::Relaxed);
-                }
+                shared.counts_unanswered(had, events.len());
                 gate.fails(number, &remote.describe(), &error, after);
                 let settled = shared.settled.load(Ordering::Relaxed);
                 return put_off(events, &remote.pace().backoff, after, had, settled);
             }
+            Attempted::Replaced(had) => shared.counts_unanswered(had, events.len()),
             Attempted::Misconfigured(error) => {
                 gate.pause(&remote.describe(), &error, &remote.pace().probe, rand::random());
             }
@@ -81,7 +83,7 @@ async fn attempt<R: Remote>(
     }
 }
 
-/// One of several is to blame, and nobody knows which: each goes by itself.
+/// One of several is to blame, and it is unknown which: each is sent by itself.
 fn rejected<K>(mut events: Vec<WaitingEvent<K>>, error: &str) -> ResentParts<K> {
     if events.len() == 1 {
         events.into_iter().for_each(|waiting| waiting.ack.reject(error));
@@ -107,15 +109,15 @@ fn put_off<K>(
     for waiting in &mut events {
         (waiting.failures, waiting.settled, waiting.due) = (failures, settled, due);
     }
-    // A target that names a wait fails of no event.
+    // A target that names a wait has no problem with the event.
     let splits = after.is_none() && failures >= fails_whole(had, settles_others);
     let half = if splits { events.len() / 2 } else { 0 };
     let rest = events.split_off(events.len() - half);
     [events, rest].into_iter().filter(|part| !part.is_empty()).collect()
 }
 
-/// How often a batch fails before it is sent in halves. Behind a gateway, a target that is down and
-/// an event that it fails of look alike; what else it settles tells one from the other.
+/// How often a batch fails before it is split. Behind a gateway, a target that is down looks like
+/// an event that it cannot process; whether it settles other requests distinguishes the two.
 fn fails_whole(had: TargetHad, settles_others: bool) -> u32 {
     match had {
         TargetHad::Nothing => u32::MAX,

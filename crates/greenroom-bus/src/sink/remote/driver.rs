@@ -10,7 +10,7 @@ use super::{delivery, lines::NextRequest, shared::Shared, target::Remote};
 /// Until all is settled and nothing comes any more.
 pub(super) async fn drive<R: Remote>(shared: Arc<Shared<R>>) {
     let _end = DriverEnd(&shared);
-    // Dropped with the driver: what they have in hand is refused.
+    // Dropped with the driver: their events are refused.
     let mut requests = FuturesUnordered::new();
     loop {
         let until = match shared.next() {

@@ -1,8 +1,8 @@
-//! When a request of a remote sink may go: at once, not before a moment that the target named, or
-//! as the one that probes (D13).
+//! When a request of a remote sink may go: at once, not before a time that the target named, or as
+//! a probe (D13).
 //!
-//! A request whose failure may pass waits by itself, and the others go on. A failure that an
-//! operator has to correct pauses them all: one at a time probes, and the first that is settled
+//! After a temporary failure, the request waits by itself, and the others continue. A failure that
+//! an operator has to correct pauses them all: one at a time probes, and the first that is settled
 //! opens the gate.
 
 use std::{collections::HashMap, time::Duration};
@@ -16,10 +16,10 @@ use tokio::{
 
 use crate::{outage::Outage, sink::Trouble};
 
-/// Failures are told in the log so far apart.
+/// Failures are logged at most this often.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
 
-/// What all requests of a sink pass. Each has a number of its own for as long as it is not settled.
+/// The gate that all requests of a sink pass. Each has a number of its own until it is settled.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     state: Mutex<State>,
@@ -33,10 +33,10 @@ pub(super) struct Gate {
 struct State {
     /// The target wants to hear nothing before.
     held_until: Option<Instant>,
-    /// What an operator has to correct.
+    /// An error that an operator has to correct.
     paused: Option<Outage>,
-    /// Requests that have failed and are not settled, by their numbers: since when, and of what
-    /// last.
+    /// Requests that have failed and are not settled, by their numbers: since when, and the last
+    /// error.
     failing: HashMap<u64, (Instant, String)>,
     /// When the target settled a request last.
     settled: Option<Instant>,
@@ -83,7 +83,7 @@ impl Gate {
         }
     }
 
-    /// Waits until the next probe is due. False where it is not paused any more.
+    /// Waits until the next probe is due. Returns false if it is not paused any more.
     async fn is_due(&self) -> bool {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
@@ -121,7 +121,7 @@ impl Gate {
         self.state.lock().failing.remove(&request);
     }
 
-    /// A request has failed of what may pass. Where the target says so, none goes for a while.
+    /// A request has failed for now. If the target asks for it, no request goes for a while.
     pub(super) fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         let failing = state.failing.entry(request).or_insert_with(|| (now, String::new()));
@@ -129,7 +129,7 @@ impl Gate {
         if let Some(after) = after {
             state.held_until = state.held_until.max(Some(now + after));
         }
-        // Others may go, and find out whether what it was paused for is mended.
+        // Others may go, and find out whether the cause of the pause is corrected.
         let resumed = state.paused.take().is_some();
         if state.told.is_none_or(|told| now.duration_since(told) >= TOLD_EVERY) {
             state.told = Some(now);
@@ -145,8 +145,8 @@ impl Gate {
         }
     }
 
-    /// A request has failed of what an operator has to correct: the next probe goes once `probe`
-    /// says so, of which `chance`, from 0 to 1, is the jitter.
+    /// A request has failed because of an error that an operator has to correct: the next probe
+    /// goes after the wait that `probe` names, with `chance`, from 0 to 1, as its jitter.
     pub(super) fn pause(&self, target: &str, error: &str, probe: &Backoff, chance: f64) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         if state.paused.is_none() {
@@ -159,7 +159,7 @@ impl Gate {
         Outage::fails(&mut state.paused, error, probe, chance, now);
     }
 
-    /// False where it is not paused.
+    /// Returns false if it is not paused.
     pub(super) fn resume(&self) -> bool {
         let mut state = self.state.lock();
         let Some(paused) = &mut state.paused else { return false };
@@ -169,14 +169,15 @@ impl Gate {
         true
     }
 
-    /// What it was held or paused for was said to another configuration.
+    /// The hold or pause was meant for another configuration.
     pub(super) fn begin_anew(&self) {
         self.state.lock().held_until = None;
         self.resume();
         self.changed.notify_waiters();
     }
 
-    /// What [`Sink::trouble`](crate::sink::Sink::trouble) says: the pause, or the oldest failure.
+    /// The result of [`Sink::trouble`](crate::sink::Sink::trouble): the pause, or the oldest
+    /// failure.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
         if let Some(paused) = &state.paused {

@@ -1,8 +1,7 @@
-//! What was accepted and is not settled: of each line, one request is under way and the other
-//! events wait.
+//! Accepted, unsettled events: one request of each line is under way and its other events wait.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     iter,
 };
 
@@ -22,10 +21,12 @@ type LineSet = HashSet<u64, foldhash::fast::RandomState>;
 pub(super) struct RequestLines<K> {
     /// May be sent now, in the order of acceptance: of each line, only the first.
     ready: BTreeMap<u64, WaitingEvent<K>>,
-    /// Failed for now, by when they are due and the number of the first: those that are sent again
+    /// Failed for now, by due time and the number of the first: groups that are sent again
     /// together.
     again: BTreeMap<(Instant, u64), Vec<WaitingEvent<K>>>,
-    /// The lines of which an event is ready, failed or under way, and those behind it.
+    /// The keys of those in `again` that were not hurried yet: each is moved once.
+    unhurried: BTreeSet<(Instant, u64)>,
+    /// The lines with an event that is ready, failed or under way, and the events behind it.
     behind: ByLine<VecDeque<WaitingEvent<K>>>,
     /// How many were accepted.
     accepted: u64,
@@ -36,24 +37,24 @@ pub(super) struct RequestLines<K> {
     given_up: bool,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug)]
 pub(super) enum NextRequest<K> {
     /// Send these in one request.
     Send(Vec<WaitingEvent<K>>),
-    /// Wait until then: for more of a batch, or for what is sent again.
+    /// Wait until then: for more events of a batch, or for a retry.
     WaitUntil(Instant),
-    /// Wait for what comes, or for what is under way.
+    /// Wait for new events, or for those under way.
     Wait,
     /// All is settled, and nothing comes any more.
     End,
 }
 
-/// What could be the next request.
+/// A candidate for the next request.
 struct RequestTurn {
-    /// Where it is among those that are sent again; `None` for what was never sent.
+    /// Its key among the retries; `None` if it was never sent.
     again: Option<(Instant, u64)>,
-    /// That of its first event.
+    /// The number of its first event.
     number: u64,
     /// It has waited for its turn since then.
     since: Instant,
@@ -66,6 +67,7 @@ impl<K> Default for RequestLines<K> {
         Self {
             ready: BTreeMap::new(),
             again: BTreeMap::new(),
+            unhurried: BTreeSet::new(),
             behind: ByLine::default(),
             accepted: 0,
             under_way: 0,
@@ -94,7 +96,7 @@ impl<K> RequestLines<K> {
         None
     }
 
-    /// What is next.
+    /// The next step.
     pub(super) fn next(&mut self, pace: &RequestPace, now: Instant) -> NextRequest<K> {
         let is_empty = self.ready.is_empty() && self.again.is_empty();
         if self.finishing && is_empty && self.under_way == 0 {
@@ -109,8 +111,8 @@ impl<K> RequestLines<K> {
         let turn = match in_order {
             // One at a time, nothing overtakes anything.
             true => turns.min_by_key(|turn| turn.number),
-            // Of those that may go, the one that has waited longest: neither what is new nor what
-            // fails again and again keeps the other from its turn.
+            // Of those that may go, the one that has waited longest: neither new requests nor ones
+            // that keep failing starve the other.
             false => turns.min_by_key(|turn| (turn.ready.max(now), turn.since)),
         };
         match turn {
@@ -119,14 +121,17 @@ impl<K> RequestLines<K> {
             Some(turn) => {
                 self.under_way += 1;
                 NextRequest::Send(match turn.again {
-                    Some(key) => self.again.remove(&key).unwrap_or_default(),
+                    Some(key) => {
+                        self.unhurried.remove(&key);
+                        self.again.remove(&key).unwrap_or_default()
+                    }
                     None => self.take_new(pace.batching.as_ref()),
                 })
             }
         }
     }
 
-    /// Of what is sent again, what is due first; in order, what was accepted first.
+    /// The retry that is due first; in order, the one that was accepted first.
     fn turn_again(&self, in_order: bool) -> Option<RequestTurn> {
         let mut keys = self.again.keys();
         let key = if in_order { keys.min_by_key(|(_, number)| *number) } else { keys.next() };
@@ -146,7 +151,7 @@ impl<K> RequestLines<K> {
         Some(RequestTurn { again: None, number, since, ready: since + within })
     }
 
-    /// Whether what is ready, and what stands behind it, fills a batch.
+    /// Whether the ready events, and those behind them, fill a batch.
     fn fills(&self, batching: &Batching) -> bool {
         let (mut events, mut bytes) = (0, 0_usize);
         let with_line =
@@ -183,7 +188,7 @@ impl<K> RequestLines<K> {
             }
             taken.push(first);
         }
-        // Those that do not go with the first of their line wait for it.
+        // Those that do not go along with the first of their line wait for it.
         for number in followers {
             let follower = self.ready.remove(&number);
             follower.into_iter().for_each(|follower| self.stands_back(follower));
@@ -198,13 +203,14 @@ impl<K> RequestLines<K> {
         }
     }
 
-    /// A request of these lines is over. Its events are settled, but for those that are sent again:
-    /// the events of each part together, before all others of their lines. Gives these back once
+    /// A request of these lines is over. Its events are settled, except for those that are sent
+    /// again: the events of each part together, before all others of their lines. Returns these if
     /// nothing is sent any more.
     pub(super) fn is_over(
         &mut self,
         lines: Vec<u64>,
         parts: Vec<Vec<WaitingEvent<K>>>,
+        now: Instant,
     ) -> Vec<Vec<WaitingEvent<K>>> {
         self.under_way -= 1;
         if self.given_up {
@@ -213,7 +219,7 @@ impl<K> RequestLines<K> {
         let held = self.come_back(parts);
         for line in lines {
             if !held.contains(&line) {
-                self.goes_on(line);
+                self.goes_on(line, now);
             }
         }
         Vec::new()
@@ -228,19 +234,29 @@ impl<K> RequestLines<K> {
                 .partition(|waiting| waiting.line.is_none_or(|line| !held.contains(&line)));
             held.extend(go.iter().filter_map(|waiting| waiting.line));
             waits.extend(wait);
-            if let Some(first) = go.first() {
-                self.again.insert((first.due, first.number), go);
-            }
+            self.send_again(go);
         }
         waits.into_iter().rev().for_each(|waiting| self.stands_back(waiting));
         held
     }
 
-    /// The first of a line is settled: the next of it may go. What was sent before goes alone.
-    fn goes_on(&mut self, line: u64) {
+    /// These are sent again together once the first of them is due.
+    fn send_again(&mut self, part: Vec<WaitingEvent<K>>) {
+        let Some(first) = part.first() else { return };
+        let key = (first.due, first.number);
+        if !first.hurried {
+            self.unhurried.insert(key);
+        }
+        self.again.insert(key, part);
+    }
+
+    /// The first event of a line is settled, so the next one may go. If that was sent before, it
+    /// goes alone, and at once: its target works.
+    fn goes_on(&mut self, line: u64, now: Instant) {
         match self.behind.get_mut(&line).map(VecDeque::pop_front) {
-            Some(Some(next)) if next.attempt > 0 => {
-                self.again.insert((next.due, next.number), vec![next]);
+            Some(Some(mut next)) if next.attempt > 0 => {
+                next.due = next.due.min(now);
+                self.send_again(vec![next]);
             }
             Some(Some(next)) => _ = self.ready.insert(next.number, next),
             Some(None) => _ = self.behind.remove(&line),
@@ -248,14 +264,16 @@ impl<K> RequestLines<K> {
         }
     }
 
-    /// What waits to be sent again need not wait any longer. `anew`, also what was hurried before.
+    /// Retries need not wait any longer. If `anew`, that includes those that were hurried before.
     pub(super) fn hurry(&mut self, now: Instant, anew: bool) {
-        let goes = |part: &Vec<WaitingEvent<K>>| anew || !part[0].hurried;
-        let parts = self.again.iter().filter(|(_, part)| goes(part));
-        for key in parts.map(|(key, _)| *key).collect::<Vec<_>>() {
+        let unhurried = std::mem::take(&mut self.unhurried);
+        let keys = if anew { self.again.keys().copied().collect() } else { unhurried };
+        for key in keys {
             let Some(mut part) = self.again.remove(&key) else { continue };
-            part.iter_mut().for_each(|waiting| waiting.hurried = !anew);
-            self.again.insert((key.0.min(now), key.1), part);
+            for waiting in &mut part {
+                (waiting.due, waiting.hurried) = (waiting.due.min(now), !anew);
+            }
+            self.send_again(part);
         }
     }
 
@@ -263,7 +281,7 @@ impl<K> RequestLines<K> {
         self.finishing = true;
     }
 
-    /// Nothing is sent any more: what waited.
+    /// Nothing is sent any more: returns the waiting events.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = WaitingEvent<K>> + use<K> {
         let (ready, again, behind) = (
             std::mem::take(&mut self.ready),

@@ -12,17 +12,17 @@ use crate::{
     sink::{Outgoing, SinkError, Trouble},
 };
 
-/// Delivers events by requests, several at once, to a target that answers each. Dropped, it refuses
-/// what is not settled.
+/// Delivers events by requests, several at once, to a target that answers each. When dropped, it
+/// refuses all unsettled events.
 ///
-/// **Order.** Of the events of one [line](Outgoing::line), the next is sent once the one before it
-/// is settled, so they arrive in order, through retries too. An event that waits to be sent again
-/// takes part in no request, so others go on. With a concurrency of 1, all events arrive as they
-/// were accepted, and all wait for the one that is sent again.
+/// **Order.** The next event of a [line](Outgoing::line) is sent once the previous one is settled,
+/// so they arrive in order, through retries too. An event that waits for its retry is part of no
+/// request, so others continue. With a concurrency of 1, all events arrive in the order of
+/// acceptance, and all wait for a retry.
 ///
-/// **Batches.** One that fails for now is sent again as it was. From the third time on it is sent
-/// in halves, so that in the end what one event fails of holds up no other. One that is rejected is
-/// sent again event by event.
+/// **Batches.** A batch that fails for now is sent again unchanged. From the third time on it is
+/// split in halves, so that in the end an event that causes the failure blocks no other. A batch
+/// that is rejected is sent again event by event.
 pub struct Requests<R: Remote> {
     shared: Arc<Shared<R>>,
     driver: AbortHandle,
@@ -47,12 +47,12 @@ impl<R: Remote> Requests<R> {
         &self.shared.remote
     }
 
-    /// Takes what waits for no room, and stands in no line.
+    /// Takes an event that needs no room and has no line.
     pub fn take(&self, kept: R::Kept, ack: Ack) {
         self.shared.push(WaitingEvent::new(kept, None, ack, 0));
     }
 
-    /// What it waits for was said to another configuration: it tries at once.
+    /// Its waits were meant for another configuration: it tries at once.
     pub fn begin_anew(&self) {
         self.shared.gate.begin_anew();
         self.shared.hurry(true);
@@ -87,7 +87,7 @@ impl<R: Remote> RemoteDriver for Requests<R> {
 
     fn trouble(&self) -> Option<Trouble> {
         let mut trouble = self.shared.gate.trouble()?;
-        // The connection is tried again by itself, and an operator has to correct it all the same.
+        // The connection is retried automatically, and yet an operator has to correct it.
         trouble.paused |= self.remote().is_refused();
         Some(trouble)
     }

@@ -1,4 +1,4 @@
-//! Room for what is accepted and not settled, and the end of a sink.
+//! Room for accepted, unsettled events, and the end of a sink.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError
 
 use crate::{event::Event, sink::SinkError};
 
-/// Room for what is accepted and not settled, first come, first served; and how the sink has ended.
+/// Room for accepted, unsettled events, first come, first served; and how the sink has ended.
 #[derive(Debug)]
 pub struct SinkRoom {
     most: usize,
-    /// Each event takes at least so much.
+    /// Each event takes at least this much.
     least: usize,
     /// One permit is one byte. Closed when nothing is delivered any more.
     room: Arc<Semaphore>,
@@ -20,7 +20,7 @@ pub struct SinkRoom {
 }
 
 impl SinkRoom {
-    /// Room for so many bytes, and for so many events.
+    /// Room for this many bytes, and for this many events.
     pub fn new(bytes: usize, events: usize) -> Self {
         Self {
             most: bytes,
@@ -37,7 +37,7 @@ impl SinkRoom {
         u32::try_from(bytes).unwrap_or(u32::MAX)
     }
 
-    /// Room for this event; `None` where there is none now.
+    /// Room for this event; `None` if there is none now.
     ///
     /// # Errors
     /// Nothing is delivered any more.
@@ -68,7 +68,7 @@ impl SinkRoom {
     /// Waits for [that](Self::end).
     ///
     /// # Errors
-    /// Why what was not stored is refused.
+    /// Why unstored events are refused.
     pub async fn ended(&self) -> Result<(), SinkError> {
         // The sender lives in here, so the wait cannot fail.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;

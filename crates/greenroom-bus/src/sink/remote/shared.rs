@@ -1,4 +1,4 @@
-//! What requests, their driver and their sink share.
+//! Shared by requests, their driver and their sink.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ use super::{
     gate::Gate,
     lines::{NextRequest, RequestLines},
     room::SinkRoom,
-    target::Remote,
+    target::{Remote, TargetHad},
     waiting::WaitingEvent,
 };
 use crate::sink::SinkError;
@@ -41,7 +41,7 @@ impl<R: Remote> Shared<R> {
     }
 
     pub(super) fn push(&self, waiting: WaitingEvent<R::Kept>) {
-        // What comes too late is dropped, and so refused, outside the lock.
+        // A late event is dropped, and so refused, outside the lock.
         let late = self.lines.lock().push(waiting);
         drop(late);
         self.wake.notify_one();
@@ -52,10 +52,10 @@ impl<R: Remote> Shared<R> {
         self.lines.lock().next(&pace, Instant::now())
     }
 
-    /// A request of these lines is over, but for those that are sent again; they are refused once
-    /// nothing is sent any more.
+    /// A request of these lines is over, except for the events that are sent again; they are
+    /// refused if nothing is sent any more.
     pub(super) fn is_over(&self, lines: Vec<u64>, parts: Vec<Vec<WaitingEvent<R::Kept>>>) {
-        let refused = self.lines.lock().is_over(lines, parts);
+        let refused = self.lines.lock().is_over(lines, parts, Instant::now());
         drop(refused);
     }
 
@@ -65,6 +65,13 @@ impl<R: Remote> Shared<R> {
         self.settled.fetch_add(1, Ordering::Relaxed);
         if self.gate.works(number, || self.remote.describe()) {
             self.hurry(false);
+        }
+    }
+
+    /// These events are sent again: counts them if the target may already have them.
+    pub(super) fn counts_unanswered(&self, had: TargetHad, events: usize) {
+        if matches!(had, TargetHad::Gateway | TargetHad::Unknown) {
+            self.unanswered.fetch_add(events as u64, Ordering::Relaxed);
         }
     }
 
@@ -78,7 +85,7 @@ impl<R: Remote> Shared<R> {
         self.wake.notify_one();
     }
 
-    /// Nothing is delivered from here on; what waits is refused.
+    /// Nothing is delivered from now on; waiting events are refused.
     pub(super) fn give_up(&self) {
         let refused = self.lines.lock().give_up();
         drop(refused);

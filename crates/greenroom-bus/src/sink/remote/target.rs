@@ -38,7 +38,7 @@ pub trait Remote: Send + Sync + 'static {
     }
 
     /// Waits until there is a connection.
-    fn up(&self) -> impl Future<Output = ()> + Send {
+    fn ready(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 
@@ -101,6 +101,9 @@ pub enum Attempted {
     },
     /// An operator has to correct it.
     Misconfigured(String),
+    /// It was not stored, and its settings were replaced meanwhile, so the answer says nothing of
+    /// the new ones: it is sent again at once. Here is what the earlier target has had of it.
+    Replaced(TargetHad),
 }
 
 /// What the target has had of a request that failed.

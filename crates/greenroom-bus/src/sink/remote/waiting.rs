@@ -7,7 +7,7 @@ use crate::settlement::Ack;
 /// An event that was accepted. It gives its room back when it is dropped.
 #[derive(Debug)]
 pub struct WaitingEvent<K> {
-    /// What is kept of it.
+    /// Its kept part.
     pub kept: K,
     /// The attempt that is made; 1 for the first.
     pub attempt: u32,
@@ -22,8 +22,8 @@ pub struct WaitingEvent<K> {
     pub(super) failures: u32,
     /// How many requests the target had settled when the last of them failed.
     pub(super) settled: u64,
-    /// It was sent again early, because the target worked again. Only once: one that fails after
-    /// that fails of something else.
+    /// It was sent again early, because the target worked again. Only once: if it fails after that,
+    /// the cause is a different one.
     pub(super) hurried: bool,
     pub(super) _room: Option<OwnedSemaphorePermit>,
 }

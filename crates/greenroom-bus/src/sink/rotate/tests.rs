@@ -34,7 +34,7 @@ impl Stage {
         let now = self.now.clone();
         let clock: Clock = Box::new(move || *now.lock());
         let file = AppendFile::open(&path, false).unwrap();
-        RotatingFile::with(file, &path, rotate, clock, steps).unwrap()
+        RotatingFile::build(file, &path, rotate, clock, steps).unwrap()
     }
 
     fn pass(&self, time: Duration) {
@@ -57,7 +57,7 @@ impl Stage {
     /// The lines of all files of the output, in the order in which they were written. Each is
     /// whole.
     fn lines(&self) -> Vec<u64> {
-        let names = Names::of(&self.path("done.ndjson"));
+        let names = Names::new(&self.path("done.ndjson"));
         let aside = names.all().unwrap().into_iter().map(|(_, path)| path);
         let live = Some(names.path.clone()).filter(|path| path.exists());
         let texts = aside.chain(live).map(|path| fs::read_to_string(path).unwrap());
@@ -185,7 +185,7 @@ fn names_keep_their_extension() {
         ("/d/a.b.c", "/d/a.b.000007.c"),
         ("/d/.done", "/d/.done.000007"),
     ] {
-        let aside = Names::of(Path::new(path)).numbered(7);
+        let aside = Names::new(Path::new(path)).numbered(7);
         assert_eq!(aside, Path::new(expected));
         assert!(is_rotated_name(Path::new(path), &aside));
         assert!(!is_rotated_name(Path::new(path), Path::new(path)));

@@ -8,8 +8,8 @@
 //! `"of":{"input":"/data/*.ndjson","files":[…]}`, with one such record for each file that was
 //! begun.
 //!
-//! Written beside its place, synced and renamed, so that there is always a whole one:
-//! the last or the one before.
+//! Written to a temporary file, synced and renamed, so that there is always a complete one: the
+//! last or the one before.
 
 use std::{
     ffi::OsString,
@@ -40,18 +40,18 @@ const ONE: u32 = 1;
 /// The form of several.
 const SEVERAL: u32 = 2;
 
-/// Where a checkpoint is stored.
+/// The place of a checkpoint.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     path: PathBuf,
     /// Written, then renamed to `path`.
     beside: PathBuf,
-    /// The file at `path`, locked: nobody else may store there. Each new one is locked before it
-    /// takes the place of the last.
+    /// The file at `path`, locked: no other process may store there. Each new one is locked before
+    /// it replaces the last.
     held: Option<Locked>,
 }
 
-/// What is stored in it.
+/// Its contents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredCheckpoint {
     /// The path of the file that was read, for people and for telling whose checkpoint this is.
@@ -72,23 +72,23 @@ pub(super) struct StoredCheckpoint {
     pub(super) read: Option<u64>,
 }
 
-/// What is stored of several files that are one input.
+/// The records of several files that are one input.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct StoredSet {
-    /// What names them: a directory or a pattern.
+    /// The directory or pattern that names them.
     pub(super) input: String,
     /// Those that were begun, in the order in which they are read.
     pub(super) files: Vec<StoredCheckpoint>,
 }
 
-/// As [`StoredSet`], to be written.
+/// Like [`StoredSet`], to be written.
 #[derive(Serialize)]
 struct SetToStore<'a> {
     input: &'a str,
     files: &'a [Arc<StoredCheckpoint>],
 }
 
-/// What a checkpoint holds.
+/// The contents of a checkpoint.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Contents {
     One(StoredCheckpoint),
@@ -103,7 +103,7 @@ struct Envelope<'a> {
     of: &'a RawValue,
 }
 
-/// Why what is stored cannot be used.
+/// Why a stored record cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
     #[error("it cannot be read: {0}")]
@@ -128,7 +128,7 @@ impl StoredCheckpoint {
         Self { input, identity, tail, mark, next, open, taken_below, read: None }
     }
 
-    /// The same of a copy of what it is of.
+    /// The same record for a copy of its file.
     pub(super) fn of_copy(&self, identity: FileIdentity) -> Self {
         Self { identity, ..self.clone() }
     }
@@ -151,7 +151,7 @@ impl StoredCheckpoint {
         self.read.is_some() && self.open.is_empty() && self.taken_below == self.next
     }
 
-    /// What is done.
+    /// The settled positions.
     pub(super) fn positions(&self) -> Result<Positions, Unusable> {
         let damaged = |why: String| Unusable::Damaged(why);
         let (mut open, mut at) = (Vec::new(), 0_u64);
@@ -185,7 +185,7 @@ fn in_turns(open: &[Range<u64>]) -> Vec<u64> {
 }
 
 impl Checkpoint {
-    pub(super) fn at(path: &Path) -> Self {
+    pub(super) fn at_path(path: &Path) -> Self {
         let mut beside = OsString::from(path);
         beside.push(".tmp");
         Self { path: path.to_owned(), beside: beside.into(), held: None }
@@ -204,7 +204,7 @@ impl Checkpoint {
                     "its checkpoint {path} is in use: {error}; wait for its end, or name another checkpoint"
                 ));
             }
-            // Reading it will say what is wrong with it.
+            // Reading it will report the error.
             Err(_) => None,
         };
         Ok(self)
@@ -219,7 +219,7 @@ impl Checkpoint {
         &self.path
     }
 
-    /// Why nothing can be made of it, and what to do.
+    /// Why it cannot be used, and the next step.
     pub(super) fn unusable(&self, why: &str) -> String {
         let shown = self.path.display();
         format!(
@@ -228,7 +228,7 @@ impl Checkpoint {
         )
     }
 
-    /// A file of another content is read from its start: its lines are not those that were done.
+    /// A file with other content is read from its start: its lines are not the settled ones.
     pub(super) fn tell_other_content(&self, path: &Path, why: &str) {
         tracing::warn!(
             input = %path.display(),
@@ -238,7 +238,7 @@ impl Checkpoint {
         );
     }
 
-    /// What is stored; `None` where nothing is.
+    /// The contents; `None` if there are none.
     pub(super) fn read(&self) -> Result<Option<Contents>, Unusable> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
@@ -248,7 +248,7 @@ impl Checkpoint {
         read(&text).map(Some)
     }
 
-    /// Returns when what is stored from now on, also after a crash of the machine, is this.
+    /// Returns when this is the stored text, even after a crash of the machine.
     pub(super) fn write(&mut self, text: &str) -> io::Result<()> {
         let create = |path: &Path| OpenOptions::new().append(true).create(true).open(path);
         let mut file = open_locked(&self.beside, create)?;
@@ -264,8 +264,8 @@ impl Checkpoint {
         sync_directory(&self.path)
     }
 
-    /// While the file beside it is locked, nobody can put another one in its place: one that is
-    /// there and is not ours was stored by another run.
+    /// While the lock file is held, no other process can replace it: a file that is not ours was
+    /// stored by another run.
     fn nobody_else_has_it(&self) -> io::Result<()> {
         let is_ours = match &self.held {
             Some(held) => is_at(held, &self.path)? || !self.path.exists(),
@@ -279,12 +279,12 @@ impl Checkpoint {
     }
 }
 
-/// What is written for one file.
+/// The text for one file.
 pub(super) fn text_of_one(stored: &StoredCheckpoint) -> io::Result<String> {
     envelope(ONE, stored)
 }
 
-/// What is written for the files of this input.
+/// The text for the files of this input.
 pub(super) fn text_of_several(input: &str, files: &[Arc<StoredCheckpoint>]) -> io::Result<String> {
     envelope(SEVERAL, &SetToStore { input, files })
 }
@@ -318,11 +318,11 @@ fn read(text: &[u8]) -> Result<Contents, Unusable> {
     contents.map_err(|error| Unusable::Damaged(error.to_string()))
 }
 
-/// What the lines of each file in this checkpoint are, for the targets in `fuzz/`. No interface for
-/// anybody else.
+/// The positions of each file in this checkpoint, for the targets in `fuzz/`. Not a public
+/// interface.
 ///
 /// # Errors
-/// Why nothing can be made of it.
+/// Why it cannot be read.
 #[doc(hidden)]
 pub fn positions_in(text: &[u8]) -> Result<Vec<Positions>, String> {
     let files = match read(text).map_err(|why| why.to_string())? {
@@ -344,7 +344,7 @@ mod tests {
         let path = directory.join("in");
         fs::write(&path, "something\n").unwrap();
         let mut file = File::open(&path).unwrap();
-        let identity = FileIdentity::of(&mut file).unwrap();
+        let identity = FileIdentity::read(&mut file).unwrap();
         let tail = Fingerprint::before(&mut file, 0).unwrap();
         let positions = Positions::new(1_000, [3..5, 17..18, 990..1_000]).unwrap();
         StoredCheckpoint::new("in".to_owned(), identity, (Mark::START, tail), &positions, 1_200)
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn b01_what_is_written_is_read() {
         let directory = tempfile::tempdir().unwrap();
-        let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
+        let mut checkpoint = Checkpoint::at_path(&directory.path().join("checkpoint"));
         assert!(checkpoint.read().unwrap().is_none());
         let stored = stored(directory.path());
         checkpoint.write(&text_of_one(&stored).unwrap()).unwrap();
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn b01_what_is_written_of_several_files_is_read() {
         let directory = tempfile::tempdir().unwrap();
-        let mut checkpoint = Checkpoint::at(&directory.path().join("checkpoint"));
+        let mut checkpoint = Checkpoint::at_path(&directory.path().join("checkpoint"));
         let first = stored(directory.path());
         let second = StoredCheckpoint { input: "in2".to_owned(), read: Some(10), ..first.clone() };
         let files = [first.clone(), second.clone()].map(Arc::new);

@@ -12,21 +12,21 @@ use crate::byte_order_mark::BYTE_ORDER_MARK;
 /// Read at once, and the usual size of a chunk.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// What the thread hands over.
+/// A message from the thread.
 pub(super) enum Chunk {
     /// Whole lines; the very last one may lack its line feed.
     Lines {
         /// The lines.
         bytes: Vec<u8>,
-        /// Where they begin in the decompressed input.
+        /// Their offset in the decompressed input.
         at: u64,
     },
     /// One line that is longer than an event may be.
     TooLong(TooLong),
     /// The input has been read to its end.
     End,
-    /// The input cannot be read any further. What was read of the line at hand is no line, and is
-    /// kept by nobody.
+    /// The input cannot be read any further. The partial line at hand is not a line, and is
+    /// discarded.
     Failed {
         /// Why.
         reason: String,
@@ -37,24 +37,24 @@ pub(super) enum Chunk {
     },
 }
 
-/// The receiver is gone: nobody wants more.
+/// The receiver is gone.
 struct Unwanted;
 
 pub(super) struct Chunks<F> {
-    /// Takes a chunk. False when nobody wants more.
+    /// Takes a chunk. False if no more is wanted.
     give: F,
-    /// What was read and not handed over; the part after its last line feed is the beginning of a
-    /// line.
+    /// Bytes that were read and not handed over; the part after the last line feed is the beginning
+    /// of a line.
     pending: Vec<u8>,
-    /// Where what is read next begins.
+    /// The offset of the next read.
     offset: u64,
-    /// What the line at hand comes to, once it is longer than an event may be: `pending` holds its
+    /// The measure of the current line, once it exceeds the longest event: `pending` holds its
     /// beginning.
     too_long: Option<Measured>,
-    /// The longest event. So much of a longer line is kept.
+    /// The longest event. This much of a longer line is kept.
     max_event: usize,
     at_start: bool,
-    /// What log lines call the input.
+    /// The name of the input in log lines.
     name: String,
 }
 
@@ -64,7 +64,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         Self { give, pending, offset: 0, too_long: None, max_event, at_start: true, name }
     }
 
-    /// Reads to the end, to the first error, or until nobody wants more.
+    /// Reads to the end, to the first error, or until the receiver is gone.
     pub(super) fn read(mut self, input: impl Read + Send + 'static) {
         // If the receiver was dropped, there is no reader to tell.
         let _ = match decompressed(input, &self.name) {
@@ -73,8 +73,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         };
     }
 
-    /// As [`read`](Self::read), of an input that is not compressed, and of which this many bytes,
-    /// whole lines, are behind.
+    /// Like [`read`](Self::read), for an uncompressed input whose first `offset` bytes, whole
+    /// lines, were read before.
     pub(super) fn read_on(mut self, mut input: impl Read, offset: u64) {
         self.offset = offset;
         self.at_start = offset == 0;
@@ -82,13 +82,13 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         let _ = self.read_all(&mut input);
     }
 
-    /// Goes on behind so many bytes, which are whole lines of an input that is not compressed.
+    /// Continues after this many bytes, which are whole lines of an uncompressed input.
     pub(super) fn behind(self, offset: u64) -> Self {
         Self { offset, at_start: offset == 0, ..self }
     }
 
-    /// Reads once, and hands over the lines that are whole by then. `false`: there is no more for
-    /// now, and the line at hand stays at hand.
+    /// Reads once, and hands over the lines that are complete by then. `false`: there is no more
+    /// for now, and the partial line is kept.
     ///
     /// # Errors
     /// It cannot be read. The next step tries again.
@@ -122,7 +122,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes)
     }
 
-    /// What was read, in bytes.
+    /// How many bytes were read.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -143,7 +143,7 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         }
     }
 
-    /// As [`read_on`](Self::read_on), with a look at the buffer after each step.
+    /// Like [`read_on`](Self::read_on), with a look at the buffer after each step.
     #[cfg(test)]
     pub(super) fn observe(&mut self, input: &mut dyn Read, look: impl Fn(&Vec<u8>)) {
         while matches!(self.fill(input), Ok(1..)) {
@@ -164,8 +164,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         result
     }
 
-    /// Room for a chunk more. While a line grows, its bytes are moved; from an eighth of what a
-    /// line may take, it gets room for all of that, so that no more than a small part is ever there
+    /// Room for one more chunk. While a line grows, its bytes are moved; from an eighth of the
+    /// maximum line on, it gets room for all of it, so that only a small part is ever in memory
     /// twice.
     fn make_room(&mut self) {
         let wanted = self.pending.len() + CHUNK_BYTES;
@@ -235,11 +235,11 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
             return;
         }
         let (kept, excess) = self.pending.split_at(self.max_event);
-        self.too_long.get_or_insert_with(|| Measured::of(kept)).add(excess);
+        self.too_long.get_or_insert_with(|| Measured::new(kept)).add(excess);
         self.pending.truncate(self.max_event);
     }
 
-    /// The end of the line, without its line feed, comes behind what is kept of it.
+    /// The end of the line, without its line feed, follows the kept part.
     fn send_too_long(&mut self, mut measured: Measured, mut line: Vec<u8>) -> Result<(), Unwanted> {
         measured.add(&line[self.max_event..]);
         line.truncate(self.max_event);
@@ -260,8 +260,8 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
         self.send(Chunk::End)
     }
 
-    /// What is pending may be the beginning of a line whose rest cannot be read: nobody may take it
-    /// for one.
+    /// The pending bytes may be the beginning of a line whose rest cannot be read: they must not be
+    /// taken for a line.
     fn fail(&mut self, error: &io::Error) -> Result<(), Unwanted> {
         let pending = self.too_long.as_ref().map_or(self.pending.len() as u64, Measured::bytes);
         let at = self.offset - pending;

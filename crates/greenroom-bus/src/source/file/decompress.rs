@@ -29,7 +29,7 @@ pub(super) fn decompressed(
 ) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
     (&mut input).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
-    let kind = CompressionKind::of(&magic);
+    let kind = CompressionKind::from_magic(&magic);
     let input = Cursor::new(magic).chain(input);
     Ok(match kind {
         CompressionKind::Plain => Box::new(input),
@@ -44,11 +44,11 @@ pub(super) fn decompressed(
     })
 }
 
-/// True where a file that begins with these bytes (at least four, where it has as
-/// many) is not compressed.
+/// True if a file that begins with these bytes (at least four, if it has as many) is not
+/// compressed.
 pub(super) fn is_plain(beginning: &[u8]) -> bool {
     let magic = &beginning[..beginning.len().min(ZSTD_MAGIC.len())];
-    matches!(CompressionKind::of(magic), CompressionKind::Plain)
+    matches!(CompressionKind::from_magic(magic), CompressionKind::Plain)
 }
 
 enum CompressionKind {
@@ -58,7 +58,7 @@ enum CompressionKind {
 }
 
 impl CompressionKind {
-    fn of(magic: &[u8]) -> Self {
+    fn from_magic(magic: &[u8]) -> Self {
         let skippable = magic.first().is_some_and(|byte| byte & 0xf0 == 0x50);
         match magic {
             magic if magic.starts_with(GZIP_MAGIC) => Self::Gzip,
@@ -91,8 +91,8 @@ impl<R: Read> Read for Damaged<R> {
     }
 }
 
-/// The decoder's own words are for its developers. What the input itself failed with is kept.
-fn in_words(what: &str, error: impl Error + 'static) -> io::Error {
+/// The decoder's own words are for its developers. The input's own error is kept.
+fn explained(what: &str, error: impl Error + 'static) -> io::Error {
     let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
     while let Some(error) = cause {
         if let Some(error) = error.downcast_ref::<io::Error>() {
@@ -143,7 +143,7 @@ impl<R: BufRead> ZstdFrames<R> {
                 Err(FrameDecoderError::WindowSizeTooBig { requested, max }) => {
                     return Err(too_large_a_window(requested, max));
                 }
-                Err(error) => return Err(in_words("the header of a frame cannot be read", error)),
+                Err(error) => return Err(explained("the header of a frame cannot be read", error)),
             }
         }
         Ok(false)
@@ -174,7 +174,7 @@ impl<R: BufRead> ZstdFrames<R> {
         self.decoder
             .decode_blocks(&mut self.input, BlockDecodingStrategy::UptoBlocks(1))
             .map(drop)
-            .map_err(|error| in_words("a block cannot be decoded", error))
+            .map_err(|error| explained("a block cannot be decoded", error))
     }
 }
 

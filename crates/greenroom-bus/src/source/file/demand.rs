@@ -5,8 +5,8 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// After so many chunks in a row that met an engine without a batch, parsing is what holds it up:
-/// 4 MiB, so that a small file is read by one thread.
+/// After this many chunks in a row that found the engine without a batch, parsing is the
+/// bottleneck: 4 MiB, so that a small file is read by one thread.
 const CHUNKS: usize = 16;
 
 /// Shared by the source and by the threads that parse for it.

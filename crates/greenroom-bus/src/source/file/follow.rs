@@ -6,19 +6,19 @@
 //! pull:   events ◀── in order, each with the file that it is of
 //! ```
 //!
-//! A look and a step happen on a thread for what blocks, one at a time; the next step begins while
-//! the engine has the events of the last one. Growth is found by looking, not by notifications:
-//! these do not come from network file systems, get lost when there are many, and a look at a few
-//! files costs microseconds.
+//! Looks and steps run on a blocking thread, one at a time; the next step begins while the engine
+//! has the events of the last one. Growth is found by polling, not by notifications: network file
+//! systems do not send these, they get lost in large numbers, and a look at a few files costs
+//! microseconds.
 //!
 //! # Why nothing is lost or overtakes when a file is replaced
 //!
-//! A file is known by its inode, and stays open until it is done, whatever it is called meanwhile.
-//! Files are kept in the order in which they came. A look first finds out which files there are,
-//! then how long they are, *from the last to the first*; what it found is then read from the first
-//! to the last. A writer that has begun a new file writes no more to the old one. So where a look
-//! has seen something in the new file, it has seen all of the old one, and reads that before. What
-//! is written to the old one later, against this rule, is read at the next look: late, not lost.
+//! A file is identified by its inode, and stays open until it is done, even if it is renamed. Files
+//! are kept in order of appearance. A look first finds out which files there are, then how long
+//! they are, *from the last to the first*; the new data is then read from the first to the last. A
+//! writer that has begun a new file no longer writes to the old one. So if a look has seen data in
+//! the new file, it has seen all of the old one, and that is read first. Data that is written to
+//! the old one later, against this rule, is read at the next look: late, not lost.
 //!
 //! A file is done when it has no name any more, or another one than is followed, when a later one
 //! has been written to, and when it was quiet for [`GRACE`](piece::GRACE). Only then is an
@@ -27,7 +27,7 @@
 //! # Positions
 //!
 //! They rise over all files, as in a [set](super::set), but files may take turns: each line's
-//! position is its number and what was added to the lines of that turn.
+//! position is its number plus an offset for the lines of that turn.
 
 mod content;
 mod followed;
@@ -65,18 +65,17 @@ use crate::{
 const TURNS: usize = 1_024;
 
 /// Reads files that grow, until it is dropped: one file, or those that a directory or a pattern
-/// names, also when they are not there yet.
+/// names, even if they do not exist yet.
 ///
-/// A line is taken once its line feed is there. A file that was renamed is read to its end, then
-/// the one that took its place; one that was cut is read from its start, and a warning says what
-/// may be lost; one that is gone is read as far as it goes. New files are taken as they appear:
-/// those that appear together, and those that are there at the start, in the order in which they
-/// were last written to, then of their names. What is compressed is read once, when it has stopped
-/// to grow.
+/// A line is taken once its line feed is there. A renamed file is read to its end, then the one
+/// that replaced it; a cut file is read from its start, with a warning about data that may be lost;
+/// a removed file is read as far as possible. New files are taken as they appear: those that appear
+/// together, and those that exist at the start, in order of last write, then of name. A compressed
+/// file is read once, when it has stopped growing.
 pub struct FollowSource {
     name: String,
     steps: ReadSteps,
-    /// What the last step came to, in order.
+    /// The results of the last step, in order.
     ready: VecDeque<Piece>,
     /// Whose turn it is.
     turn: Option<FollowTurn>,
@@ -86,7 +85,7 @@ pub struct FollowSource {
     receipts: Option<Arc<dyn Receipts>>,
     keeper: Option<Keeper>,
     is_committed: bool,
-    /// What is there now is all that is asked for.
+    /// Only the present data is wanted.
     looks: bool,
     behind: u64,
     at_risk: usize,
@@ -103,12 +102,12 @@ struct ReadSteps {
     look_at: Option<Instant>,
     /// When it was last heard of.
     heard: Option<Instant>,
-    /// Why it cannot go on, until that is told.
+    /// Why it cannot continue, until that is returned.
     failed: Option<SourceError>,
     poll: Duration,
 }
 
-/// The reader, back from a step, and what that came to.
+/// The reader, back from a step, and the step's result.
 type Stepped = (Box<FollowReader>, Stepping);
 
 type Stepping = Result<ReadStep, SourceError>;
@@ -120,38 +119,39 @@ struct FollowTurn {
 }
 
 impl FollowSource {
-    /// Follows what `path` names, and looks for more each `poll`.
+    /// Follows the files that `path` names, and looks for more each `poll`.
     ///
     /// # Errors
-    /// It names standard input or something that is no regular file, or what is there is
+    /// It names standard input or something other than a regular file, or the existing file is
     /// compressed.
     pub fn open(
         path: impl AsRef<Path>,
         poll: Duration,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        Self::with(path.as_ref(), poll, options, None, false)
+        Self::build(path.as_ref(), poll, options, None, false)
     }
 
-    /// As [`open`](Self::open), with the lines that are done kept in `checkpoint`, for each file. A
-    /// file is known by its inode and its content, so one that was replaced while nobody followed
-    /// is found under its new name in the same directory, and read to its end first.
+    /// Like [`open`](Self::open), with the settled lines of each file kept in `checkpoint`. A file
+    /// is identified by its inode and its content, so one that was replaced while no process
+    /// followed it is found under its new name in the same directory, and read to its end first.
     ///
     /// # Errors
-    /// As there; or the checkpoint is in use, damaged, of another input or not one of ours.
+    /// Like there; or the checkpoint is in use, damaged, belongs to another input or is not a
+    /// checkpoint.
     pub fn with_checkpoint(
         path: impl AsRef<Path>,
         checkpoint: impl AsRef<Path>,
         poll: Duration,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let claimed = Checkpoint::at(checkpoint.as_ref()).claimed();
+        let claimed = Checkpoint::at_path(checkpoint.as_ref()).claimed();
         let claimed = claimed.map_err(|why| SourceError::new(named(path.as_ref()), why))?;
-        Self::with(path.as_ref(), poll, options, Some(claimed), false)
+        Self::build(path.as_ref(), poll, options, Some(claimed), false)
     }
 
-    /// Reads what is there now, from where a checkpoint says, if one is named, and ends. Nothing
-    /// may be committed.
+    /// Reads the present data, from the position of a checkpoint, if one is named, and ends.
+    /// Nothing may be committed.
     ///
     /// # Errors
     /// As in [`with_checkpoint`](Self::with_checkpoint).
@@ -160,11 +160,11 @@ impl FollowSource {
         checkpoint: Option<&Path>,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let checkpoint = checkpoint.map(Checkpoint::at);
-        Self::with(path.as_ref(), Duration::ZERO, options, checkpoint, true)
+        let checkpoint = checkpoint.map(Checkpoint::at_path);
+        Self::build(path.as_ref(), Duration::ZERO, options, checkpoint, true)
     }
 
-    fn with(
+    fn build(
         path: &Path,
         poll: Duration,
         options: FileSourceOptions,
@@ -214,7 +214,7 @@ impl FollowSource {
         self.begin(move |reader| reader.step(now));
     }
 
-    /// What the step under way comes to.
+    /// The result of the step under way.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing that the next call does not find.
@@ -261,7 +261,7 @@ impl FollowSource {
     /// turn. Never ends.
     ///
     /// # Cancel safety
-    /// As [`end_step`](Self::end_step).
+    /// Like [`end_step`](Self::end_step).
     async fn watch(&mut self) {
         while self.steps.failed.is_none() {
             if self.steps.stepping.is_none() {
@@ -432,14 +432,14 @@ impl Receipts for OfTurn {
 
 /// In which file a position is.
 struct Turns {
-    /// What the input is called.
+    /// The name of the input.
     name: Arc<str>,
-    /// Each with the position before its first line, rising; what was added to its lines; its file.
+    /// Each with the position before its first line, rising; the offset of its lines; its file.
     begun: Mutex<VecDeque<(u64, u64, Arc<str>)>>,
 }
 
 impl Turns {
-    /// `oldest`: nothing is asked of what is below, where that is known.
+    /// `oldest`: positions below it are not looked up any more, if it is known.
     fn begin(&self, behind: u64, base: u64, name: Arc<str>, oldest: Option<u64>) {
         let mut begun = self.begun.lock();
         begun.push_back((behind, base, name));

@@ -1,4 +1,4 @@
-//! What a line is: a CloudEvent, or a record of which a rule makes one.
+//! The form of a line: a CloudEvent, or a record that a rule maps to one.
 
 use std::{fmt, fs::File, path::Path, sync::Arc};
 
@@ -11,7 +11,7 @@ use crate::{
     source::Malformed,
 };
 
-/// What is taken for an event.
+/// The form of an event in the file.
 pub(super) struct Form {
     /// The longest line.
     pub(super) max_event: usize,
@@ -21,13 +21,13 @@ pub(super) struct Form {
 struct Records {
     mapping: Arc<Mapping>,
     path: String,
-    /// What the file is known by: the beginning of derived ids.
+    /// The identity of the file: the beginning of derived ids.
     file: String,
 }
 
 impl Form {
     /// Of lines of this file, or of something that has only a path.
-    pub(super) fn of(
+    pub(super) fn new(
         max_event: usize,
         records: Option<Arc<Mapping>>,
         path: &Path,
@@ -66,7 +66,7 @@ impl Form {
     }
 }
 
-/// Where a line stands, and that it is this one: a file that was rewritten has another line there.
+/// The position of a line and proof of its content: a rewritten file has a different line there.
 struct Position<'l> {
     file: &'l str,
     line: u64,

@@ -1,4 +1,4 @@
-//! One gzip member after the other, and what may stand behind the last.
+//! One gzip member after the other, and any data after the last.
 
 use std::io::{self, BufRead, Read};
 
@@ -8,7 +8,7 @@ use flate2::bufread::GzDecoder;
 /// are passed over with a warning, as gzip(1) does; anything else there is an error.
 pub(super) struct GzipMembers<R: BufRead> {
     at: At<R>,
-    /// What log lines call the input.
+    /// The name of the input in log lines.
     name: String,
 }
 
@@ -28,7 +28,7 @@ impl<R: BufRead> GzipMembers<R> {
     /// False at the end of the input.
     fn begin_member(&self, input: &mut R) -> io::Result<bool> {
         let ahead = input.fill_buf()?;
-        // Where what is read ahead ends after the first byte, the header itself tells.
+        // If the data ends after the first byte, the header itself reports it.
         match ahead {
             [] => Ok(false),
             [0, ..] => self.pass_zeros(input).map(|()| false),

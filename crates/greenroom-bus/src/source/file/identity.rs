@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::blank;
 
-/// So much of a file is looked at in one place.
+/// This much of a file is compared in one place.
 pub(super) const BYTES: u64 = 4_096;
 
-/// What some bytes of a file were.
+/// A fingerprint of some bytes of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fingerprint {
     from: u64,
@@ -23,11 +23,11 @@ pub(super) struct Fingerprint {
 impl Fingerprint {
     /// Of up to 4 KiB that end here. Moves the file's cursor.
     pub(super) fn before(file: &mut File, end: u64) -> io::Result<Self> {
-        Self::of(file, end.saturating_sub(BYTES)..end)
+        Self::read(file, end.saturating_sub(BYTES)..end)
     }
 
     /// Of the bytes of this range that the file has. Moves its cursor.
-    pub(super) fn of(file: &mut File, range: std::ops::Range<u64>) -> io::Result<Self> {
+    pub(super) fn read(file: &mut File, range: std::ops::Range<u64>) -> io::Result<Self> {
         let mut content = Vec::new();
         file.seek(SeekFrom::Start(range.start))?;
         file.take(range.end - range.start).read_to_end(&mut content)?;
@@ -35,7 +35,7 @@ impl Fingerprint {
         Ok(Self { from: range.start, bytes: content.len() as u64, crc32 })
     }
 
-    /// Of what was written at the beginning of a file: NULs at its end may be written over.
+    /// From the written part at the beginning of a file: NULs at its end may be overwritten.
     fn written(file: &mut File) -> io::Result<Self> {
         let mut content = Vec::new();
         file.seek(SeekFrom::Start(0))?;
@@ -64,7 +64,7 @@ impl Fingerprint {
 
     /// Whether the same bytes are still there.
     pub(super) fn holds(&self, file: &mut File) -> io::Result<bool> {
-        Ok(Self::of(file, self.from..self.from.saturating_add(self.bytes))? == *self)
+        Ok(Self::read(file, self.from..self.from.saturating_add(self.bytes))? == *self)
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) struct FileIdentity {
 
 impl FileIdentity {
     /// Leaves the cursor of the file somewhere.
-    pub(super) fn of(file: &mut File) -> io::Result<Self> {
+    pub(super) fn read(file: &mut File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         let head = Fingerprint::written(file)?;
         Ok(Self { inode: inode(file)?, length, head })
@@ -95,29 +95,29 @@ impl FileIdentity {
         self.head.is_of(beginning)
     }
 
-    /// It begins like this, as far as it was read. What is known of a file that was opened while it
-    /// was short would fit others, too.
+    /// Its beginning, as far as it was read. The beginning of a file that was opened while it was
+    /// short would also match others.
     pub(super) fn begins(&mut self, head: &Fingerprint) {
         if head.bytes >= self.head.bytes {
             self.head = head.clone();
         }
     }
 
-    /// That of a copy, which has another inode; `None` if nothing of the content is known, or only
-    /// NULs, with which others begin as well.
+    /// The identity of a copy, which has another inode; `None` if nothing of the content is known,
+    /// or only NULs, with which others begin as well.
     pub(super) fn copied(&self, inode: u64) -> Option<Self> {
         let nuls = vec![0_u8; self.head.bytes.min(BYTES) as usize];
         let is_known = !nuls.is_empty() && crc32fast::hash(&nuls) != self.head.crc32;
         is_known.then(|| Self { inode, ..self.clone() })
     }
 
-    /// As large as the file is now, where it has grown. One that was cut is not what it was.
+    /// As large as the file is now, if it has grown. A file that was cut has changed.
     pub(super) fn grown(&self, file: &File) -> io::Result<Self> {
         Ok(Self { length: file.metadata()?.len().max(self.length), ..self.clone() })
     }
 
-    /// Why this file is another one, or one whose content is not what it was; `None` where it is
-    /// the same, or has grown at its end. `tail` is of what was read last.
+    /// Why this is another file, or one whose content has changed; `None` if it is the same, or has
+    /// grown at its end. `tail` covers the bytes that were read last.
     pub(super) fn difference(
         &self,
         file: &mut File,
@@ -177,7 +177,7 @@ mod tests {
         for piece in content.chunks(1_500) {
             grown.extend(piece);
             at += piece.len() as u64;
-            assert_eq!(grown, Fingerprint::of(&mut file, 0..at.min(BYTES)).unwrap());
+            assert_eq!(grown, Fingerprint::read(&mut file, 0..at.min(BYTES)).unwrap());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is read from: a regular file that must not shrink, a pipe that waits for its writer.
+//! The input file: a regular file that must not shrink, or a pipe that waits for its writer.
 
 use std::{
     fs::File,
@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-/// Counts what is read, before it is decompressed.
+/// Counts bytes read, before decompression.
 pub(super) struct CountedReader<R> {
     pub(super) input: R,
     pub(super) read: Arc<AtomicU64>,
@@ -24,11 +24,11 @@ impl<R: Read> Read for CountedReader<R> {
     }
 }
 
-/// A regular file. Where it ends before what it held when it was opened, or before what was read of
-/// it, it was cut: its end is an error then, since nobody knows what is missing.
+/// A regular file. If it ends before its length at opening, or before the bytes that were read of
+/// it, it was cut: its end is an error then, since the missing part is unknown.
 pub(super) struct Regular {
     file: File,
-    /// Where what is read next begins.
+    /// The offset of the next read.
     at: u64,
     /// In bytes, when it was opened. 0 also for files that do not know their length (`/proc`).
     length: u64,
@@ -64,13 +64,13 @@ impl Read for Regular {
 /// A named pipe, which is opened when it is first read: opening waits for a writer.
 pub(super) struct Pipe {
     path: PathBuf,
-    /// What log lines call it.
+    /// Its name in log lines.
     name: String,
     file: Option<File>,
 }
 
 impl Pipe {
-    pub(super) fn at(path: &Path, name: String) -> Self {
+    pub(super) fn open(path: &Path, name: String) -> Self {
         Self { path: path.to_owned(), name, file: None }
     }
 }

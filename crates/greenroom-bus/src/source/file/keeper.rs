@@ -28,8 +28,8 @@ use crate::{
     watermark::DoneAhead,
 };
 
-/// So many files are held open because something of them is not settled. Of the others, the place
-/// to read on from stays what it was last, which costs a later run some lines to skip.
+/// This many files are held open because they have unsettled lines. For the others, the position to
+/// read on from stays as it was last, which costs a later run some lines to skip.
 const HELD_OPEN: usize = 16;
 
 /// Shared by a source and the task that commits.
@@ -37,22 +37,22 @@ const HELD_OPEN: usize = 16;
 pub(super) struct Keeper(Arc<Shared>);
 
 struct Shared {
-    /// What reports call the source.
+    /// The name of the source in reports.
     name: String,
-    /// What an earlier run has left.
+    /// The progress of an earlier run.
     resumed: Option<Resumed>,
     /// Lines that it has left done, and that were skipped.
     skipped: Arc<AtomicU64>,
     /// The input may have several files.
     is_set: bool,
-    /// By their places in the input; `None` for one that was never begun.
+    /// By their index in the input; `None` for one that was never begun.
     files: Mutex<Vec<Option<Kept>>>,
     /// Locked by one commit at a time, for as long as it takes to store it.
     store: Mutex<Store>,
     due: Arc<Notify>,
 }
 
-/// What is known of a file that was begun.
+/// The state of a file that was begun.
 #[derive(Clone)]
 pub(super) enum Kept {
     /// As an earlier run has left it, with the lines that are delivered again at most; or done.
@@ -65,9 +65,9 @@ pub(super) enum Kept {
 
 struct Store {
     checkpoint: Checkpoint,
-    /// What names the files, where the input may have several.
+    /// The name of the files, if the input may have several.
     input: Option<String>,
-    /// What was written last.
+    /// The last written text.
     last: String,
 }
 
@@ -111,7 +111,7 @@ impl Keeper {
         self.0.due.clone()
     }
 
-    /// What the reading thread need not parse.
+    /// The lines that the reading thread need not parse.
     pub(super) fn skip(&self, start: &Start) -> Skip {
         Skip::new(start.done.clone(), self.0.skipped.clone())
     }
@@ -121,7 +121,7 @@ impl Keeper {
         self.0.files.lock()[place] = Some(Kept::Open(positions));
     }
 
-    /// A file that was not known is read, or one of which an earlier run has left this: its place.
+    /// A new file is read, or one with this record from an earlier run. Returns its index.
     pub(super) fn add(&self, kept: Kept) -> usize {
         let mut files = self.0.files.lock();
         files.push(Some(kept));
@@ -142,8 +142,8 @@ impl Keeper {
         self.0.files.lock()[place] = Some(Kept::Forgotten);
     }
 
-    /// More has come of the file at this place. `Ok`: its positions are at hand; else what was
-    /// stored of it.
+    /// The file at this index has more data. `Ok`: its positions are at hand; otherwise its stored
+    /// record.
     pub(super) fn reopened(
         &self,
         place: usize,
@@ -158,7 +158,7 @@ impl Keeper {
         }
     }
 
-    /// What an earlier run has left of the file at this place.
+    /// The record of an earlier run for the file at this index.
     pub(super) fn stored(&self, place: usize) -> Option<Arc<StoredCheckpoint>> {
         match &self.0.files.lock()[place] {
             Some(Kept::Stored(stored, _)) => Some(stored.clone()),
@@ -174,14 +174,14 @@ impl Keeper {
         files.iter().flatten().filter(is_open).count()
     }
 
-    /// The file is not what its record says.
+    /// The content of the file differs from its record.
     pub(super) fn tell_other_content(&self, path: &Path, why: &str) {
         self.0.store.lock().checkpoint.tell_other_content(path, why);
     }
 }
 
 impl Shared {
-    /// Stores what is settled by now. Takes as long as the disk takes.
+    /// Stores the positions settled so far. Takes as long as the disk takes.
     fn write(&self) -> io::Result<()> {
         let store = &mut *self.store.lock();
         let files = self.files.lock().clone();
@@ -206,7 +206,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Closes files of which all is settled and stored, and those that are too many.
+    /// Closes files whose lines are all settled and stored, and those beyond the limit.
     fn close(&self, open: Vec<(usize, FilePositions, PositionsRecord)>) {
         let (done, rest): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|(_, _, record)| record.stored.is_complete());
@@ -313,8 +313,8 @@ impl Committer for Keeper {
     }
 }
 
-/// Files that are read one after the other are one partition. Of several, the last that was begun
-/// says how far it has come, and the first of which something is open, what is open longest.
+/// Files that are read one after the other form one partition. The last one begun determines how
+/// far it has come; the first with open lines determines the longest open position.
 fn together(files: impl Iterator<Item = PartitionStanding>) -> Option<PartitionStanding> {
     files.reduce(|all, file| {
         let (first, last) = if all.next <= file.next { (all, file) } else { (file, all) };

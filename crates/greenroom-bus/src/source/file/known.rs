@@ -1,4 +1,4 @@
-//! What a checkpoint knows of the files that are there now.
+//! The records of a checkpoint for the files that exist now.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::source::Resumed;
 
-/// By the places of the files; behind them, what is known of files that cannot be read now.
+/// By the indices of the files; then the records of files that cannot be read now.
 pub(super) struct Known {
     pub(super) kept: Vec<Option<Kept>>,
     pub(super) resumed: Option<Resumed>,
@@ -25,8 +25,8 @@ struct Unclaimed {
 }
 
 impl Known {
-    /// Finds the record of each file, by its inode and its content; so one that was renamed has its
-    /// own still.
+    /// Finds the record of each file, by its inode and its content; so a renamed file still has its
+    /// own.
     ///
     /// # Errors
     /// The checkpoint cannot be used: it is damaged, or of another input; or a file cannot be read.
@@ -68,7 +68,7 @@ impl Known {
     }
 }
 
-/// What was found of one file.
+/// The findings about one file.
 #[derive(Default)]
 struct FileFindings {
     kept: Option<Kept>,
@@ -89,7 +89,7 @@ impl Unclaimed {
     fn claim(&mut self, path: &Path, checkpoint: &Checkpoint) -> Result<FileFindings, String> {
         let in_file = |why: String| format!("{} {why}", path.display());
         let unreadable = |error| in_file(super::unreadable(&error));
-        let mut opened = OpenedFile::at(path).map_err(in_file)?;
+        let mut opened = OpenedFile::open(path).map_err(in_file)?;
         let mut differs = None;
         let inode = inode(&opened.beside).map_err(unreadable)?;
         let same_inode = self.by_inode.get(&inode);

@@ -14,12 +14,13 @@ use crate::{
     source::{Malformed, Taken},
 };
 
-/// At most so many items per batch, so that a chunk of short lines is no load of its own.
+/// At most this many items per batch, so that a chunk of short lines does not become one huge
+/// batch.
 const ITEMS_PER_BATCH: usize = 4_096;
 /// The line feed is not part of a line; the carriage return of a foreign one is not, either.
 const CARRIAGE_RETURN: u8 = b'\r';
 
-/// What the thread hands over.
+/// A message from the thread.
 pub(super) enum ReadBatch {
     /// Events and lines that are none, in order. Empty for a chunk of blank lines: giving it shows
     /// whether anybody still wants more.
@@ -34,7 +35,7 @@ pub(super) enum ReadBatch {
         reason: String,
         /// The number of the line at hand, which was not taken.
         line: u64,
-        /// Where it begins in the decompressed input.
+        /// Its offset in the decompressed input.
         at: u64,
         /// It would be of no use to restore it.
         is_whole: bool,
@@ -60,7 +61,7 @@ pub(super) struct Lines {
     is_stepwise: bool,
 }
 
-/// What makes items of lines, on whichever thread.
+/// Makes items of lines, on any thread.
 struct Parser {
     form: Form,
     /// Lines that were done in an earlier run.
@@ -72,7 +73,7 @@ impl Lines {
         Self::behind(0, Parser { form, skip: None })
     }
 
-    /// Goes on from this line, and skips those that are done.
+    /// Continues from this line, and skips the settled ones.
     pub(super) fn going_on(form: Form, from: Mark, skip: Skip) -> Self {
         Self::behind(from.line - 1, Parser { form, skip: Some(skip) })
     }
@@ -91,13 +92,13 @@ impl Lines {
         self.line
     }
 
-    /// What tells whether the engine waits.
+    /// Shows whether the engine waits.
     pub(super) fn demand(&self) -> Demand {
         self.demand.clone()
     }
 
-    /// Gives what a chunk holds, in batches. False when nobody wants more.
-    pub(super) fn of(&mut self, chunk: Chunk, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
+    /// Gives the lines of a chunk, in batches. False if no more is wanted.
+    pub(super) fn parse(&mut self, chunk: Chunk, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
         match chunk {
             Chunk::Lines { bytes, at } => self.parse(bytes, at, give),
             Chunk::TooLong(too_long) => self.give_alone(too_long, give),
@@ -123,7 +124,7 @@ impl Lines {
         wanted
     }
 
-    /// The number of the line at hand; none where it is done.
+    /// The number of the current line; `None` if it is settled.
     fn next_line(&mut self) -> Option<u64> {
         self.line += 1;
         self.parser.wants(self.line).then_some(self.line)
@@ -171,7 +172,7 @@ impl Lines {
         helper.run(move || {
             let items = parser.items(&mut &*lines, &mut (mark.line - 1));
             demand.made();
-            // Nobody wants it any more, otherwise.
+            // Otherwise it is not wanted any more.
             let _ = promise.send(Items { items, mark: Some(mark), _awaited: None });
         });
         self.line += count as u64;
@@ -209,7 +210,7 @@ fn read_line(whole: &[u8], number: u64, form: &Form) -> Option<Result<Event, Mal
     let whole = &whole[blank::at_the_start(whole)..];
     let line = whole.strip_suffix(&[CARRIAGE_RETURN]).unwrap_or(whole);
     if line.len() > form.max_event {
-        return Some(Err(TooLong::of(whole, form.max_event).malformed()));
+        return Some(Err(TooLong::new(whole, form.max_event).malformed()));
     }
     form.event(line, number)
 }

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-/// So many places are remembered, however far the file is read beyond the first line that is open.
+/// This many offsets are remembered, however far the file is read beyond the first open line.
 const MOST: usize = 1_024;
 
-/// Where a line begins.
+/// The beginning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     /// Its number, from 1.
@@ -21,14 +21,14 @@ impl Mark {
     pub(super) const START: Self = Self { line: 1, byte: 0 };
 }
 
-/// Some of the places from the first open line on: when there are too many, every other
-/// one is forgotten and every other one that comes, which costs reading some lines
-/// more, and skipping them.
+/// Some of the offsets from the first open line on: when there are too many, every other one is
+/// dropped, and so is every other one that comes, at the price of reading and skipping some more
+/// lines.
 #[derive(Debug)]
 pub(super) struct Marks {
     /// Rising; never empty.
     marks: VecDeque<Mark>,
-    /// Of so many that come, one is kept.
+    /// One in this many is kept.
     stride: u64,
     /// How many came since one was kept.
     passed: u64,

@@ -1,9 +1,9 @@
-//! Threads that parse beside those that read, shared by all inputs of the process.
+//! Parsing threads in addition to the reading ones, shared by all inputs of the process.
 //!
 //! There are none until a reading thread asks for one, at most one less than there are cores, and
-//! each ends when it had nothing to do for a while. A reading thread asks for a thread that has
-//! nothing to do, and parses itself where there is none: so nothing ever waits in a line here, and
-//! what is on its way is bounded by the readers' own channels.
+//! each ends after being idle for a while. A reading thread asks for an idle thread, and parses
+//! itself if there is none: so no job ever queues here, and the amount under way is bounded by the
+//! readers' own channels.
 
 use std::{sync::LazyLock, thread, time::Duration};
 
@@ -11,14 +11,14 @@ use parking_lot::{Condvar, Mutex};
 
 /// Besides the reading thread. An input has no more batches on their way than these and its own.
 const MOST: usize = 3;
-/// After so long without work, a thread ends.
+/// After this long without work, a thread ends.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 type ParserJob = Box<dyn FnOnce() + Send>;
 
 static PARSERS: Parsers = Parsers { state: Mutex::new(State::NONE), work: Condvar::new() };
 
-/// One core is for the reading thread.
+/// One core is left to the reading thread.
 static LIMIT: LazyLock<usize> = LazyLock::new(|| {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     (cores - 1).min(MOST)
@@ -32,10 +32,10 @@ struct Parsers {
 
 struct State {
     threads: usize,
-    /// Jobs that nobody has begun, never more than threads that wait.
+    /// Jobs that no thread has begun, never more than idle threads.
     jobs: Vec<ParserJob>,
     waiting: usize,
-    /// Promised to a reading thread that has not said yet what is to be done.
+    /// Promised to a reading thread whose job has not arrived yet.
     claimed: usize,
 }
 
@@ -46,7 +46,7 @@ impl State {
 /// A thread that has nothing to do, until it is given something or let go of.
 pub(super) struct Helper(());
 
-/// One that has nothing to do, if there is any or one may be started.
+/// An idle thread, if there is one or one may be started.
 pub(super) fn idle() -> Option<Helper> {
     let mut state = PARSERS.state.lock();
     if state.waiting <= state.jobs.len() + state.claimed {

@@ -22,11 +22,11 @@ impl Planned {
     }
 }
 
-/// What a run is to read.
+/// The plan of a run's reading.
 pub(super) struct Plan {
     /// In order.
     pub(super) files: Vec<Planned>,
-    /// What cannot be read.
+    /// The entries that cannot be read.
     pub(super) unread: Vec<UnreadableEntry>,
 }
 
@@ -73,7 +73,7 @@ impl Plan {
         self.files.iter().map(|file| &*file.path)
     }
 
-    /// Whether this path, from the root, is that of something that cannot be read, or lies below.
+    /// Whether this absolute path is an unreadable one, or below one.
     pub(super) fn passes_over(&self, path: &Path) -> bool {
         let is_at = |entry: &UnreadableEntry| entry.path.canonicalize().ok();
         self.unread.iter().filter_map(is_at).any(|entry| path.starts_with(entry))

@@ -1,4 +1,4 @@
-//! How far a file has been handled, and what is to be stored of that.
+//! How far a file has been handled, and the record to be stored for it.
 //!
 //! ```text
 //! source ── received ──▶ watermark ◀── settled ── outputs, dead letters
@@ -48,7 +48,7 @@ struct Shared {
     room: Notify,
 }
 
-/// What is to be stored of one moment.
+/// The record to be stored, as of one moment.
 pub(super) struct PositionsRecord {
     pub(super) stored: Arc<StoredCheckpoint>,
     snapshot: Snapshot,
@@ -73,8 +73,7 @@ struct State {
 
 /// The file as such.
 struct FileContent {
-    /// With a cursor of its own; `None` once it was let go of, after which the last record says
-    /// what it was.
+    /// With a cursor of its own; `None` once it was closed, when the last record identifies it.
     file: Option<File>,
     identity: FileIdentity,
     /// Whether lines can be found by their bytes, in a file that is not compressed.
@@ -83,8 +82,7 @@ struct FileContent {
 }
 
 impl FilePositions {
-    /// Of a regular file, with a cursor that nobody else moves. `due` is told when a commit should
-    /// not wait.
+    /// For a regular file, with a separate cursor. `due` is notified when a commit should not wait.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -96,9 +94,9 @@ impl FilePositions {
         due: Arc<Notify>,
     ) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let identity = FileIdentity::of(&mut file)?;
+        let identity = FileIdentity::read(&mut file)?;
         let state = State {
-            ahead: Ahead::of(&start.done, 0),
+            ahead: Ahead::from_stored(&start.done, 0),
             marks: Marks::new(start.mark),
             read: None,
             bases: Vec::new(),
@@ -131,7 +129,7 @@ impl FilePositions {
         }
     }
 
-    /// These are taken. What is not to be handled is taken out.
+    /// These are taken. Those that are not to be handled are removed.
     pub(super) fn received(&self, taken: &mut Items) {
         let state = &mut *self.0.state.lock();
         if let Some(mark) = taken.mark {
@@ -140,8 +138,8 @@ impl FilePositions {
         state.ahead.received(&mut taken.items, &self.0.due);
     }
 
-    /// How its file begins, as far as it was read. Told before lines of what is new are received:
-    /// so what is stored of them knows them.
+    /// The beginning of its file, as far as it was read. Set before new lines are received, so that
+    /// records stored for them include it.
     pub(super) fn begins(&self, head: &Fingerprint) {
         self.0.content.lock().identity.begins(head);
     }
@@ -153,8 +151,8 @@ impl FilePositions {
         state.read = state.read.or(read);
     }
 
-    /// What is added to a line to make a position, in an input of several files, from its next
-    /// line on.
+    /// The offset that turns a line number into a position, in an input of several files, from its
+    /// next line on.
     pub(super) fn begins_behind(&self, base: u64) {
         let state = &mut *self.0.state.lock();
         let (lowest, next) = (state.ahead.watermark.lowest(), state.ahead.watermark.next());
@@ -218,7 +216,7 @@ impl FilePositions {
         self.0.state.lock().ahead.watermark.repeated_at_most()
     }
 
-    /// What is to be stored now; `None` where nothing is. Reads a part of the file.
+    /// The record to be stored now; `None` if there is none. Reads a part of the file.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -250,7 +248,7 @@ impl FilePositions {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Its file, of which something was recorded, is open again.
+    /// Its file, which has a record, is open again.
     pub(super) fn reopened(&self, file: File) {
         self.0.content.lock().file.get_or_insert(file);
     }

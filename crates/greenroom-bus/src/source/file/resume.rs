@@ -1,4 +1,4 @@
-//! Where to begin in a file of which an earlier run has done a part.
+//! Where to begin in a file that an earlier run has partly read.
 
 use std::{
     fs::File,
@@ -16,13 +16,13 @@ use crate::{source::Resumed, watermark::Positions};
 pub(super) struct Start {
     /// The place to read from.
     pub(super) mark: Mark,
-    /// What is to be skipped.
+    /// The lines to be skipped.
     pub(super) done: Positions,
-    /// What an earlier run has left; `None` where there was nothing.
+    /// The progress of an earlier run; `None` if there was none.
     pub(super) resumed: Option<Resumed>,
 }
 
-/// Why what is stored says nothing of a file.
+/// Why a stored record does not apply to a file.
 pub(super) enum NoStart {
     /// It is another file, or one of another content.
     Differs(String),
@@ -38,10 +38,10 @@ impl Start {
         Self { mark: Mark::START, done, resumed: None }
     }
 
-    /// Behind what is done. `seeks`: the file is not compressed. Moves its cursor.
+    /// After the settled lines. `seeks`: the file is not compressed. Moves its cursor.
     ///
     /// # Errors
-    /// The file is not the one that this was stored of; or one of both cannot be read.
+    /// The file is not the one of this record; or one of the two cannot be read.
     pub(super) fn after(
         stored: &StoredCheckpoint,
         file: &mut File,

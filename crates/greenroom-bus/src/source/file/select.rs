@@ -1,4 +1,4 @@
-//! Which files a path names, where it may name several: those of a directory, or those that a
+//! The files that a path names, if it can name several: those of a directory, or those that a
 //! pattern matches.
 
 mod entry;
@@ -26,11 +26,10 @@ pub const EXTENSIONS: [&str; 5] = ["ndjson", "jsonl", "json", "gz", "zst"];
 /// The files that a directory or a pattern names, in the order in which they are read: by their
 /// paths, compared byte by byte, name by name.
 ///
-/// A directory names the files in it, not those further down, whose names end in one of
-/// [`EXTENSIONS`] and begin with no dot. A pattern has `*` and `?` for any and for one character of
-/// a name, `[abc]` or `[!a-z]` for one of some, and `**` for any number of directories. Directories
-/// that it matches are left out. Links are followed; one that leads to a directory which was
-/// entered before is not.
+/// A directory names the files directly in it whose names end in one of [`EXTENSIONS`] and do not
+/// begin with a dot. A pattern has `*` and `?` for any and for one character of a name, `[abc]` or
+/// `[!a-z]` for one of some, and `**` for any number of directories. Directories that it matches
+/// are left out. Links are followed, except to a directory that was entered before.
 ///
 /// An entry that cannot be read keeps no other from being found: it is [told](Self::unreadable).
 #[derive(Debug, Clone)]
@@ -51,8 +50,8 @@ enum Takes {
 }
 
 impl FileSet {
-    /// What is there now. `None` where a path names one file: standard input (`-`), whatever is
-    /// there under this very name and is no directory, or a name without `*`, `?` and `[`.
+    /// The present files. `None` if a path names one file: standard input (`-`), an existing entry
+    /// of exactly this name that is not a directory, or a name without `*`, `?` and `[`.
     ///
     /// # Errors
     /// It is no pattern, or the directory that it begins with cannot be read; in words for an
@@ -79,7 +78,7 @@ impl FileSet {
         &self.named_twice
     }
 
-    /// What is named and cannot be read.
+    /// The named entries that cannot be read.
     pub fn unreadable(&self) -> &[UnreadableEntry] {
         &self.unreadable
     }
@@ -167,15 +166,14 @@ fn split(path: &Path) -> (&Path, &Path) {
     (there, path.strip_prefix(there).unwrap_or(path))
 }
 
-/// The whole as a pattern: what is there stands for itself, whatever characters it has.
+/// The whole as a pattern: the existing part is literal, whatever characters it has.
 fn pattern(there: &Path, rest: &Path) -> Result<String, String> {
     let rest = rest.to_str().ok_or_else(|| "a pattern has to be valid UTF-8".to_owned())?;
     let there = Pattern::escape(there.to_string_lossy().trim_end_matches('/'));
     Ok(format!("{there}/{rest}"))
 }
 
-/// What tells a file from others whatever it is called; `None` for a directory, and for what has
-/// vanished meanwhile.
+/// Identifies a file whatever its name; `None` for a directory, and for a file that has vanished.
 fn identity(path: &Path) -> Result<Option<(u64, u64, PathBuf)>, String> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Ok(None),

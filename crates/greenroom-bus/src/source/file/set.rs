@@ -1,4 +1,4 @@
-//! Several files that are one input: a directory, or what a pattern matches (B01).
+//! Several files that are one input: a directory, or the matches of a pattern (B01).
 //!
 //! They are read one after the other, in the order of their names. So they are one partition, and
 //! order per key holds from file to file:
@@ -10,8 +10,8 @@
 //! c.ndjson                  1 2 3 …
 //! ```
 //!
-//! Which files there are is looked up once, before the first is read. One that appears later is for
-//! the next run.
+//! The list of files is made once, before the first is read. A file that appears later is for the
+//! next run.
 //!
 //! With a checkpoint, no line of a file is taken before the checkpoint has a record of the file.
 //! Small files are therefore opened several at a time: so one commit is enough for all of them.
@@ -37,20 +37,19 @@ use crate::{
     source::{Committer, Partition, Place, Places, Pull, Receipts, Source, SourceError, Taken},
 };
 
-/// So many files are opened ahead at most.
+/// At most this many files are opened ahead.
 const AHEAD: usize = 16;
 
-/// Files are opened ahead up to so many bytes, which hold about as many lines as may be taken
+/// Files are opened ahead up to this many bytes, which hold about as many lines as may be taken
 /// before a commit.
 const AHEAD_BYTES: u64 = 1 << 20;
 
-/// Reads the files that a directory or a pattern names, in order, as [`FileSource`] reads each of
-/// them.
+/// Reads the files that a directory or a pattern names, in order, each like a [`FileSource`].
 ///
-/// What cannot be read when the run begins is told, and the others are read; then the input ends
-/// with an error that names it. A file that cannot be read any more when its turn comes ends the
-/// input at once, and the files behind it are not read: their events may belong behind its own. One
-/// that has grown meanwhile is read to the end that it has then.
+/// A file that cannot be read when the run begins is reported, and the others are read; then the
+/// input ends with an error that names it. A file that cannot be read any more when its turn comes
+/// ends the input at once, and the files after it are not read: their events may depend on its own.
+/// A file that has grown is read to its present end.
 pub struct FileSetSource {
     name: String,
     files: Arc<Files>,
@@ -64,11 +63,11 @@ pub struct FileSetSource {
     last: u64,
     places: Arc<SetPlaces>,
     is_committed: bool,
-    /// What could not be read when the run began, until that was told at the end.
+    /// Files that could not be read when the run began, until they are reported at the end.
     unread: Vec<UnreadableEntry>,
 }
 
-/// What there is to read.
+/// The files to read.
 struct Files {
     files: Vec<Planned>,
     /// Of all of them together, in bytes.
@@ -77,7 +76,7 @@ struct Files {
     keeper: Option<Keeper>,
 }
 
-/// What came of opening the next files.
+/// The result of opening the next files.
 struct Opened {
     ready: VecDeque<Ready>,
     /// The first that was not looked at.
@@ -107,30 +106,30 @@ impl FileSetSource {
         set: &FileSet,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        Self::with(path.as_ref(), |name| {
+        Self::build(path.as_ref(), |name| {
             Ok(Self::new(name.clone(), Plan::new(set, &name)?, options, None))
         })
     }
 
-    /// As [`open`](Self::open), with the lines that are done kept in `checkpoint`, for each file. A
-    /// file is known by its inode and its content, as in [`FileSource::with_checkpoint`], so one
-    /// that was renamed is read on. Records of files that are not there any more are dropped.
+    /// Like [`open`](Self::open), with the settled lines of each file kept in `checkpoint`. A file
+    /// is identified by its inode and its content, as in [`FileSource::with_checkpoint`], so a
+    /// renamed file is read on. Records of files that do not exist any more are dropped.
     ///
     /// # Errors
-    /// As there; or the checkpoint is damaged, of another input or not one of ours, and what to do
-    /// then.
+    /// Like there; or the checkpoint is damaged, belongs to another input or is not a checkpoint,
+    /// and the next step.
     pub fn with_checkpoint(
         path: impl AsRef<Path>,
         set: &FileSet,
         checkpoint: impl AsRef<Path>,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
-        Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint.claimed()?, options))
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
+        Self::build(path.as_ref(), |name| Self::go_on(name, set, checkpoint.claimed()?, options))
     }
 
-    /// As [`with_checkpoint`](Self::with_checkpoint), for a caller that only looks: another run may
-    /// be using the checkpoint, and nothing may be committed.
+    /// Like [`with_checkpoint`](Self::with_checkpoint), for a read-only caller: another run may be
+    /// using the checkpoint, and nothing may be committed.
     ///
     /// # Errors
     /// As there.
@@ -140,11 +139,11 @@ impl FileSetSource {
         checkpoint: impl AsRef<Path>,
         options: FileSourceOptions,
     ) -> Result<Self, SourceError> {
-        let checkpoint = Checkpoint::at(checkpoint.as_ref());
-        Self::with(path.as_ref(), |name| Self::go_on(name, set, checkpoint, options))
+        let checkpoint = Checkpoint::at_path(checkpoint.as_ref());
+        Self::build(path.as_ref(), |name| Self::go_on(name, set, checkpoint, options))
     }
 
-    fn with(
+    fn build(
         path: &Path,
         open: impl FnOnce(String) -> Result<Self, String>,
     ) -> Result<Self, SourceError> {
@@ -186,7 +185,7 @@ impl FileSetSource {
         }
     }
 
-    /// Begins with the next file. False where there is none.
+    /// Begins with the next file. False if there is none.
     ///
     /// # Cancel safety
     /// A dropped future has done nothing that the next call does not find.
@@ -253,7 +252,7 @@ impl Files {
                 }
                 // All of it is done.
                 Ok(None) => {}
-                // It is told when it is its turn.
+                // It is reported when its turn comes.
                 Err(_) if !ready.is_empty() => break,
                 Err(why) => {
                     let name = format!("file:{}", file.path.display());
@@ -272,7 +271,7 @@ impl Files {
     fn prepare(&self, place: usize) -> Result<Option<PreparedFile>, String> {
         let path = &self.files[place].path;
         let name = format!("file:{}", path.display());
-        let mut opened = OpenedFile::at(path)?;
+        let mut opened = OpenedFile::open(path)?;
         let Some(keeper) = &self.keeper else {
             return Ok(Some(PreparedFile { name, path: path.clone(), opened, resume: None }));
         };
@@ -381,7 +380,7 @@ impl Receipts for Rebased {
 
 /// In which file a position is.
 struct SetPlaces {
-    /// What the set is called.
+    /// The name of the set.
     name: Arc<str>,
     /// The files that were begun, each with the position before its first line; rising.
     begun: Mutex<Vec<(u64, Arc<str>)>>,
@@ -390,7 +389,7 @@ struct SetPlaces {
 impl Places for SetPlaces {
     fn place(&self, _: Option<Partition>, position: u64) -> Place {
         let begun = self.begun.lock();
-        // Of files without an event, the last one that begins there has it.
+        // Among files without an event, the last one that begins there has it.
         let behind = begun.partition_point(|(base, _)| *base < position);
         match behind.checked_sub(1).map(|at| &begun[at]) {
             Some((base, name)) => Place { source: name.clone(), position: position - base },

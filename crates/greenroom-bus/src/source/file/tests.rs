@@ -32,7 +32,7 @@ pub(super) fn file(bytes: &[u8]) -> (TempDir, PathBuf) {
 }
 
 fn form(options: FileSourceOptions) -> Form {
-    Form::of(options.max_event, options.records, Path::new("x"), None)
+    Form::new(options.max_event, options.records, Path::new("x"), None)
 }
 
 async fn drain(source: &mut FileSource) -> (Vec<Taken>, Option<SourceError>) {

@@ -1,5 +1,5 @@
-//! Lines that are longer than an event may be: their beginning is kept, and what the whole was is
-//! known by its length and a hash.
+//! Lines that exceed the maximum event size: their beginning is kept, and the whole is identified
+//! by its length and a hash.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use ring::digest::{Context, SHA256};
 
 use crate::source::Malformed;
 
-/// A line of which the beginning is kept.
+/// A line whose beginning is kept.
 pub(super) struct TooLong {
     kept: Vec<u8>,
     /// How many it has, without its line feed.
@@ -18,11 +18,11 @@ pub(super) struct TooLong {
 
 impl TooLong {
     /// Of a line that is there as a whole, without its line feed.
-    pub(super) fn of(line: &[u8], max_event: usize) -> Self {
-        Measured::of(line).line(line[..max_event].to_vec())
+    pub(super) fn new(line: &[u8], max_event: usize) -> Self {
+        Measured::new(line).line(line[..max_event].to_vec())
     }
 
-    /// Says how long the line was, what is kept, and how to know the whole again.
+    /// Reports the length of the line, the kept part, and how to find the whole again.
     pub(super) fn malformed(self) -> Malformed {
         let Self { kept, bytes, sha256 } = self;
         let most = kept.len();
@@ -34,14 +34,14 @@ impl TooLong {
     }
 }
 
-/// What a line comes to, piece by piece.
+/// The measure of a line, piece by piece.
 pub(super) struct Measured {
     bytes: u64,
     sha256: Context,
 }
 
 impl Measured {
-    pub(super) fn of(beginning: &[u8]) -> Self {
+    pub(super) fn new(beginning: &[u8]) -> Self {
         let mut measured = Self { bytes: 0, sha256: Context::new(&SHA256) };
         measured.add(beginning);
         measured
@@ -56,7 +56,7 @@ impl Measured {
         self.bytes
     }
 
-    /// That was the whole line, of which these bytes are kept.
+    /// The line is complete; these bytes of it are kept.
     pub(super) fn line(self, kept: Vec<u8>) -> TooLong {
         let mut sha256 = String::new();
         for byte in self.sha256.finish().as_ref() {

@@ -1,4 +1,4 @@
-//! What senders are told: a status, and why, as JSON.
+//! Answers to senders: a status, and why, as JSON.
 
 use std::{
     convert::Infallible,
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{http::server::LARGEST_HEADERS, store::log::Appended};
 
-/// How long a sender is to wait where nobody knows how long it takes.
+/// How long a sender is asked to wait if the duration is unknown.
 const A_MOMENT: Duration = Duration::from_secs(1);
 
-/// How long it is to wait where a person has to do something.
+/// How long it is asked to wait if a person has to act.
 const A_WHILE: Duration = Duration::from_secs(30);
 
 /// An answer.
@@ -54,7 +54,7 @@ impl Body for WholeBody {
     }
 }
 
-/// What became of a message that was taken.
+/// The result for a message that was taken.
 #[derive(Serialize)]
 struct TakenMessage {
     stored: u64,
@@ -76,7 +76,7 @@ fn json(status: StatusCode, value: &impl Serialize) -> HttpAnswer {
     let body = serde_json::to_vec(value).unwrap_or_default();
     let mut answer = bare(status);
     *answer.body_mut() = WholeBody(Some(body.into()));
-    with(answer, header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+    with_header(answer, header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
 }
 
 /// Without a body.
@@ -86,7 +86,7 @@ fn bare(status: StatusCode) -> HttpAnswer {
     answer
 }
 
-fn with(mut answer: HttpAnswer, name: HeaderName, value: HeaderValue) -> HttpAnswer {
+fn with_header(mut answer: HttpAnswer, name: HeaderName, value: HeaderValue) -> HttpAnswer {
     answer.headers_mut().insert(name, value);
     answer
 }
@@ -98,12 +98,12 @@ fn problem(status: StatusCode, error: &str) -> HttpAnswer {
 /// In whole seconds, at least one: 0 would have senders try again at once.
 fn after(answer: HttpAnswer, wait: Duration) -> HttpAnswer {
     let seconds = wait.as_millis().div_ceil(1_000).clamp(1, 86_400) as u64;
-    with(answer, header::RETRY_AFTER, seconds.into())
+    with_header(answer, header::RETRY_AFTER, seconds.into())
 }
 
 /// The connection ends with it.
 pub(super) fn closing(answer: HttpAnswer) -> HttpAnswer {
-    with(answer, header::CONNECTION, HeaderValue::from_static("close"))
+    with_header(answer, header::CONNECTION, HeaderValue::from_static("close"))
 }
 
 pub(super) fn taken(appended: Appended) -> HttpAnswer {
@@ -115,12 +115,12 @@ pub(super) fn well() -> HttpAnswer {
     json(StatusCode::OK, &serde_json::json!({ "status": "ok" }))
 }
 
-/// Neither what was wrong nor that there is something here is told.
+/// Reveals neither the error nor that there is an input here.
 pub(super) fn refused(why: Refused) -> HttpAnswer {
     match why {
         Refused::Unknown { token: true } => {
             let asked = HeaderValue::from_static("Bearer");
-            with(bare(StatusCode::UNAUTHORIZED), header::WWW_AUTHENTICATE, asked)
+            with_header(bare(StatusCode::UNAUTHORIZED), header::WWW_AUTHENTICATE, asked)
         }
         Refused::Unknown { token: false } => bare(StatusCode::UNAUTHORIZED),
         Refused::Page => {
@@ -136,8 +136,8 @@ pub(super) fn not_found(path: &str) -> HttpAnswer {
 
 /// A sender of webhooks has asked, and may post.
 pub(super) fn permitted(origin: HeaderValue, rate: HeaderValue) -> HttpAnswer {
-    let answer = with(bare(StatusCode::OK), header::ALLOW, HeaderValue::from_static("POST"));
-    with(with(answer, ALLOWED_ORIGIN, origin), ALLOWED_RATE, rate)
+    let answer = with_header(bare(StatusCode::OK), header::ALLOW, HeaderValue::from_static("POST"));
+    with_header(with_header(answer, ALLOWED_ORIGIN, origin), ALLOWED_RATE, rate)
 }
 
 /// It has asked, and may not.
@@ -148,7 +148,7 @@ pub(super) fn not_permitted() -> HttpAnswer {
 pub(super) fn not_allowed(allowed: &'static str) -> HttpAnswer {
     let text = format!("only {allowed} is possible here");
     let answer = problem(StatusCode::METHOD_NOT_ALLOWED, &text);
-    with(answer, header::ALLOW, HeaderValue::from_static(allowed))
+    with_header(answer, header::ALLOW, HeaderValue::from_static(allowed))
 }
 
 pub(super) fn too_large(limit: usize) -> HttpAnswer {
@@ -156,7 +156,7 @@ pub(super) fn too_large(limit: usize) -> HttpAnswer {
     problem(StatusCode::PAYLOAD_TOO_LARGE, &text)
 }
 
-/// What the log takes at once depends on how large it may become.
+/// The log's limit on one append depends on its maximum size.
 pub(super) fn too_large_for_log(limit: u64) -> HttpAnswer {
     let text = format!(
         "the events take more than the {limit} bytes that fit into the log at once; nothing was stored"
@@ -223,5 +223,5 @@ pub(super) fn bad(why: &BadMessage) -> HttpAnswer {
         return answer;
     }
     let accepted = "application/cloudevents+json, application/cloudevents-batch+json";
-    with(answer, header::ACCEPT, HeaderValue::from_static(accepted))
+    with_header(answer, header::ACCEPT, HeaderValue::from_static(accepted))
 }

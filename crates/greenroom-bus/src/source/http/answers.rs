@@ -34,7 +34,7 @@ impl Answers {
         }
     }
 
-    /// Those that there were, by status.
+    /// The nonzero counts, by status.
     pub(super) fn counts(&self) -> Vec<(u16, u64)> {
         let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
         let all = STATUSES.iter().map(StatusCode::as_u16).zip(counts);

@@ -17,10 +17,10 @@ use tokio::time::{Instant, timeout_at};
 /// The first room that a body gets which comes in several pieces.
 const FIRST: usize = 4 << 10;
 
-/// So much of a body that nobody wants is read at least, before its sender is answered.
+/// At least this much of an unwanted body is read before its sender is answered.
 const UNWANTED: usize = 64 << 20;
 
-/// A sender of one that pauses for so long is answered.
+/// The sender of one that pauses for this long is answered.
 const UNWANTED_PAUSE: Duration = Duration::from_secs(1);
 
 /// How many bytes of bodies are in memory.
@@ -54,7 +54,7 @@ impl ReservedBytes {
         Self { budget: budget.clone(), bytes: 0 }
     }
 
-    /// Holds so much from now on, of `most` in all, if there is.
+    /// Holds this many bytes from now on, of `most` in all, if there is room.
     fn hold(&mut self, bytes: usize, most: usize) -> Result<(), BadBody> {
         let more = bytes.saturating_sub(self.bytes);
         let used = self.budget.used.fetch_add(more, Ordering::Relaxed);
@@ -73,7 +73,7 @@ impl Drop for ReservedBytes {
     }
 }
 
-/// What bounds a body.
+/// The limits of a body.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyBounds {
     /// Its own bytes.
@@ -83,8 +83,8 @@ pub(super) struct BodyBounds {
     pub(super) within: Duration,
 }
 
-/// Reads a body to its end. Of one that says beforehand that it is too large nothing is read;
-/// others are never held beyond their limit.
+/// Reads a body to its end. If it announces a length over the limit, it is not read at all; others
+/// are never held beyond their limit.
 pub(super) async fn read<B>(
     body: &mut B,
     reserved: &mut ReservedBytes,
@@ -154,10 +154,10 @@ async fn next<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Option<Result<Byte
     }
 }
 
-/// Reads on what nobody wants, and keeps nothing of it. A sender writes before it reads: if it is
-/// answered meanwhile, it sees a connection that breaks, and posts the same again. True where that
-/// was all of it, and the connection can be used further. Not read is what is larger than 64 MiB
-/// and `limit`, or comes later than `within`.
+/// Reads an unwanted body, and keeps nothing of it. A sender writes before it reads: if it is
+/// answered while writing, it sees a broken connection, and posts the same again. True if the body
+/// ended, so the connection can be reused. Data beyond 64 MiB and `limit`, or later than `within`,
+/// is not read.
 pub(super) async fn discard<B>(body: &mut B, limit: usize, within: Duration) -> bool
 where
     B: Body<Data = Bytes> + Unpin,

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::{Access, HttpSettings, guard::Guard, serve, shared::Shared};
 use crate::store::log::EventLog;
 
-/// Answers what comes on this connection until it ends, as an intake at `path` does.
+/// Answers the requests on this connection until it ends, as an intake at `path` does.
 ///
 /// # Errors
 /// Settings that cannot be used.
@@ -35,7 +35,7 @@ where
 /// Whether a request with these headers and this body would be taken at this time.
 ///
 /// # Errors
-/// Nobody could post so, or these are no headers.
+/// No client could post like this, or these are not valid headers.
 pub fn admits(
     access: &Access,
     headers: &[(&str, &[u8])],

@@ -1,4 +1,5 @@
-//! Who may post, decided for a request. What is compared takes as long whatever it is.
+//! Which clients may post, decided for each request. Comparisons take the same time whatever the
+//! input.
 
 use std::time::SystemTime;
 
@@ -13,11 +14,11 @@ use ring::{
 
 use super::access::{Access, Signature};
 
-/// Decides who may post.
+/// Decides which clients may post.
 pub(super) enum Guard {
     Anybody,
-    /// Tokens are compared by what a key of this process makes of them: neither how long one is,
-    /// nor how much of it is right, shows in time.
+    /// Tokens are compared by a keyed hash with a key of this process: neither the length nor the
+    /// correct part of a token shows in the timing.
     Bearer {
         key: Key,
         tags: Vec<Tag>,
@@ -28,10 +29,10 @@ pub(super) enum Guard {
     },
 }
 
-/// Why a request is refused. What is wrong goes to the operator's log, and not to the client.
+/// Why a request is refused. The reason goes to the operator's log, and not to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Who posts is not known. True: by a token, which the answer asks for.
+    /// The client is not identified. True: by a token, which the answer asks for.
     Unknown { token: bool },
     /// A page of a browser.
     Page,
@@ -56,7 +57,7 @@ impl Guard {
         })
     }
 
-    /// What can be decided before the body is read.
+    /// The checks that are possible before the body is read.
     pub(super) fn admit(&self, headers: &HeaderMap) -> Result<(), Refused> {
         match self {
             Self::Anybody if headers.contains_key(ORIGIN) => Err(Refused::Page),
@@ -75,7 +76,7 @@ impl Guard {
         }
     }
 
-    /// What is decided by the body.
+    /// The checks on the body.
     pub(super) fn admit_body(
         &self,
         headers: &HeaderMap,

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{http::server::within_descriptors, source::SourceError, store::log::EventLog};
 
-/// Takes an address to listen at. Nobody is answered yet; connections wait.
+/// Binds an address. Connections wait and are not answered yet.
 ///
 /// # Errors
-/// It is taken, or not of this machine, with what to do next.
+/// The address is in use, or not of this machine, with the next step.
 pub fn listen(at: SocketAddr) -> Result<TcpListener, SourceError> {
     let taken = |error| {
         let next = "stop what listens there, or choose another address or port";
@@ -31,7 +31,7 @@ pub fn listen(at: SocketAddr) -> Result<TcpListener, SourceError> {
     Ok(listener)
 }
 
-/// A server that appends what is posted to a log.
+/// A server that appends posted events to a log.
 pub struct Intake {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -46,7 +46,7 @@ enum State {
 
 impl Intake {
     /// A server at `listener`, which [`listen`] has made. Events are posted to `path`, or to any
-    /// path below it where it ends in `/*`, and appended to `log`.
+    /// path below it if it ends in `/*`, and appended to `log`.
     ///
     /// # Errors
     /// Settings that cannot be used, or a listener without an address.
@@ -65,18 +65,18 @@ impl Intake {
         Ok(Self { shared: Arc::new(shared), address, state })
     }
 
-    /// What reports call it.
+    /// Its name in reports.
     pub fn describe(&self) -> &str {
         &self.shared.name
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// How many requests it has answered with each status, as far as there were any, by status;
-    /// those for its health included. What is no HTTP is not counted.
+    /// How many requests it has answered with each status, by status, without zeros; requests for
+    /// its health included. Input that is not HTTP is not counted.
     pub fn answers(&self) -> Vec<(u16, u64)> {
         self.shared.answers.counts()
     }
@@ -100,8 +100,8 @@ impl Intake {
         }
     }
 
-    /// Takes nothing more: nobody can connect, bodies that are coming in are answered 503, and so
-    /// is what comes next. What is being stored is stored and answered.
+    /// Accepts nothing more: new connections are refused, and bodies and requests that come in are
+    /// answered 503. Events that are being stored are stored and answered.
     pub fn close(&self) {
         self.shared.closing.send_replace(true);
         let mut state = self.state.lock();
@@ -110,7 +110,7 @@ impl Intake {
         }
     }
 
-    /// Closes, and waits until what was being answered is answered, but no longer than this.
+    /// Closes, and waits until all requests under way are answered, but no longer than this.
     pub async fn closed(&self, within: Duration) {
         self.close();
         let serving = std::mem::replace(&mut *self.state.lock(), State::Closed);
@@ -120,8 +120,8 @@ impl Intake {
         }
     }
 
-    /// Goes by other settings from the next request on; certificates hold from the next connection
-    /// on. False where they are the same.
+    /// Uses other settings from the next request on; certificates apply from the next connection
+    /// on. Returns false if they are the same.
     ///
     /// # Errors
     /// Why they cannot be used; those from before hold.

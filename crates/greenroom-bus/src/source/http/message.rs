@@ -15,19 +15,19 @@ use crate::{
     record::{Mapping, Record, Unmapped},
 };
 
-/// What a message of events is announced by, for those who have posted something else.
+/// The content types of event messages, for senders that have posted something else.
 pub const MEDIA_TYPES: &str = "application/cloudevents+json, application/cloudevents-batch+json, or any type with ce- headers";
 
-/// All media types of CloudEvents begin so. Of their formats JSON is the one that is read.
+/// All media types of CloudEvents begin like this. Only the JSON format is read.
 const CLOUD_EVENTS: &str = "application/cloudevents";
 
-/// So many bytes of its digest tell a body from others: 128 bits.
+/// This many bytes of its digest identify a body: 128 bits.
 const DIGEST: usize = 16;
 
-/// What was posted.
+/// A posted message.
 #[derive(Debug, Clone, Copy)]
 pub struct Message<'m> {
-    /// The path, without what is behind a `?`.
+    /// The path, without the query.
     pub path: &'m str,
     /// Names in any case, and values.
     pub headers: &'m [(&'m str, &'m [u8])],
@@ -46,13 +46,13 @@ pub struct Reading<'r> {
     pub max_batch: usize,
 }
 
-/// What a message is, by its headers.
+/// The form of a message, by its headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageForm {
     Structured,
     Batch,
     Binary,
-    /// No CloudEvents: what a rule makes an event of.
+    /// Not CloudEvents: the input of a mapping rule.
     Record,
 }
 
@@ -63,14 +63,14 @@ pub enum BadMessage {
     /// Nothing that is read here.
     #[error("{0}")]
     Unsupported(String),
-    /// An event, or all of it, is not what it should be.
+    /// An event, or the whole message, is invalid.
     #[error("{reason}")]
     Event {
         /// Its place in the batch, from 0.
         index: Option<usize>,
         /// The attribute that is wrong or missing.
         field: Option<String>,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
     /// An event has too many bytes.
@@ -78,25 +78,28 @@ pub enum BadMessage {
     EventTooLarge {
         /// Its place in the batch, from 0.
         index: Option<usize>,
-        /// What it has, about.
+        /// Its approximate size.
         bytes: usize,
-        /// What it may have.
+        /// The limit.
         limit: usize,
     },
     /// A batch has too many events.
     #[error("a batch of more than {limit} events")]
     TooMany {
-        /// What it may have.
+        /// The limit.
         limit: usize,
     },
 }
 
 impl MessageForm {
-    /// What a message with these headers is.
+    /// The form of a message with these headers.
     ///
     /// # Errors
     /// It is nothing that is read here.
-    pub(super) fn of(headers: &[(&str, &[u8])], records: bool) -> Result<Self, BadMessage> {
+    pub(super) fn from_headers(
+        headers: &[(&str, &[u8])],
+        records: bool,
+    ) -> Result<Self, BadMessage> {
         let value = |name: &str| {
             let mut named = headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
             named.next().map(|(_, value)| String::from_utf8_lossy(value))
@@ -137,7 +140,7 @@ impl MessageForm {
     }
 }
 
-/// The events of a message. None where it is an empty batch.
+/// The events of a message. Empty for an empty batch.
 ///
 /// A message that is no CloudEvents is one event by the rule of [`Reading::records`]: its path is
 /// its topic as well, and where the rule names no id, one is made of path and body, so a message
@@ -148,7 +151,7 @@ impl MessageForm {
 /// nothing.
 pub fn read(message: &Message<'_>, reading: &Reading<'_>) -> Result<Vec<Event>, BadMessage> {
     let Message { headers, body, .. } = *message;
-    let events = match MessageForm::of(headers, reading.records.is_some())? {
+    let events = match MessageForm::from_headers(headers, reading.records.is_some())? {
         MessageForm::Structured => vec![Event::parse(body)?],
         MessageForm::Binary => vec![read_binary(headers, body)?],
         MessageForm::Batch => Event::parse_batch_within(body, reading.max_batch)?,
@@ -192,7 +195,7 @@ fn record(message: &Message<'_>, reading: &Reading<'_>) -> Result<Event, BadMess
     Ok(mapping.event(&record)?)
 }
 
-/// The same for what is posted again, and made only where it is asked for.
+/// The same for a repeated post, and computed only on demand.
 struct Digest<'m> {
     path: &'m str,
     body: &'m [u8],

@@ -1,4 +1,4 @@
-//! One request: who posts, what, and what becomes of it.
+//! One request: its sender, its content, and its answer.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -28,7 +28,7 @@ const HEALTH: &str = "/healthz";
 /// A larger body is parsed where nothing else waits for the thread.
 const LONG_TO_PARSE: usize = 128 << 10;
 
-/// What is answered to a request.
+/// The answer to a request.
 pub(super) async fn answer<B>(
     shared: &Arc<Shared>,
     place: &Place,
@@ -40,7 +40,7 @@ where
     let (head, mut body) = request.into_parts();
     let current = shared.current();
     let settings = &current.settings;
-    // One that waits to be asked for its body is not asked.
+    // A client that waits for `100 Continue` before its body does not get it.
     let is_waited_for = head.headers.contains_key(header::EXPECT);
     let form = match admit(shared, &current, &head) {
         Ok(form) => form,
@@ -81,7 +81,7 @@ where
     }
 }
 
-/// What can be decided before the body is read.
+/// The checks that are possible before the body is read.
 fn admit(
     shared: &Shared,
     current: &CurrentSettings,
@@ -107,11 +107,11 @@ fn admit(
     if let Some(answer) = unable(shared) {
         return Err(Box::new(answer));
     }
-    MessageForm::of(&headers(head), current.settings.records.is_some())
+    MessageForm::from_headers(&headers(head), current.settings.records.is_some())
         .map_err(|why| Box::new(answer::bad(&why)))
 }
 
-/// What a sender is told that asks whether it may post, where that is told at all.
+/// The answer to a sender that asks whether it may post, if such requests are answered.
 fn handshake(current: &CurrentSettings, head: &Parts) -> Option<HttpAnswer> {
     let webhook = current.settings.webhook.as_ref()?;
     let origin = webhook::asking(&head.headers)?;
@@ -131,7 +131,7 @@ fn health(shared: &Shared, method: &Method) -> HttpAnswer {
     }
 }
 
-/// Why nothing can be taken, where that is so.
+/// Why no events can be accepted, if so.
 fn unable(shared: &Shared) -> Option<HttpAnswer> {
     if shared.is_closing() {
         return Some(answer::stopping());
@@ -160,8 +160,8 @@ where
     if is_read { answer } else { answer::closing(answer) }
 }
 
-/// The budget of the body goes along: parsing goes on, with the body in memory, though the sender
-/// has gone.
+/// The budget of the body goes along: parsing continues, with the body in memory, even if the
+/// sender is gone.
 async fn parse(
     current: Arc<CurrentSettings>,
     head: Parts,
@@ -189,7 +189,7 @@ async fn parse(
     })
 }
 
-/// What the log has begun goes on, whether or not the sender waits for the answer.
+/// An append that has begun continues, whether or not the sender waits for the answer.
 async fn append(shared: &Shared, events: Vec<Event>, reserved: ReservedBytes) -> HttpAnswer {
     if events.is_empty() {
         return answer::taken(Appended::default());

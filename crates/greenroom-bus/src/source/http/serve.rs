@@ -18,10 +18,10 @@ use super::{
 };
 use crate::http::server::{LARGEST_HEADERS, Moving, Place};
 
-/// How long a client may leave an answer where it is.
+/// How long a client may leave an answer unread.
 const STANDS_STILL: Duration = Duration::from_secs(30);
 
-/// So much later than its time is over, a body that has not come is answered at the latest.
+/// A late body is answered at most this long after its time is over.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
 /// How long answers may take once the intake is closed.
@@ -118,8 +118,8 @@ where
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection);
     let mut closing = shared.closing.subscribe();
-    // A client may take as long for headers and body as it is allowed to, if that is more. A body
-    // that is late is told so, which cutting the connection at the same time would prevent.
+    // A client may take as long for headers and body as their limits allow, if that is more. A late
+    // body gets an answer, which cutting the connection at the same time would prevent.
     let patience = || {
         let settings = &shared.current().settings;
         let body = settings.body_timeout.saturating_add(ANSWERS_WITHIN);
@@ -132,7 +132,7 @@ where
             _ = closing.wait_for(|closing| *closing) => {}
         }
         connection.as_mut().graceful_shutdown();
-        // An error is the client's, who has broken it off.
+        // An error is the client's, which has closed the connection.
         let _ = connection.await;
     };
     tokio::select! {

@@ -1,16 +1,16 @@
-//! What an intake takes, from whom, and how much of it: all of it can change while it is open.
+//! The limits of an intake, and its clients: all of it can change while it is open.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{access::Access, tls::ServerTls, webhook::Webhook};
 use crate::record::Mapping;
 
-/// What an intake takes, from whom, and how much of it.
+/// The limits of an intake, and its clients.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpSettings {
-    /// Who may post. Default: anybody.
+    /// The clients that may post. Default: all.
     pub access: Access,
-    /// Which senders of webhooks are told that they may post. Default: `OPTIONS` is refused.
+    /// Which webhook senders are allowed to post. Default: `OPTIONS` is refused.
     pub webhook: Option<Webhook>,
     /// Default: plain HTTP. Whether it is TLS cannot change while it is open; certificates can.
     pub tls: Option<ServerTls>,

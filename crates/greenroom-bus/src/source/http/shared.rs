@@ -1,4 +1,4 @@
-//! What the connections of an intake share.
+//! Shared by the connections of an intake.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -17,7 +17,7 @@ use crate::{
 /// Connections take at most this part of the descriptors that the process may open.
 pub(super) const SHARE: usize = 2;
 
-/// What all connections share.
+/// Shared by all connections.
 pub(super) struct Shared {
     pub(super) name: String,
     /// Where events are posted to; `/hooks/*` is every path below `/hooks/`.
@@ -33,7 +33,7 @@ pub(super) struct Shared {
     pub(super) current: RwLock<Arc<CurrentSettings>>,
 }
 
-/// Settings, with what is made of them once.
+/// Settings, with values derived from them once.
 pub(super) struct CurrentSettings {
     pub(super) settings: HttpSettings,
     pub(super) guard: Guard,

@@ -13,14 +13,14 @@ use crate::http::{
     tls::{certificates, private_key},
 };
 
-/// What a server shows, and whom it asks to show something, as PEM.
+/// A server's certificate, and the authorities of its clients, as PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerTls {
     /// The certificate, and those between it and its authority.
     pub cert: Vec<u8>,
     /// Its private key. Never shown.
     pub key: Vec<u8>,
-    /// Authorities of clients: with them, each client has to show a certificate of one of them.
+    /// Authorities of clients: with them, each client needs a certificate issued by one of them.
     pub client_ca: Option<Vec<u8>>,
 }
 
@@ -36,7 +36,7 @@ impl ServerTls {
     /// Whether certificates and key can be used, and belong together.
     ///
     /// # Errors
-    /// What cannot, and what to do. It does not repeat a key.
+    /// The problem, and the next step. Does not repeat a key.
     pub fn check(&self) -> Result<(), BadTls> {
         self.server().map(drop)
     }

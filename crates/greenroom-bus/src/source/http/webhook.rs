@@ -1,5 +1,5 @@
-//! The handshake that CloudEvents asks of a receiver of webhooks, so that nobody can have a sender
-//! flood a stranger: before it posts, the sender asks by `OPTIONS` whether it may.
+//! The handshake that CloudEvents requires of a webhook receiver, so that a sender cannot be made
+//! to flood a third party: before it posts, the sender asks by `OPTIONS` whether it may.
 //!
 //! ```text
 //! OPTIONS /events                              200 OK
@@ -24,17 +24,17 @@ pub(super) const ALLOWED_RATE: HeaderName = HeaderName::from_static("webhook-all
 /// All origins; as a rate, any.
 const ANY: &str = "*";
 
-/// Which senders are told that they may post, when they ask.
+/// Which senders get permission to post when they ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Webhook {
     /// The names that they ask by, in any case; `*` is any.
     pub origins: Vec<String>,
-    /// How many requests a minute they are told to make at most. `None`: as many as they like.
-    /// Nothing here counts them.
+    /// The most requests a minute that they are allowed. `None`: no limit. The limit is announced,
+    /// not enforced.
     pub per_minute: Option<NonZeroU64>,
 }
 
-/// What a sender that asks calls itself.
+/// The name by which an asking sender identifies itself.
 pub(super) fn asking(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(REQUEST_ORIGIN)
 }
@@ -47,7 +47,7 @@ impl Webhook {
         self.origins.iter().any(is_it)
     }
 
-    /// The rate that a sender is told.
+    /// The announced rate.
     pub(super) fn rate(&self) -> HeaderValue {
         self.per_minute.map_or(HeaderValue::from_static(ANY), |rate| rate.get().into())
     }

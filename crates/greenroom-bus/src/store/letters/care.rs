@@ -1,5 +1,4 @@
-//! What a store of dead letters needs now and then: a look whether it is whole, a copy, and its
-//! room back.
+//! Maintenance of a store of dead letters: an integrity check, a copy, and returning its room.
 
 use std::{
     fs::{self, File},
@@ -12,24 +11,24 @@ use crate::store::sqlite::{
     Failed, NotOpened, checkpoint, lock, own, private, private_directory, read, vacuum,
 };
 
-/// What was found in a store.
+/// The result of checking a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
     /// Letters in it.
     pub letters: u64,
-    /// What is damaged, in the words of SQLite; empty where it is whole.
+    /// The damage, in the words of SQLite; empty if it is intact.
     pub damage: Vec<String>,
 }
 
-/// True where this directory is a store of dead letters.
+/// True if this directory is a store of dead letters.
 pub fn is_letter_store(directory: &Path) -> bool {
     SCHEMA.path(directory).is_file()
 }
 
-/// Gives the room that a store keeps for letters back to the disk, so that it can be opened on one
-/// that is full. False if none was kept, or a process writes the store. The next writer keeps room
-/// again, once there is some.
+/// Returns the reserve of a store to the disk, so that the store can be opened on a full disk.
+/// False if there was no reserve, or if a process writes the store. The next writer builds a
+/// reserve again, once there is room.
 pub fn give_reserve_back(directory: &Path) -> bool {
     is_letter_store(directory)
         && lock(directory).is_ok_and(|_held| Reserves::new(directory).give_back())
@@ -50,11 +49,11 @@ pub fn check(directory: &Path) -> Result<Checked, LetterError> {
     Ok(Checked { letters, damage })
 }
 
-/// Copies the store, as it is at one moment, into a directory that does not exist yet. A process
-/// that writes it goes on. The copy is a store itself, and is on disk when this returns.
+/// Copies the store, as of one moment, into a directory that does not exist yet. A process that
+/// writes it continues. The copy is itself a store, and is on disk when this returns.
 ///
 /// # Errors
-/// It cannot be read, or the copy cannot be written; what was written of it is removed.
+/// It cannot be read, or the copy cannot be written; an incomplete copy is removed.
 pub fn backup(directory: &Path, to: &Path) -> Result<(), LetterError> {
     let tables = open(directory)?;
     let not_made = |error: std::io::Error| LetterError::not_opened(to, error.into());
@@ -82,9 +81,9 @@ pub fn backup(directory: &Path, to: &Path) -> Result<(), LetterError> {
     })
 }
 
-/// Gives room that removed letters have left back to the file system. Returns the bytes of the
-/// database before and after. That works on a disk that is full, too; what is left is packed
-/// closely only if there is as much free room as the store has bytes.
+/// Returns the room of removed letters to the file system. Returns the size of the database in
+/// bytes before and after. This works on a full disk, too; the rest is packed closely only if there
+/// is as much free room as the store has bytes.
 ///
 /// # Errors
 /// A greenroom has it open, or it cannot be read or written.
@@ -114,7 +113,7 @@ pub fn compact(directory: &Path) -> Result<(u64, u64), LetterError> {
 }
 
 fn is_full(error: &rusqlite::Error) -> bool {
-    Failed::of(error) == Failed::Full
+    Failed::classify(error) == Failed::Full
 }
 
 fn give_free_pages_back(tables: &rusqlite::Connection) -> rusqlite::Result<()> {

@@ -1,4 +1,4 @@
-//! What an operator does with letters.
+//! An operator's changes to letters.
 
 use std::time::SystemTime;
 
@@ -16,7 +16,7 @@ use crate::event::Event;
 /// Letters that go in one transaction: others that are to be stored wait for it.
 const AT_ONCE: usize = 1_000;
 
-/// What came of marking letters.
+/// The result of marking letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Marked {
@@ -31,7 +31,7 @@ pub struct Marked {
     pub marked_before: u64,
 }
 
-/// What came of dropping letters.
+/// The result of dropping letters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Dropped {
@@ -41,12 +41,12 @@ pub struct Dropped {
     pub in_replay: u64,
 }
 
-/// What an edit makes of a letter.
+/// A change to a letter.
 #[derive(Debug, Clone)]
 pub struct Edit {
     /// The letter.
     pub letter: u64,
-    /// Its event from here on. The first one is kept beside it.
+    /// Its event from now on. The original is kept as well.
     pub event: Event,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn mark(
         return Ok(Marked { without_event, marked_before, ..Marked::default() });
     }
     let job = "INSERT INTO jobs (created_at, wanted, rate, letters) VALUES (?, ?, ?, ?)";
-    let (now, wanted) = (micros(SystemTime::now()), filter.in_words());
+    let (now, wanted) = (micros(SystemTime::now()), filter.describe());
     tables.execute(job, params![now, wanted, rate, number(letters)])?;
     let job = tables.last_insert_rowid();
     let mark = format!(
@@ -94,7 +94,7 @@ pub(super) fn drop_some(tables: &Connection, filter: &Filter) -> rusqlite::Resul
     Ok(Dropped { letters, in_replay })
 }
 
-/// Puts another event in place of that of a letter.
+/// Replaces the event of a letter.
 pub(super) fn edit(tables: &Connection, edit: &Edit) -> Result<(), LetterError> {
     let select = "SELECT state, edited, has_event FROM letters WHERE id = ?";
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
@@ -126,8 +126,8 @@ pub(super) fn bytes(tables: &Connection) -> rusqlite::Result<i64> {
     tables.query_row("SELECT coalesce(sum(bytes), 0) FROM letters", [], |row| row.get(0))
 }
 
-/// Removes letters that are too old, and the oldest where all together are too large: some of them
-/// at a time, and never one that is marked or in replay. How many, and their bytes.
+/// Removes letters that are too old, and the oldest if all together are too large: a few at a time,
+/// and never one that is marked or in replay. Returns their number and bytes.
 pub(super) fn retire(
     tables: &Connection,
     options: &LetterStoreOptions,
@@ -177,8 +177,8 @@ fn pairs(
     select.query_map(bound, |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
-/// Notes in the store what of it is not shown, for those who read it without a configuration. The
-/// same once more writes nothing: a store opens on a disk that is full.
+/// Records the mask in the store, for readers without a configuration. The same mask again writes
+/// nothing, because a store can be opened on a full disk.
 pub(super) fn note_mask(tables: &Connection, written: &str) -> rusqlite::Result<()> {
     let note = "INSERT INTO notes (name, value) VALUES ('mask', ?) ON CONFLICT (name) \
                 DO UPDATE SET value = excluded.value WHERE value <> excluded.value";

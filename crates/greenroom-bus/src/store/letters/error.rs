@@ -1,10 +1,10 @@
-//! What a store of dead letters cannot do.
+//! Errors of a store of dead letters.
 
 use std::path::Path;
 
-use crate::store::sqlite::{Failed, NotOpened, in_words};
+use crate::store::sqlite::{Failed, NotOpened, error_text};
 
-/// Why a store of dead letters cannot do what it was asked for.
+/// Why a store of dead letters cannot fulfil a request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LetterError {
@@ -13,7 +13,7 @@ pub enum LetterError {
     NotOpened {
         /// The directory.
         path: String,
-        /// What happened, and what to do next.
+        /// The error, and the next step.
         reason: String,
         /// Another process writes it.
         is_held: bool,
@@ -50,9 +50,9 @@ impl LetterError {
 
 impl From<rusqlite::Error> for LetterError {
     fn from(error: rusqlite::Error) -> Self {
-        match Failed::of(&error) {
-            Failed::Full => Self::Full(in_words(&error)),
-            Failed::Busy | Failed::ForGood => Self::Failed(in_words(&error)),
+        match Failed::classify(&error) {
+            Failed::Full => Self::Full(error_text(&error)),
+            Failed::Busy | Failed::ForGood => Self::Failed(error_text(&error)),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Letters that failed of the same thing have one group: the same reason, handler and error, apart
-//! from what differs from event to event.
+//! Letters with the same cause form one group: the same reason, handler and error, apart from parts
+//! that differ from event to event.
 
 use reqwest::StatusCode;
 use ring::digest::{SHA256, digest};
@@ -8,7 +8,7 @@ use ring::digest::{SHA256, digest};
 const ANNOUNCING: &[&str] =
     &["http", "http/1.0", "http/1.1", "http/2", "http/2.0", "status", "code"];
 
-/// So much of an error is looked at, in bytes: what differs later differs in details.
+/// This many bytes of an error are compared: later differences are details.
 const LOOKED_AT: usize = 400;
 
 /// The group of an error, twelve hexadecimal digits: the same for errors that differ in numbers and
@@ -19,8 +19,8 @@ pub fn error_group(reason: &str, handler: Option<&str>, error: &str) -> String {
     hash.as_ref()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The error without what is one event's own: numbers, hexadecimal ids and what stands in quotes.
-/// The status of an HTTP answer stays.
+/// The error without the parts that differ from event to event: numbers, hexadecimal ids and quoted
+/// text. The status of an HTTP answer stays.
 fn normalised(error: &str) -> String {
     let error = &error[..error.floor_char_boundary(LOOKED_AT)];
     let mut out = String::new();

@@ -1,10 +1,10 @@
-//! Which letters are meant. What a user says is bound to a statement, and never part of its text.
+//! The selection of letters. A user's text is bound to a statement, and never part of it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Value;
 
-/// Which letters are meant: those of which all that is said here holds.
+/// Selects letters: those that meet all of these conditions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// One of these.
@@ -40,7 +40,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// What every letter is behind.
+    /// The position before every letter.
     pub fn start(self) -> u64 {
         match self {
             Self::Oldest => 0,
@@ -70,17 +70,17 @@ impl Filter {
         UNIX_EPOCH.checked_add(std::time::Duration::new(seconds, nanos))
     }
 
-    /// A moment as [`moment`](Self::moment) reads it, to the millisecond.
+    /// A moment in the format that [`moment`](Self::moment) reads, to the millisecond.
     pub fn moment_text(moment: SystemTime) -> String {
         crate::event::rfc3339::format_utc(moment)
     }
 
-    /// True where it leaves nothing out.
+    /// True if it selects everything.
     pub fn takes_all(&self) -> bool {
         *self == Self { upto: self.upto, ..Self::default() }
     }
 
-    /// A condition for the rows of `letters`, and what is bound to it.
+    /// A condition for the rows of `letters`, and its bound values.
     pub(super) fn condition(&self) -> (String, Vec<Value>) {
         let (mut all, mut bound) = (vec!["1".to_owned()], Vec::new());
         if !self.ids.is_empty() {
@@ -114,8 +114,8 @@ impl Filter {
         (all.join(" AND "), bound)
     }
 
-    /// What it says, for people.
-    pub(super) fn in_words(&self) -> String {
+    /// Its conditions, for people.
+    pub(super) fn describe(&self) -> String {
         let mut all = Vec::new();
         match &*self.ids {
             [] => {}
@@ -141,7 +141,7 @@ impl Filter {
     }
 }
 
-/// A number as SQLite has it; one that is beyond is the number of no letter.
+/// A number as SQLite stores it; a number outside of that range is the number of no letter.
 pub(super) fn number(id: u64) -> Value {
     Value::Integer(i64::try_from(id).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! Replays that were asked for: which letters, how fast, and what has come of it.
+//! Requested replays: which letters, how fast, and their progress.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::{
     event::{Event, rfc3339::format_utc},
 };
 
-/// So many replays that are done are remembered.
+/// This many finished replays are remembered.
 const REMEMBERED: i64 = 100;
 
 /// With a rate, letters are taken for a tenth of a second at a time.
@@ -30,7 +30,7 @@ pub struct Job {
     pub created_at: String,
     /// Which letters, in words.
     pub wanted: String,
-    /// So many a second; none: as fast as they are handled.
+    /// The most a second; `None`: as fast as they are handled.
     pub rate: Option<f64>,
     /// `running`, `stopped` or `done`.
     pub state: &'static str,
@@ -40,7 +40,7 @@ pub struct Job {
     pub waiting: u64,
     /// How many an engine has.
     pub in_replay: u64,
-    /// How many are settled, and gone from the store; or dead letters anew under another number.
+    /// How many are settled and removed from the store, or dead letters again under another number.
     pub settled: u64,
     /// How many have failed again.
     pub failed: u64,
@@ -48,12 +48,12 @@ pub struct Job {
     pub refused: u64,
 }
 
-/// What can be told to a replay.
+/// An order to a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobChange {
-    /// Takes no further letter. Those that wait stay marked.
+    /// Takes no further letter. Waiting ones stay marked.
     Stop,
-    /// Goes on.
+    /// Continues.
     Resume,
     /// Lets go of the letters that wait: they are marked no more.
     Cancel,
@@ -154,8 +154,8 @@ fn event(tables: &Connection, letter: u64) -> rusqlite::Result<Result<Event, Str
     Ok(Event::parse(&json).map_err(|error| format!("its event cannot be read: {error}")))
 }
 
-/// Notes how a replay has ended, where it is still the one that is under way. How many bytes are
-/// gone by that.
+/// Records how a replay has ended, if it is still the current one. Returns how many bytes are freed
+/// by that.
 pub(super) fn ended(
     tables: &Connection,
     replayed: Replayed,
@@ -205,7 +205,7 @@ fn give_back(
     tables.execute(&mark, [bound]).map(|_| ())
 }
 
-/// What an earlier process has taken and not ended is marked again. How many those are.
+/// Marks letters again that an earlier process has taken and not finished. Returns their number.
 pub(super) fn recover(tables: &Connection) -> rusqlite::Result<u64> {
     let handed = State::Handed as i64;
     let count = "SELECT count(*) FROM letters WHERE state = ?";

@@ -1,5 +1,5 @@
-//! JSON text, value by value. Nothing of it is read into numbers and maps, which would round the
-//! ones and sort the others: who changes one place leaves all others byte for byte as they were.
+//! JSON text, value by value. It is not parsed into numbers and maps, which would round the former
+//! and sort the latter: changing one place leaves all others byte for byte as they were.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -10,12 +10,12 @@ use serde_json::value::RawValue;
 pub enum JsonStep<'j> {
     /// To the member of an object with this name, in its quotes, as it is written.
     Member(&'j str),
-    /// To the item of an array that stands here.
+    /// To the item at this index of an array.
     Item(usize),
 }
 
 impl JsonStep<'_> {
-    /// True where a part of a JSON pointer leads here, its escapes undone.
+    /// True if a part of a JSON pointer leads here, its escapes undone.
     pub fn is(&self, token: &str) -> bool {
         match self {
             Self::Member(name) => json_text(name).is_some_and(|name| name == token),
@@ -24,7 +24,7 @@ impl JsonStep<'_> {
     }
 }
 
-/// What a JSON string says; none where that is no Unicode, or it is no string.
+/// The text of a JSON string; `None` if it is not a string, or not Unicode.
 pub(super) fn json_text(json: &str) -> Option<Cow<'_, str>> {
     let bare = json.strip_prefix('"')?.strip_suffix('"')?;
     match bare.contains('\\') {
@@ -33,8 +33,8 @@ pub(super) fn json_text(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Visits each value of the text with the steps to it and where it stands; an array or an object
-/// behind what is in it. However deep they are, the stack is as deep.
+/// Visits each value of the text with its path and its range; an array or an object after its
+/// contents. The stack grows with the depth of the text.
 ///
 /// # Errors
 /// The text is no JSON.
@@ -67,7 +67,8 @@ pub fn walk_json<'j>(
     Ok(())
 }
 
-/// How long what the text begins with is: a mark or a blank, a string, a number or a word.
+/// The length of the token at the beginning of the text: a mark or a blank, a string, a number or a
+/// word.
 fn token_length(json: &str) -> usize {
     let bytes = json.as_bytes();
     match bytes[0] {

@@ -1,11 +1,11 @@
-//! What of a letter is not shown: letters hold what customers have sent.
+//! The parts of a letter that are hidden: letters contain customers' data.
 
 use std::{borrow::Cow, cmp::Reverse, ops::Range};
 
 use super::json_walk::{JsonStep, json_text, walk_json};
 use crate::event::{Event, Pointer};
 
-/// What stands in place of what is not shown.
+/// Replaces a hidden value.
 const HIDDEN: &str = "***";
 
 /// The same as JSON.
@@ -27,17 +27,17 @@ pub struct Mask(Vec<Pointer>);
 pub struct NoMask;
 
 impl Mask {
-    /// Hides what these JSON pointers (RFC 6901) lead to, in the event as JSON. A `*` in place of
-    /// a name or a number stands for all that are there.
+    /// Hides the values that these JSON pointers (RFC 6901) refer to, in the event as JSON. A `*`
+    /// in place of a name or an index matches all of them.
     ///
     /// # Errors
     /// One of them is no pointer.
     pub fn of(pointers: &[impl AsRef<str>]) -> Result<Self, NoMask> {
-        let pointers = pointers.iter().map(|pointer| Pointer::of(pointer.as_ref()));
+        let pointers = pointers.iter().map(|pointer| Pointer::from_text(pointer.as_ref()));
         pointers.collect::<Result<_, _>>().map(Self).map_err(|_| NoMask)
     }
 
-    /// True where everything is shown.
+    /// True if everything is shown.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -59,7 +59,7 @@ impl Mask {
         }
     }
 
-    /// The event as JSON, without what is hidden. Text that is no JSON is hidden whole.
+    /// The event as JSON, without hidden values. Text that is not JSON is hidden as a whole.
     pub fn event(&self, json: &[u8]) -> String {
         self.hide(json, &[])
     }
@@ -75,7 +75,7 @@ impl Mask {
         let mut values: Vec<Cow<'_, str>> = Vec::new();
         for at in self.places(&json, &[]).unwrap_or_default() {
             let hidden = &json[at];
-            // It is a part of what was walked through, so it is JSON.
+            // It is a part of the text that was just walked, so it is JSON.
             let _ = walk_json(hidden, |_, at| values.extend(spellings(&hidden[at])));
         }
         values.retain(|value| value.chars().count() >= SHORTEST);
@@ -84,7 +84,7 @@ impl Mask {
         values.iter().fold(error, |error, value| error.replace(&**value, HIDDEN))
     }
 
-    /// A list of what has an event each, without what is hidden in those.
+    /// A list of entries with an event each, with the hidden values of those removed.
     pub(super) fn events(&self, json: &[u8]) -> String {
         self.hide(json, &["*", "event"])
     }
@@ -95,8 +95,7 @@ impl Mask {
         !self.is_empty() && !self.places(json, &[]).is_ok_and(|places| places.is_empty())
     }
 
-    /// True if `***` stands where this hides something: the event was copied from where it is
-    /// shown in part.
+    /// True if `***` is in a place that this hides: the event was copied from a masked view.
     pub fn stands_in(&self, json: &[u8]) -> bool {
         let json = str::from_utf8(json).unwrap_or_default();
         let places = self.places(json, &[]).unwrap_or_default();
@@ -116,7 +115,7 @@ impl Mask {
         shown
     }
 
-    /// What is hidden of the event that these steps lead to, one behind the other.
+    /// The hidden ranges of the event at the end of these steps.
     fn places(&self, json: &str, event: &[&str]) -> serde_json::Result<Vec<Range<usize>>> {
         let mut places: Vec<Range<usize>> = Vec::new();
         walk_json(json, |path, at| {
@@ -129,7 +128,7 @@ impl Mask {
             }
         })?;
         places.sort_by_key(|at| (at.start, Reverse(at.end)));
-        // What lies within another is hidden with it.
+        // A value inside another hidden one is hidden with it.
         let mut end = 0;
         places.retain(|at| {
             let is_outer = at.start >= end;
@@ -144,9 +143,9 @@ fn leads(way: &[impl AsRef<str>], path: &[JsonStep<'_>]) -> bool {
     way.iter().zip(path).all(|(token, step)| token.as_ref() == "*" || step.is(token.as_ref()))
 }
 
-/// Where the way ends early, in a text, that may hold what it leads to.
+/// If the path ends early, in a string, that string may contain the hidden value.
 fn hides(way: &[Box<str>], path: &[JsonStep<'_>], is_text: bool) -> bool {
-    // Nobody can say where in bytes a member of the data is.
+    // The place of a member of the data in bytes is unknown.
     let is_data = way.first().is_some_and(|first| matches!(&**first, "data" | "*"));
     is_data && matches!(path, [only] if only.is("data_base64"))
         || (way.len() == path.len() || way.len() > path.len() && is_text) && leads(way, path)

@@ -1,20 +1,20 @@
-//! What a store keeps, and what it shows.
+//! Limits and masks of a store.
 
 use std::time::Duration;
 
 use super::mask::Mask;
 
-/// What a store keeps, and what it shows.
+/// Limits and masks of a store.
 #[derive(Debug, Clone, Default)]
 pub struct LetterStoreOptions {
-    /// Letters that were given up longer ago are removed; `None`: none is for its age.
+    /// Letters that were given up longer ago are removed; `None`: no age limit.
     pub age: Option<Duration>,
     /// The oldest letters are removed while all together have more bytes; `None`: whatever they
     /// have.
     pub size: Option<u64>,
-    /// What is not shown of letters, unless it is asked for.
+    /// Values of letters that are shown only on request.
     pub mask: Mask,
-    /// Takes the values of what is not shown out of errors as well, before they are stored. Of
-    /// each event, those with four characters or more.
+    /// Also removes hidden values from errors before they are stored. For each event, values of
+    /// four characters or more.
     pub mask_errors: bool,
 }

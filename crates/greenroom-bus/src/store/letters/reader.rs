@@ -23,17 +23,17 @@ use crate::{
     store::sqlite,
 };
 
-/// Letters that are looked up at a time: no statement lasts long, so the journal can be taken into
-/// the database meanwhile.
+/// Letters that are looked up at a time: no statement takes long, so the journal can be
+/// checkpointed in between.
 const AT_ONCE: usize = 256;
 
-/// The letters of a store, for those who look.
+/// Read access to the letters of a store.
 pub struct Letters {
     tables: Connection,
     mask: Mask,
 }
 
-/// What an edit of a letter starts from.
+/// The original that an edit of a letter starts from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LetterContent {
     /// The event as JSON, or bytes that are no event, as they were read.
@@ -73,10 +73,10 @@ struct LetterRow {
 }
 
 impl LetterRow {
-    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
-            state: State::of(row.get(1)?),
+            state: State::from_number(row.get(1)?),
             bytes: row.get(2)?,
             reason: row.get(3)?,
             group: row.get(4)?,
@@ -102,8 +102,8 @@ impl LetterRow {
 }
 
 impl Letters {
-    /// Opens the store in this directory, even while another process writes it. What its mask hides
-    /// stays hidden.
+    /// Opens the store in this directory, even while another process writes it. Masked values stay
+    /// hidden.
     ///
     /// # Errors
     /// There is none, or it cannot be read.
@@ -121,13 +121,13 @@ impl Letters {
         Ok(Self { tables, mask })
     }
 
-    /// Shows what the mask hides.
+    /// Shows hidden values.
     pub fn unmasked(mut self) -> Self {
         self.mask = Mask::default();
         self
     }
 
-    /// What is hidden.
+    /// The hidden values.
     pub fn mask(&self) -> &Mask {
         &self.mask
     }
@@ -165,7 +165,7 @@ impl Letters {
             order.condition()
         );
         let mut select = self.tables.prepare_cached(&select)?;
-        let rows = select.query_map(params_from_iter(bound), LetterRow::of)?;
+        let rows = select.query_map(params_from_iter(bound), LetterRow::read)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -211,13 +211,13 @@ impl Letters {
         })
     }
 
-    /// The letters, counted by what they have in common; the largest groups first.
+    /// The letters, grouped and counted by a property; the largest groups first.
     ///
     /// # Errors
     /// They cannot be read.
     pub fn groups(&self, filter: &Filter, by: By) -> Result<Vec<Group>, LetterError> {
         let (condition, bound) = filter.condition();
-        // The columns beside `max(id)` are those of the row that has it: SQLite says so.
+        // The columns besides `max(id)` come from the row that has it: SQLite documents this.
         let select = format!(
             "SELECT {}, count(*), sum(bytes), min(last_at), max(last_at), max(id), reason, \
              handler, error FROM letters WHERE {condition} GROUP BY 1 ORDER BY 2 DESC, 6 DESC",
@@ -300,10 +300,10 @@ impl Letters {
         Err(LetterError::NoLetter(letter))
     }
 
-    /// Writes a letter, whole, as a line of JSON. False where there is none of this number.
+    /// Writes a complete letter as a line of JSON. False if there is no letter with this number.
     ///
     /// # Errors
-    /// It cannot be read, or what is written to fails.
+    /// It cannot be read, or the writer fails.
     pub fn write(&self, letter: u64, out: &mut dyn Write) -> Result<bool, WriteError> {
         match self.behind(&Filter::of([letter]), Order::Oldest, 0, 1)?.first() {
             Some(found) => self.write_found(found, out).map(|()| true),
@@ -314,7 +314,7 @@ impl Letters {
     /// Writes these letters, oldest first, one a line. How many.
     ///
     /// # Errors
-    /// They cannot be read, or what is written to fails.
+    /// They cannot be read, or the writer fails.
     pub fn export(&self, filter: &Filter, out: &mut dyn Write) -> Result<u64, WriteError> {
         let (mut written, mut after) = (0, 0);
         loop {
@@ -328,7 +328,7 @@ impl Letters {
         }
     }
 
-    /// The fields of the file store, then those that only a store has.
+    /// The fields of the file store, then those that only this store has.
     fn write_found(&self, found: &LetterRow, out: &mut dyn Write) -> Result<(), WriteError> {
         out.write_all(b"{\"event\":")?;
         self.write_event(found.id, TextPart::Event, out)?;
@@ -381,7 +381,7 @@ impl Letters {
         Ok(())
     }
 
-    /// Nobody can say what in bytes that are no event a mask would hide, so it hides all of them.
+    /// A mask cannot be applied to bytes that are not an event, so they are hidden as a whole.
     fn write_raw(&self, id: i64, out: &mut dyn Write) -> Result<(), WriteError> {
         let mut is_first = true;
         let hides = !self.mask.is_empty();
@@ -427,7 +427,7 @@ pub enum WriteError {
     /// They cannot be read.
     #[error(transparent)]
     Letters(#[from] LetterError),
-    /// What is written to fails.
+    /// The writer fails.
     #[error(transparent)]
     Out(#[from] io::Error),
 }

@@ -31,7 +31,7 @@ pub(super) struct Reserve {
     is_kept: bool,
 }
 
-/// What a store keeps.
+/// The reserves of a store.
 #[derive(Debug)]
 pub(super) struct Reserves {
     pub(super) letters: Reserve,
@@ -51,7 +51,7 @@ impl Reserves {
         }
     }
 
-    /// Keeps room, where there is some.
+    /// Builds a reserve, if there is room.
     pub(super) fn keep(&mut self) {
         for reserve in [&mut self.journal, &mut self.letters] {
             if let Err(error) = reserve.keep() {
@@ -61,7 +61,7 @@ impl Reserves {
         }
     }
 
-    /// Gives all of it back to the disk. False where there was none.
+    /// Returns all of it to the disk. False if there was none.
     pub(super) fn give_back(&mut self) -> bool {
         self.letters.give_back() | self.journal.give_back()
     }
@@ -72,7 +72,7 @@ impl Reserve {
         self.is_kept
     }
 
-    /// Gives the room back to the disk. False where there was none.
+    /// Returns the room to the disk. False if there was none.
     pub(super) fn give_back(&mut self) -> bool {
         self.is_kept = false;
         fs::remove_file(&self.path).is_ok()
@@ -81,7 +81,7 @@ impl Reserve {
     /// Keeps room again.
     ///
     /// # Errors
-    /// There is none, or not enough.
+    /// There is no room, or not enough.
     pub(super) fn keep(&mut self) -> io::Result<()> {
         if self.is_kept {
             return Ok(());
@@ -89,7 +89,7 @@ impl Reserve {
         let kept = self.allocate();
         self.is_kept = kept.is_ok();
         if kept.is_err() && !self.in_part {
-            // What was written of it would be missing elsewhere.
+            // A partial reserve would only take room from others.
             let _ = fs::remove_file(&self.path);
         }
         kept

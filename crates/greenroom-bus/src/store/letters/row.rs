@@ -11,14 +11,14 @@ use crate::{
     event::Event,
 };
 
-/// The size of a piece: a multiple of three, so that base64 of the pieces put together is that of
-/// the whole.
+/// The size of a piece: a multiple of three, so that the base64 of all pieces put together is that
+/// of the whole.
 pub(super) const PIECE: usize = 3 * 64 * 1024;
 
 /// An error is kept so far, in bytes. The texts of a row are read whole.
 const LONGEST_ERROR: usize = 64 << 10;
 
-/// What a row takes beside its texts, about.
+/// The approximate size of a row without its texts.
 const ROW: usize = 200;
 
 /// Which text of a letter a piece is of.
@@ -26,7 +26,7 @@ const ROW: usize = 200;
 pub(super) enum TextPart {
     Event = 0,
     Raw = 1,
-    /// What outputs rejected, a JSON array.
+    /// Rejections by outputs, a JSON array.
     Rejected = 2,
     /// The event before it was edited.
     Original = 3,
@@ -84,8 +84,7 @@ fn insert(tables: &Connection, letter: &DeadLetter) -> rusqlite::Result<i64> {
     weigh(tables, id)
 }
 
-/// What is new of a letter that failed again. Its number, its first time, its bytes and its
-/// original stay.
+/// Updates a letter that failed again. Its number, its first time, its size and its original stay.
 fn again(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<i64> {
     let failed = "UPDATE jobs SET failed = failed + 1 \
                   WHERE id = (SELECT job FROM letters WHERE id = ?)";
@@ -124,7 +123,7 @@ fn texts(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<
     write(tables, id, TextPart::Rejected, &rejected)
 }
 
-/// Puts an event in place of what there was.
+/// Replaces the event.
 pub(super) fn write_event(tables: &Connection, id: i64, event: &Event) -> rusqlite::Result<()> {
     let mut json = Vec::new();
     event.write_json(&mut json);
@@ -140,7 +139,7 @@ pub(super) fn weigh(tables: &Connection, id: i64) -> rusqlite::Result<i64> {
     tables.prepare_cached(weigh)?.query_row(params![ROW as i64, id], |row| row.get(0))
 }
 
-/// Puts a text in place of what there was.
+/// Replaces a text.
 pub(super) fn write(
     tables: &Connection,
     id: i64,
@@ -157,7 +156,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Calls this with each piece of a text, in order. False where there is none.
+/// Calls this with each piece of a text, in order. False if there is no such text.
 pub(super) fn each_piece<E: From<rusqlite::Error>>(
     tables: &Connection,
     id: i64,

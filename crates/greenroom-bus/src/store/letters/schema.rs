@@ -1,8 +1,8 @@
 //! The tables of a store of dead letters.
 //!
-//! A letter's row is small; its texts of any size lie in `pieces`, so that to mark a letter does
-//! not write them again. `state` is 0 for one that is stored, 1 for one that is marked, 2 for one
-//! that an engine has. Times are microseconds since 1970.
+//! A letter's row is small; its texts of any size are in `pieces`, so that marking a letter does
+//! not write them again. `state` is 0 for stored, 1 for marked, 2 for taken by an engine. Times are
+//! microseconds since 1970.
 
 use crate::store::sqlite::Schema;
 

@@ -1,11 +1,11 @@
-//! Where a letter stands.
+//! The state of a letter.
 
 use std::fmt;
 
-/// Where a letter stands.
+/// The state of a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It lies in the store.
+    /// It is in the store.
     Stored = 0,
     /// It is to be replayed.
     Marked = 1,
@@ -14,7 +14,7 @@ pub enum State {
 }
 
 impl State {
-    pub(super) fn of(number: i64) -> Self {
+    pub(super) fn from_number(number: i64) -> Self {
         match number {
             1 => Self::Marked,
             2 => Self::Handed,

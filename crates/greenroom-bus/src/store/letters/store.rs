@@ -54,13 +54,13 @@ struct StoreInner {
     shown: Arc<WriterStatus>,
     /// Replays that an earlier process may have begun and did not end.
     recovered: u64,
-    /// What errors do not repeat; nothing where they may repeat all.
+    /// Values that errors must not repeat; empty if there are none.
     in_errors: Mask,
 }
 
 impl LetterStore {
-    /// Opens the store in this directory, or makes it; its parent has to be there. What an earlier
-    /// process was replaying is marked again.
+    /// Opens the store in this directory, or creates it; the parent has to exist. Letters that an
+    /// earlier process was replaying are marked again.
     ///
     /// # Errors
     /// Another process writes it, it is of a later version, or it cannot be read or written.
@@ -68,8 +68,8 @@ impl LetterStore {
         Self::start(directory, Some(options))
     }
 
-    /// As [`open`](Self::open), for an operator: nothing is removed for its age, and the mask
-    /// stays.
+    /// Like [`open`](Self::open), for an operator: nothing is removed because of its age, and the
+    /// mask stays.
     ///
     /// # Errors
     /// As there.
@@ -77,7 +77,7 @@ impl LetterStore {
         Self::start(directory, None)
     }
 
-    /// Opens it, and marks again what was being replayed: so much.
+    /// Opens it, and marks letters that were being replayed again. Returns their number.
     fn own_and_recover(
         directory: &Path,
         options: Option<&LetterStoreOptions>,
@@ -137,13 +137,13 @@ impl LetterStore {
         self.inner.recovered
     }
 
-    /// Letters that this process has removed because of what may be kept.
+    /// Letters that this process has removed because of the limits.
     pub fn removed(&self) -> u64 {
         self.inner.shown.removed()
     }
 
-    /// Marks letters to be handled again, so many a second at most. An engine that has this store
-    /// takes them at once, or else the next one that opens it.
+    /// Marks letters to be handled again, at most this many a second. An engine that has this store
+    /// takes them at once; otherwise the next one that opens it does.
     ///
     /// # Errors
     /// It could not be stored: nothing is marked.
@@ -156,7 +156,7 @@ impl LetterStore {
         marked
     }
 
-    /// Stops a replay, lets it go on, or cancels it.
+    /// Stops a replay, resumes it, or cancels it.
     ///
     /// # Errors
     /// There is none of this number, or it could not be stored.
@@ -169,7 +169,7 @@ impl LetterStore {
         job
     }
 
-    /// Puts another event in place of that of a letter. The first one is kept.
+    /// Replaces the event of a letter. The original is kept.
     ///
     /// # Errors
     /// There is no such letter, it is being replayed, or it could not be stored.
@@ -180,9 +180,9 @@ impl LetterStore {
         self.ask(move |tables| change::edit(tables, &edit)).await
     }
 
-    /// Drops these letters, for good, but for those that are being replayed. What is stored
-    /// meanwhile is among them, unless the filter has a last number. On a disk that is full, the
-    /// room that is kept for letters is used.
+    /// Drops these letters for good, except those that are being replayed. Letters that are stored
+    /// in the meantime are included, unless the filter has a last number. On a full disk, this uses
+    /// the reserve.
     ///
     /// # Errors
     /// It could not be stored: some may be gone.
@@ -210,7 +210,8 @@ impl LetterStore {
         self.ask_as(WriterOrder::Do, change).await
     }
 
-    /// The same, of a change that makes room: if there is none for itself, it has what is kept.
+    /// The same, for a change that makes room: if there is none for the change itself, it uses the
+    /// reserve.
     pub(super) async fn ask_with_reserve<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Clone + Send + 'static,
@@ -221,7 +222,7 @@ impl LetterStore {
         }
     }
 
-    /// As [`ask`](Self::ask), of a change that leaves as many bytes as there were.
+    /// Like [`ask`](Self::ask), for a change that leaves the number of bytes unchanged.
     async fn ask_quietly<T: Send + 'static>(
         &self,
         change: impl FnOnce(&Transaction<'_>) -> Result<T, LetterError> + Send + 'static,
@@ -252,7 +253,7 @@ impl LetterStore {
     }
 }
 
-/// Nobody writes any more.
+/// The writer is gone.
 fn refuse(order: WriterOrder) {
     if let WriterOrder::Store(letter) = order {
         letter.ack.refuse(Refusal::NotStored);
@@ -273,9 +274,9 @@ impl Drop for StoreInner {
     fn drop(&mut self) {
         self.orders.lock().take();
         let writer = self.writer.lock().take();
-        // Its last confirmation may be what drops the last clone.
+        // Its last confirmation may drop the last clone.
         if let Some(writer) = writer.filter(|one| one.thread().id() != thread::current().id()) {
-            // What it could not store, it has said.
+            // Errors of its writes were reported.
             let _ = writer.join();
         }
     }

@@ -1,9 +1,9 @@
-//! What a list says of letters, and of groups of them.
+//! The list form of letters, and of groups of them.
 
 use serde::Serialize;
 
-/// What a list says of a letter: not the data of its event, which may be large or private. Long
-/// texts are cut. Times are RFC 3339 in UTC.
+/// The list form of a letter: not the data of its event, which may be large or private. Long texts
+/// are cut. Times are RFC 3339 in UTC.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "they are the fields of a letter, which the file store documents")]
@@ -16,7 +16,7 @@ pub struct Summary {
     pub r#type: Option<String>,
     pub subject: Option<String>,
     pub key: Option<String>,
-    /// That of its event's `traceparent`; not of letters that an earlier version has stored.
+    /// That of its event's `traceparent`; absent from letters that an earlier version has stored.
     pub trace_id: Option<String>,
     /// Its bytes are no event.
     pub raw: bool,
@@ -32,13 +32,13 @@ pub struct Summary {
     pub position: u64,
     pub pool: Option<String>,
     pub handler: Option<String>,
-    /// The outputs that rejected what was made of it, and why.
+    /// The outputs that rejected a result of it, and why.
     pub rejected_by: Vec<RejectedBy>,
     /// How often it was replayed and has failed again.
     pub replays: u64,
     /// How often its event was edited.
     pub edited: u64,
-    /// Why it could not be replayed, where it could not.
+    /// Why it could not be replayed, if so.
     pub refused: Option<String>,
     pub bytes: u64,
 }
@@ -48,11 +48,11 @@ pub struct Summary {
 pub struct RejectedBy {
     /// Its name.
     pub output: String,
-    /// What it said.
+    /// Its error.
     pub error: String,
 }
 
-/// What letters are counted by.
+/// The property that letters are counted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// The group of their error.
@@ -87,7 +87,7 @@ impl By {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Group {
-    /// What they have in common: a group, a reason or a handler; none: they were for no handler.
+    /// The common value: a group, a reason or a handler; `None`: they had no handler.
     pub name: Option<String>,
     /// How many there are.
     pub letters: u64,
@@ -117,7 +117,7 @@ pub struct Totals {
     pub marked: u64,
     /// Those that an engine has.
     pub in_replay: u64,
-    /// The number of the newest; 0 where there is none.
+    /// The number of the newest; 0 if there is none.
     pub newest: u64,
     /// How many were removed so far because of `retention`.
     pub removed: u64,

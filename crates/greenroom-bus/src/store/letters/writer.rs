@@ -30,15 +30,15 @@ use crate::{
     },
     settlement::Refusal,
     sink::{SinkError, Trouble},
-    store::sqlite::{Failed, Owned, checkpoint, in_words, vacuum},
+    store::sqlite::{Failed, Owned, checkpoint, error_text, vacuum},
 };
 
-/// Letters wait for others so long, as those of a file do: a sync for each would take processor
+/// Letters wait this long for others, as those of a file do: a sync for each would take processor
 /// time from the handlers.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What one transaction holds at most: letters, and bytes of them, unless a single one has more.
-/// The room that is kept for the journal goes by it.
+/// The limits of one transaction: letters, and bytes of them, unless a single one has more. The
+/// reserve for the journal depends on it.
 const AT_ONCE: usize = 1_024;
 const BYTES_AT_ONCE: usize = 2 << 20;
 
@@ -48,13 +48,13 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// How often the age of letters is looked at, and whether there is room for the reserves again.
 const CARE: Duration = Duration::from_secs(10);
 
-/// What the writer is asked for.
+/// An order to the writer.
 pub(super) enum WriterOrder {
     Store(Box<DeadLetter>),
     Ended(Replayed, ReplayEnd),
     /// Done at once, in a transaction of its own; it may change how much there is.
     Do(Change),
-    /// As that, where it does not.
+    /// Like that, if it does not.
     Mark(Change),
     /// As the first, of a change that makes room and found none for itself.
     MakeRoom(Change),
@@ -64,7 +64,7 @@ pub(super) enum WriterOrder {
 /// A change that a caller waits for.
 pub(super) type Change = Box<dyn FnOnce(&mut Connection) + Send>;
 
-/// What others see of the writer.
+/// The writer's state, as seen by others.
 #[derive(Debug, Default)]
 pub(super) struct WriterStatus {
     failure: Mutex<Option<SinkError>>,
@@ -102,7 +102,7 @@ impl WriterStatus {
     }
 }
 
-/// What waits for a transaction.
+/// Work that waits for a transaction.
 enum Pending {
     Letter(Box<DeadLetter>),
     Ended(Replayed, ReplayEnd),
@@ -117,7 +117,7 @@ impl Pending {
     }
 }
 
-/// What was ordered and is not done.
+/// Orders that are not done.
 #[derive(Default)]
 struct Due {
     pending: Vec<Pending>,
@@ -131,7 +131,7 @@ struct Due {
 pub(super) struct LetterWriter {
     name: String,
     orders: Receiver<WriterOrder>,
-    /// Dropped before the lock: who has the lock finds nobody else in the database.
+    /// Dropped before the lock: the next holder of the lock finds the database unused.
     tables: Connection,
     _lock: crate::sink::lock::Locked,
     reserves: Reserves,
@@ -141,7 +141,7 @@ pub(super) struct LetterWriter {
     /// The bytes of all letters.
     bytes: i64,
     cared: Instant,
-    /// When what found no room is tried again.
+    /// When letters that found no room are tried again.
     again: Option<Instant>,
 }
 
@@ -171,7 +171,7 @@ impl LetterWriter {
         })
     }
 
-    /// Until it is told to finish, or nobody can tell it anything any more.
+    /// Runs until it gets the order to finish, or all senders are dropped.
     pub(super) fn run(mut self) {
         self.care();
         loop {
@@ -228,7 +228,7 @@ impl LetterWriter {
         }
     }
 
-    /// Stores what waits. What finds no room goes on waiting.
+    /// Stores pending letters. Those that find no room keep waiting.
     fn write_pending(&mut self) {
         let is_due = self.again.is_none_or(|again| Instant::now() >= again);
         if self.due.pending.is_empty() || !(is_due || self.due.finish.is_some()) {
@@ -244,10 +244,10 @@ impl LetterWriter {
                     self.bytes += grown;
                     self.stored(count);
                 }
-                Err(error) => match Failed::of(&error) {
+                Err(error) => match Failed::classify(&error) {
                     Failed::Full if self.gives_reserve_back() => {}
                     Failed::Full | Failed::Busy => {
-                        return self.waits(&in_words(&error));
+                        return self.waits(&error_text(&error));
                     }
                     Failed::ForGood => self.fail(&error),
                 },
@@ -255,7 +255,7 @@ impl LetterWriter {
         }
     }
 
-    /// How many of those that wait go into the next transaction.
+    /// How many of the pending letters go into the next transaction.
     fn group(&self) -> usize {
         let mut together = 0;
         let fits = |pending: &&Pending| {
@@ -302,12 +302,12 @@ impl LetterWriter {
         true
     }
 
-    /// Has the change all the room that is kept. What is kept for the journal is kept again before
-    /// a letter finds it.
+    /// Lets the change use the whole reserve. The reserve of the journal is rebuilt before a letter
+    /// can use it.
     fn make_room(&mut self, change: Change) {
         self.gives_reserve_back();
         self.reserves.journal.give_back();
-        // Without it, the journal would go on to grow. If it fails, the change says why.
+        // Without it, the journal would keep growing. If it fails, the change reports why.
         let _ = checkpoint(&self.tables);
         change(&mut self.tables);
         self.due.is_unweighed = true;
@@ -330,7 +330,7 @@ impl LetterWriter {
     }
 
     fn fail(&mut self, error: &rusqlite::Error) {
-        let reason = format!("cannot be written: {}; then run again", in_words(error));
+        let reason = format!("cannot be written: {}; then run again", error_text(error));
         tracing::error!(store = self.name, reason, "dead letters cannot be stored any more");
         self.shown.fail(SinkError::new(self.name.clone(), reason));
     }
@@ -357,19 +357,20 @@ impl LetterWriter {
         self.options.size.is_some_and(|most| self.bytes > i64::try_from(most).unwrap_or(i64::MAX))
     }
 
-    /// Removes what may not be kept, gives room back to the file system, and keeps the reserves.
+    /// Removes letters beyond the limits, returns room to the file system, and maintains the
+    /// reserves.
     fn care(&mut self) {
         self.cared = Instant::now();
         if self.shown.failure().is_some() {
             return;
         }
         if let Err(error) = self.retire() {
-            tracing::warn!(store = self.name, error = in_words(&error), "nothing was removed");
+            tracing::warn!(store = self.name, error = error_text(&error), "nothing was removed");
         }
         if self.reserves.letters.is_kept() && self.reserves.journal.is_kept() {
             return;
         }
-        // What letters that were dropped have left is room for the reserves. Without any, it stays.
+        // The room of dropped letters is used for the reserves. Without any, it stays.
         let _ = vacuum(&self.tables).and_then(|()| checkpoint(&self.tables));
         let kept = self.reserves.journal.keep();
         if self.again.is_none() && kept.and_then(|()| self.reserves.letters.keep()).is_ok() {

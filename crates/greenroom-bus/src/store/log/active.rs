@@ -12,7 +12,7 @@ pub(super) struct Active {
 }
 
 impl Active {
-    /// Whether a block of so many bytes has room.
+    /// Whether a block of this many bytes has room.
     pub(super) fn fits(&self, bytes: u64) -> bool {
         self.end.saturating_add(bytes) <= self.segment.length
     }
@@ -20,8 +20,8 @@ impl Active {
     /// Returns when the block survives a crash.
     ///
     /// # Errors
-    /// Nobody knows what of it is on the disk. It must not be tried again: after a sync that
-    /// failed, the next one may say nothing of what is lost.
+    /// It is unknown how much of it is on the disk. It must not be tried again: after a failed
+    /// sync, the next one may not report the loss.
     pub(super) fn append(&mut self, block: &[u8]) -> io::Result<()> {
         self.file.write_at(block, self.end)?;
         self.file.sync()?;

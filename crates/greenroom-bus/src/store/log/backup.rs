@@ -1,7 +1,7 @@
 //! Copies a log, also while it is written.
 //!
 //! The positions of the consumers are copied first, then the segments: so the copy has every event
-//! that a consumer has taken. What retention removed in between makes the copy begin anew.
+//! that a consumer has taken. If retention removes segments in between, the copy starts over.
 
 use std::{io, path::Path};
 
@@ -17,9 +17,9 @@ use super::{
 /// Retention removes a segment in a minute rather than one a copy.
 const TRIES: usize = 5;
 
-/// Copies the log in `directory` to `to`, which must not be there or be empty, and returns the
-/// sequence number behind the last event that is in the copy. When it returns, the copy is on the
-/// disk. What it has not copied was not acknowledged when it began. Blocks for as long as that
+/// Copies the log in `directory` to `to`, which must not exist or be empty, and returns the
+/// sequence number after the last event of the copy. When it returns, the copy is on the disk.
+/// Events that it has not copied were not acknowledged when it began. Blocks for as long as that
 /// takes.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub fn back_up(directory: &Path, to: &Path) -> Result<u64, LogError> {
     }
 }
 
-/// What a segment looks like that was removed or recycled while it was read.
+/// The error of a segment that was removed or recycled while it was read.
 fn may_be_removed(error: &LogError) -> bool {
     match error {
         LogError::Damaged(_) => true,
@@ -98,7 +98,7 @@ fn copy(disk: &RealDisk, directory: &Path, to: &Path) -> Result<u64, LogError> {
         }
         next = Some(walk.next);
     }
-    // After the segments: it then has at least what it needs to know of those before them.
+    // After the segments: it then has at least the identities of the events before them.
     let identities = directory.join(IDENTITIES);
     if identities.exists() {
         copy_small(disk, &identities, &to.join(IDENTITIES))?;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Begins where the wall clock stands, or where the log ended if that is later; goes on with the
-/// monotonic clock. So a wall clock that is set, either way, makes nothing older than it is.
+/// Begins at the wall clock, or at the end of the log if that is later; continues with the
+/// monotonic clock. So setting the wall clock, either way, makes no event older than it is.
 pub(super) struct LogClock {
     begin: u64,
     elapsed: Box<dyn Fn() -> Duration + Send + Sync>,
@@ -13,10 +13,13 @@ impl LogClock {
     /// Of a log whose last time was this.
     pub(super) fn after(last: u64) -> Self {
         let since = Instant::now();
-        Self::with(wall().max(last), move || since.elapsed())
+        Self::with_elapsed(wall().max(last), move || since.elapsed())
     }
 
-    pub(super) fn with(begin: u64, elapsed: impl Fn() -> Duration + Send + Sync + 'static) -> Self {
+    pub(super) fn with_elapsed(
+        begin: u64,
+        elapsed: impl Fn() -> Duration + Send + Sync + 'static,
+    ) -> Self {
         Self { begin, elapsed: Box::new(elapsed) }
     }
 

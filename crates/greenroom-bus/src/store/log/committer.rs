@@ -1,4 +1,4 @@
-//! The one thread that writes a log: what waits becomes one block, one write and one sync.
+//! The one thread that writes a log: all pending appends become one block, one write and one sync.
 
 use std::{
     collections::HashSet,
@@ -47,7 +47,7 @@ pub(super) struct LogCommitter {
 }
 
 impl LogCommitter {
-    /// Goes on until the log is closed, or fails.
+    /// Runs until the log is closed, or fails.
     pub(super) fn spawn(mut self) -> io::Result<JoinHandle<()>> {
         thread::Builder::new().name("greenroom-log".to_owned()).spawn(move || {
             let ending = CommitterEnding(self.shared.clone());
@@ -77,7 +77,7 @@ impl LogCommitter {
         }
     }
 
-    /// Removes what has become old, and has a log that is full go on once there is room.
+    /// Removes old segments, and resumes a full log once there is room.
     fn look(&mut self) -> Result<(), AppendError> {
         self.retain(0);
         let Some(block) = self.lacks else { return Ok(()) };
@@ -115,7 +115,7 @@ impl LogCommitter {
         }
     }
 
-    /// What of these is new, and what will become of each append.
+    /// The new events among these, and the answer to each append.
     fn block_of(
         &self,
         appends: &[Append],
@@ -156,7 +156,7 @@ impl LogCommitter {
         Ok(())
     }
 
-    /// Sees that a block of so many bytes has room in the segment that is written.
+    /// Makes room for a block of this many bytes in the segment that is written.
     fn make_room(&mut self, block: u64, time: u64) -> Result<(), AppendError> {
         let fits = self.active.fits(block);
         if fits && !self.is_outsized() {
@@ -190,13 +190,13 @@ impl LogCommitter {
         }
     }
 
-    /// Whether the segment that is written leaves no room for another beside it. It was begun
-    /// when `max_bytes` was higher, and cannot be removed before there is another.
+    /// Whether the segment that is written leaves no room for another one. It was begun when
+    /// `max_bytes` was higher, and cannot be removed before there is another.
     fn is_outsized(&self) -> bool {
         self.active.segment.length > self.shared.options.max_bytes / 2
     }
 
-    /// Goes on in a new segment, with room for a block of so many bytes.
+    /// Continues in a new segment, with room for a block of this many bytes.
     fn roll(&mut self, block: u64, time: u64) -> Result<(), AppendError> {
         let usual = self.shared.options.segment_bytes;
         let length = usual.max(SEGMENT_HEADER as u64 + block);
@@ -282,7 +282,7 @@ fn disk_full(path: &str, error: &io::Error) -> AppendError {
     AppendError::Full { reason, retry_after: LATER }
 }
 
-/// Tells those who read and those who append that the writer has ended, also by a panic.
+/// Notifies readers and appenders that the writer has ended, even by a panic.
 struct CommitterEnding(Arc<Shared>);
 
 impl CommitterEnding {

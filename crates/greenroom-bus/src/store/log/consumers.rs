@@ -4,7 +4,7 @@
 //! {"greenroom_checkpoint":3,"crc32":"9a0c…","of":{"log":"5f…","next":1204,"open":[17,1],"taken_below":2000}}
 //! ```
 //!
-//! The envelope is that of the checkpoints of files; form 3 is of a consumer of a log.
+//! The envelope is that of file checkpoints; form 3 belongs to a consumer of a log.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::watermark::Positions;
 
-/// Where they are, in the directory of the log.
+/// Their directory in the directory of the log.
 pub(super) const DIRECTORY: &str = "consumers";
 
 pub(super) const EXTENSION: &str = ".checkpoint";
@@ -126,14 +126,14 @@ pub(super) struct Consumers {
 }
 
 struct Consumer {
-    /// What is on disk.
+    /// The state on disk.
     stored: StoredConsumer,
     /// A source reads for it.
     is_in_use: bool,
 }
 
 impl Consumers {
-    /// With what was [read](read).
+    /// From the positions that were [read](read).
     pub(super) fn new(
         disk: &Arc<dyn Disk>,
         log: &Path,
@@ -147,7 +147,7 @@ impl Consumers {
         Self { directory, log: id, disk: disk.clone(), known: Mutex::new(known) }
     }
 
-    /// The lowest sequence number that one of them still needs; `None` where there are none.
+    /// The lowest sequence number that one of them still needs; `None` if there are no consumers.
     pub(super) fn lowest(&self) -> Option<u64> {
         let known = self.known.lock();
         known.values().map(|consumer| consumer.stored.positions.lowest()).min()
@@ -230,7 +230,7 @@ impl Consumers {
     }
 }
 
-/// What is stored of the consumers of a log, by name.
+/// The stored positions of the consumers of a log, by name.
 pub(super) fn read(
     disk: &dyn Disk,
     directory: &Path,
@@ -255,7 +255,7 @@ pub(super) fn logs(disk: &dyn Disk, directory: &Path) -> Result<Vec<u64>, LogErr
     Ok(texts.iter().filter_map(|(_, _, text)| log(text)).collect())
 }
 
-/// The files of consumers: names, paths, and what is in them.
+/// The files of consumers: names, paths, and contents.
 fn texts(disk: &dyn Disk, directory: &Path) -> Result<Vec<(String, PathBuf, Vec<u8>)>, LogError> {
     let names = disk.list(directory).map_err(LogError::io(directory))?;
     let text = |name: &String| {

@@ -15,23 +15,23 @@ pub(super) trait Disk: Send + Sync + 'static {
     /// Makes a directory, and those above it, that only its owner can look into.
     fn make_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// The names of what is in a directory.
+    /// The names of the entries in a directory.
     fn list(&self, directory: &Path) -> io::Result<Vec<String>>;
 
-    /// Makes a file of so many zeros, for which the room is taken; one that is there is replaced.
+    /// Creates a file of this many zeros, with its space allocated; an existing file is replaced.
     fn create(&self, path: &Path, length: u64) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Opens a file to read it, and to write it where that is wanted.
+    /// Opens a file to read it, and to write it if requested.
     fn open(&self, path: &Path, to_write: bool) -> io::Result<Arc<dyn DiskFile>>;
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Returns when what was made, renamed and removed in a directory survives a crash.
+    /// Returns when creations, renames and removals in a directory survive a crash.
     fn sync_directory(&self, directory: &Path) -> io::Result<()>;
 
-    /// Takes a file for oneself, until what is returned is dropped.
+    /// Locks a file until the returned guard is dropped.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Any + Send + Sync>>;
 }
 
@@ -43,7 +43,7 @@ pub(super) trait DiskFile: Send + Sync {
     /// Fills `into`, or as much of it as the file has. Returns how much that is.
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize>;
 
-    /// Returns when what was written survives a crash of the machine.
+    /// Returns when all writes survive a crash of the machine.
     fn sync(&self) -> io::Result<()>;
 
     /// In bytes.
@@ -191,7 +191,7 @@ pub(super) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-/// All of a small file; `None` where there is none.
+/// All of a small file; `None` if there is none.
 pub(super) fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match disk.open(path, false) {
         Ok(file) => file,

@@ -1,4 +1,4 @@
-//! Why a log cannot be opened, or not be read.
+//! Why a log cannot be opened or read.
 
 use std::{fmt, io, path::PathBuf};
 
@@ -17,7 +17,7 @@ pub enum LogError {
     InUse {
         /// The directory of the log.
         directory: PathBuf,
-        /// Who writes it.
+        /// The process that writes it.
         by: String,
     },
     /// A file or directory cannot be read or written.
@@ -25,10 +25,10 @@ pub enum LogError {
     Io {
         /// Which.
         path: PathBuf,
-        /// What happened.
+        /// The error.
         error: io::Error,
     },
-    /// What was durable once is not what it was.
+    /// Data that was durable has changed.
     #[error(
         "{0}; nothing was changed. Restore the directory from a backup; or look with `greenroom store check`, save what is \
          readable with `greenroom store export`, and begin in an empty directory"
@@ -47,12 +47,12 @@ pub enum LogError {
         /// The last form that is known here.
         known: u32,
     },
-    /// A consumer that cannot be what was asked for.
+    /// The request for a consumer cannot be fulfilled.
     #[error("the consumer `{name}` of the log {reason}")]
     Consumer {
         /// Its name.
         name: String,
-        /// What is wrong, and what to do.
+        /// The problem, and the next step.
         reason: String,
     },
 }
@@ -64,7 +64,7 @@ impl LogError {
     }
 }
 
-/// Where a log is not what it was.
+/// The place where a log is damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
     /// In which file.
@@ -73,7 +73,7 @@ pub struct Damage {
     pub offset: u64,
     /// The sequence number of the first event that is concerned.
     pub sequence: u64,
-    /// What is wrong.
+    /// The problem.
     pub what: String,
 }
 

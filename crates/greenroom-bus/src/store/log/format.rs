@@ -6,11 +6,11 @@
 //! record    length  checksum  sequence  |  an event
 //! ```
 //!
-//! A block is what one sync made durable, and a block begins only when the one before it is. So a
-//! block that is not whole was never acknowledged, unless a later one stands behind it.
+//! A block is the unit of one sync, and a block begins only when the previous one is durable. So an
+//! incomplete block was never acknowledged, unless a later one follows it.
 //!
 //! The checksum of a block covers its header, the headers of its records and the salt of its
-//! segment: what an earlier use of the file has left is never taken for a block of this one. The
+//! segment, so remains of an earlier use of the file are never taken for a block of this one. The
 //! checksum of a record covers its event.
 
 use bytes::Bytes;
@@ -29,10 +29,10 @@ pub(super) const RECORD_HEADER: usize = 16;
 pub(super) const ALIGNMENT: usize = 8;
 
 const SEGMENT_MAGIC: [u8; 8] = *b"GRNRMLOG";
-/// With what a block begins.
+/// The first bytes of a block.
 pub(super) const BLOCK_MAGIC: [u8; 4] = *b"GRBK";
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     /// The same in all segments of a log.
@@ -43,8 +43,8 @@ pub(super) struct SegmentHeader {
     pub(super) created: u64,
     /// Another one for each use of a file.
     pub(super) salt: u32,
-    /// Bytes of the file, which is made as a whole: a shorter one has lost something. 0 where it is
-    /// not known: in segments that were made before it was written.
+    /// Bytes of the file, which is created as a whole: a shorter one has lost something. 0 if it is
+    /// not known: in segments that were created before this field existed.
     pub(super) length: u64,
 }
 
@@ -168,8 +168,8 @@ fn salted(salt: u32) -> Hasher {
     crc
 }
 
-/// Writes the checksum that a segment's header should have, and returns its salt; `None` where
-/// there is no room for a header.
+/// Writes the correct checksum into a segment's header, and returns its salt; `None` if there is no
+/// room for a header.
 pub(super) fn seal_segment(segment: &mut [u8]) -> Option<u32> {
     let header = segment.first_chunk_mut::<SEGMENT_HEADER>()?;
     let sum = checksum_of_header(header);
@@ -233,7 +233,7 @@ impl BlockHeader {
 #[derive(Debug, Clone)]
 pub(super) struct Block {
     pub(super) header: BlockHeader,
-    /// All of it, as it stands in the file.
+    /// All of it, as stored in the file.
     pub(super) bytes: Bytes,
 }
 
@@ -241,7 +241,7 @@ impl Block {
     /// `bytes`: all of the block.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem with it.
     pub(super) fn read(bytes: Bytes, salt: u32) -> Result<Self, &'static str> {
         let header = BlockHeader::read(&bytes).ok_or("no block begins there")?;
         if bytes.len() as u64 != header.length() {

@@ -47,8 +47,8 @@ pub fn segment(base: u64, salt: u32, blocks: &[Vec<Event>], room: usize) -> Vec<
     bytes
 }
 
-/// Makes the checksums right of the header and of all blocks that follow one another, as far as
-/// their lengths are inside: what is wrong with the rest is then met.
+/// Corrects the checksums of the header and of all consecutive blocks, as far as their lengths are
+/// inside, so that other errors are reached.
 pub fn seal(segment: &mut [u8]) {
     let Some(salt) = seal_segment(segment) else { return };
     let mut at = SEGMENT_HEADER;
@@ -60,7 +60,7 @@ pub fn seal(segment: &mut [u8]) {
     }
 }
 
-/// What recovery has found.
+/// The findings of recovery.
 pub struct Found {
     /// The sequence number of the next event.
     pub next: u64,
@@ -70,8 +70,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// Goes on with a block of one event, where there is room for it. The last segment, as it is
-    /// now.
+    /// Continues with a block of one event, if there is room for it. Returns the last segment as it
+    /// is now.
     ///
     /// # Errors
     /// None: the disk is memory.

@@ -1,7 +1,8 @@
 //! Which events were stored within a window of time and number (D14).
 //!
-//! Known by the first 128 bits of the SHA-256 of source and id. That two events of a window of a
-//! million share them has a probability of 2⁻⁸⁹; nobody can make two that do.
+//! Identified by the first 128 bits of the SHA-256 of source and id. The probability that two
+//! events of a window of a million share them is 2⁻⁸⁹; finding such a pair deliberately is
+//! infeasible.
 
 use std::{
     collections::{HashMap, VecDeque, hash_map::Entry},
@@ -82,8 +83,8 @@ impl Identities {
         }
     }
 
-    /// Those of events below `sequence`, where the last one that was stored is before `next`, as
-    /// they are kept beside the segments.
+    /// The identities of events below `sequence`, where the last stored event is before `next`, in
+    /// the format that is kept with the segments.
     pub(super) fn below(&self, sequence: u64, next: u64) -> Vec<u8> {
         let kept = (next - sequence) as usize;
         let count = self.order.len().saturating_sub(kept);
@@ -95,8 +96,8 @@ impl Identities {
         bytes
     }
 
-    /// Takes what [`below`](Self::below) gave for `sequence`, as far as it is of events below
-    /// `first`, which are not read from segments.
+    /// Restores the result of [`below`](Self::below) for `sequence`, for events below `first`,
+    /// which are not read from segments.
     pub(super) fn restore(&mut self, bytes: &[u8], sequence: u64, first: u64) {
         let twice = sequence.saturating_sub(first) as usize;
         let entries = bytes.chunks_exact(ENTRY);

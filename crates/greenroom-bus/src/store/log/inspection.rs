@@ -1,4 +1,4 @@
-//! Reads all of a log without opening it: what is in it, and what of it is not whole.
+//! Reads all of a log without opening it: its contents and its damage.
 
 use std::{
     io,
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::event::Event;
 
-/// What is in a log.
+/// The contents of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Inspection {
@@ -38,7 +38,7 @@ pub struct Inspection {
     pub youngest: Option<SystemTime>,
     /// A block at the end is not whole: a crash has left it, or it is being written.
     pub is_torn: bool,
-    /// What was durable and is not whole. The events behind it were read.
+    /// Durable data that is damaged. The events after it were read.
     pub damage: Vec<Damage>,
     /// Its consumers, by name.
     pub consumers: Vec<ConsumerStanding>,
@@ -51,10 +51,10 @@ pub fn is_log(directory: &Path) -> bool {
     RealDisk.list(directory).is_ok_and(|names| !bases(&names).is_empty())
 }
 
-/// Reads a log from its beginning to its end, and hands each event that is whole to `each`, with
-/// its sequence number. Checks every checksum and every sequence number. Changes nothing, also
-/// while the log is written; then it sees what was there when it came by. Blocks for as long as
-/// that takes.
+/// Reads a log from its beginning to its end, and hands each intact event to `each`, with its
+/// sequence number. Checks every checksum and every sequence number. Changes nothing. If the log is
+/// being written, it sees each place as it was at the time of reading. Blocks for as long as that
+/// takes.
 ///
 /// # Errors
 /// There is no log, its files cannot be read, or `each` has failed. Damage is no error.
@@ -79,7 +79,7 @@ pub fn inspect(
                 found.damage.push(damage);
                 continue;
             }
-            // Nobody needed it any more.
+            // It was not needed any more.
             Err(LogError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -92,7 +92,7 @@ pub fn inspect(
     let Some(log) = log else { return Ok(found) };
     match consumers::read(&disk, &directory.join(consumers::DIRECTORY), log) {
         Ok(all) => {
-            let all = all.into_iter().map(|(name, stored)| ConsumerStanding::of(name, &stored));
+            let all = all.into_iter().map(|(name, stored)| ConsumerStanding::new(name, &stored));
             found.consumers = all.collect();
         }
         Err(LogError::Damaged(damage)) => found.damage.push(damage),
@@ -160,7 +160,7 @@ fn block_of(
     Ok(())
 }
 
-/// Not while the log is written: then they may know of more than was read.
+/// Not while the log is written: then they may be ahead of the inspection.
 fn check_consumers(directory: &Path, found: &mut Inspection) {
     found.next = found.next.max(found.first);
     if found.is_in_use {

@@ -27,8 +27,8 @@ pub struct LogOptions {
     /// How long events are kept that every consumer is done with, unless their room is needed.
     /// Default: a day.
     pub keep_for: Duration,
-    /// The most bytes that are appended at once, and never more than half of `max_bytes`: beside
-    /// the segment that is written, more has no room. Default: 64 MiB.
+    /// The most bytes that are appended at once, and never more than half of `max_bytes`: a larger
+    /// append would not fit next to the segment that is written. Default: 64 MiB.
     pub max_append_bytes: u64,
     /// Events that may wait to be written. Default: 100,000.
     pub waiting_events: usize,
@@ -59,8 +59,8 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
-    /// The most bytes of events that always find room once the consumers are done with what is
-    /// there: in a segment of half the log's size, as the one that is written has at most.
+    /// The most bytes of events that always find room once the consumers are done with the existing
+    /// ones: a segment of half the log's size, which is also the most that the current one has.
     pub(super) fn append_limit(&self) -> u64 {
         let around = (SEGMENT_HEADER + BLOCK_HEADER + ALIGNMENT) as u64;
         self.max_append_bytes.min(self.max_bytes / 2 - around)

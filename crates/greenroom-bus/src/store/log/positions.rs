@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// The pauses between tries to store a position on a disk that is full: a person has to make room.
+/// The pauses between tries to store a position on a full disk: a person has to make room.
 const AGAIN: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// Shared by the source, the settlements of its events, and the task that commits.
@@ -52,7 +52,7 @@ impl LogPositions {
     ) -> Self {
         let durable = log.durable();
         let resumed = (!is_new).then(|| resumed(stored, durable.borrow().next));
-        let ahead = Ahead::of(&stored.positions, stored.taken_below);
+        let ahead = Ahead::from_stored(&stored.positions, stored.taken_below);
         Self(Arc::new(Inner {
             log,
             consumer,
@@ -83,7 +83,7 @@ impl LogPositions {
         }
     }
 
-    /// These are taken. What is done is taken out.
+    /// These are taken. Settled ones are removed.
     pub(super) fn received(&self, taken: &mut Vec<Taken>) {
         self.0.ahead.lock().received(taken, &self.0.due);
     }
@@ -96,7 +96,7 @@ impl LogPositions {
     /// Takes as long as the disk takes.
     fn store(&self) -> std::io::Result<()> {
         let _one_at_a_time = self.0.committing.lock();
-        // Kept to the end of this function, even if the source gives it back meanwhile.
+        // Kept to the end of this function, even if the source gives it back in between.
         let Some(_held) = self.0.held.lock().clone() else { return Ok(()) };
         let snapshot = self.0.ahead.lock().snapshot();
         let Some((snapshot, room)) = snapshot else { return Ok(()) };
@@ -134,7 +134,7 @@ impl LogPositions {
     }
 }
 
-/// What an earlier run has left, in a log that ends before `end`.
+/// The progress of an earlier run, in a log that ends before `end`.
 fn resumed(stored: &StoredConsumer, end: u64) -> Resumed {
     let positions = &stored.positions;
     let taken = stored.taken_below.min(end).saturating_sub(positions.next());

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{event::Event, source::Taken};
 
-/// Where one consumer reads.
+/// The reading position of one consumer.
 pub(super) struct ConsumerReader {
     shared: Arc<Shared>,
     /// The sequence number of the next event.
@@ -60,7 +60,7 @@ impl ConsumerReader {
 
     /// In the segment with the next event, near its block.
     fn walk_to_next(&mut self) -> Result<Walk, LogError> {
-        let segment = self.shared.segments.lock().with(self.next).cloned();
+        let segment = self.shared.segments.lock().containing(self.next).cloned();
         let Some(segment) = segment else { return Err(self.gone()) };
         if let Some(walk) = self.walk.take() {
             if walk.segment == segment {

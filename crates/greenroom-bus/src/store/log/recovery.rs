@@ -1,4 +1,4 @@
-//! What is found when a log is opened: where it ends, and which identities it remembers.
+//! Recovery when a log is opened: where it ends, and which identities it remembers.
 //!
 //! The last segment is read to its end, and those before it as far as identities are remembered;
 //! the others are checked when they are read. A torn tail is cut; anything else that is wrong
@@ -25,7 +25,7 @@ const IDENTITIES_MAGIC: [u8; 8] = *b"GRNRMIDS";
 /// Magic, checksum of the rest, the log, and a sequence number.
 const IDENTITIES_HEADER: usize = 8 + 4 + 8 + 8;
 
-/// What was found.
+/// The findings.
 pub(super) struct Recovered {
     pub(super) log: u64,
     pub(super) segments: Segments,
@@ -80,8 +80,8 @@ pub(super) fn recover(
     Ok(Some(Recovered { log, segments, active, next, time, identities, has_spare, consumers }))
 }
 
-/// What consumers have stored was durable: a log that ends before it, or begins behind it, has lost
-/// something.
+/// Stored positions of consumers were durable: a log that ends before one, or begins after it, has
+/// lost something.
 fn check_consumers(
     consumers: &[(String, StoredConsumer)],
     first: u64,
@@ -121,9 +121,9 @@ fn segments(disk: &dyn Disk, directory: &Path, names: &[String]) -> Result<Segme
     Ok(segments)
 }
 
-/// Takes the segments of another log out of those that begin with `bases`, and returns their
-/// damage. The log of the directory is the one that most consumers are of, then most segments, then
-/// the first. What cannot be opened says so itself.
+/// Removes segments of foreign logs from those that begin with `bases`, and returns their damage.
+/// The log of the directory is the one that most consumers belong to, then most segments, then the
+/// first. Files that cannot be opened report that themselves.
 pub(super) fn take_foreign(
     disk: &dyn Disk,
     directory: &Path,
@@ -180,7 +180,7 @@ fn remembered_from(segments: &Segments, options: &LogOptions) -> usize {
 struct Read {
     /// At the end of the last segment.
     walk: Walk,
-    /// The last block, and where it stands.
+    /// The last block, and its offset.
     last: Option<(u64, Block)>,
     end: SegmentEnd,
     time: u64,

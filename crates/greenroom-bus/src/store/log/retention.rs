@@ -1,8 +1,8 @@
 //! Removes the oldest segments, whole, once no consumer needs anything of them.
 //!
-//! A segment goes when it is older than [`keep_for`](super::LogOptions::keep_for), or when its room
-//! is needed. A log that has no consumer keeps everything: nobody knows what one needs that comes
-//! later. What is needed is what is *stored* of the consumers, not what they have done since.
+//! A segment is removed when it is older than [`keep_for`](super::LogOptions::keep_for), or when
+//! its room is needed. A log without consumers keeps everything, because the needs of a later
+//! consumer are unknown. The *stored* positions of the consumers decide, not their progress since.
 
 use std::io;
 
@@ -15,18 +15,18 @@ use super::{
     shared::Shared,
 };
 
-/// What decides beside the consumers.
+/// The other inputs of the decision, besides the consumers.
 #[derive(Clone, Copy)]
 pub(super) struct RetentionMoment {
     /// Of the log's clock.
     pub(super) now: u64,
     /// The sequence number of the next event.
     pub(super) next: u64,
-    /// So many bytes are wanted for a new segment.
+    /// This many bytes are wanted for a new segment.
     pub(super) wanted: u64,
 }
 
-/// Removes what may go. Keeps one file as a spare, unless there is one.
+/// Removes segments that are not needed. Keeps one file as a spare, unless there is one.
 pub(super) fn retain(
     shared: &Shared,
     identities: &Identities,

@@ -1,4 +1,4 @@
-//! Begins a new segment, in a recycled file where there is one.
+//! Begins a new segment, in a recycled file if there is one.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -29,7 +29,7 @@ pub(super) fn begin_segment(
     let made = make(disk, &beside, header, recycle);
     let file = made.map_err(|error| {
         if !recycle {
-            // What is left of it is removed when the log is opened the next time.
+            // Its remains are removed when the log is opened the next time.
             let _ = disk.remove(&beside);
         }
         if is_full(&error) { NoSegment::Full(error) } else { NoSegment::Failed(error) }

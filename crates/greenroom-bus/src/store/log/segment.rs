@@ -65,7 +65,7 @@ impl Segment {
         Ok((Self { path: path.to_owned(), header, length }, file))
     }
 
-    /// The damage of a file that is shorter than it was made: what it has lost may have been
+    /// The damage of a file that is shorter than it was created: the missing part may have been
     /// durable.
     pub(super) fn is_cut(&self) -> Option<Damage> {
         let (length, made) = (self.length, self.header.length);
@@ -77,7 +77,7 @@ impl Segment {
         })
     }
 
-    /// The damage of one that is of another log.
+    /// The damage of a segment that belongs to another log.
     pub(super) fn is_foreign(&self, log: u64) -> Option<Damage> {
         let other = self.header.log;
         (other != log).then(|| Damage {
@@ -115,8 +115,8 @@ impl Segments {
         self.0.front().map_or(1, |segment| segment.header.base)
     }
 
-    /// The one that has this sequence number, or will have it.
-    pub(super) fn with(&self, sequence: u64) -> Option<&Segment> {
+    /// The segment that contains this sequence number, or will contain it.
+    pub(super) fn containing(&self, sequence: u64) -> Option<&Segment> {
         let after = self.0.partition_point(|segment| segment.header.base <= sequence);
         self.0.get(after.checked_sub(1)?)
     }

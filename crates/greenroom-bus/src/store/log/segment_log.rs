@@ -32,7 +32,7 @@ use super::{
 };
 use crate::{BoxFuture, event::Event};
 
-/// The file that says who writes the log.
+/// The file that records which process writes the log.
 pub(super) const LOCK: &str = "lock";
 
 /// A durable log: a directory of segment files, one thread that writes them, and the positions of
@@ -85,27 +85,27 @@ impl Drop for Handle {
     }
 }
 
-/// How a log stands.
+/// The state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LogStanding {
-    /// The sequence number of the oldest event that is kept; `next` where there is none.
+    /// The sequence number of the oldest event that is kept; `next` if there is none.
     pub first: u64,
-    /// That of the next event.
+    /// The sequence number of the next event.
     pub next: u64,
     /// Files of events.
     pub segments: usize,
-    /// Bytes of these files, with what is taken and not written yet.
+    /// Bytes of these files, including allocated space that is not written yet.
     pub bytes: u64,
     /// Syncs since it was opened.
     pub syncs: u64,
-    /// Why nothing more is stored, where that is so.
+    /// Why nothing more is stored, if so.
     pub failure: Option<String>,
     /// Its consumers, by name.
     pub consumers: Vec<ConsumerStanding>,
 }
 
-/// How far a consumer of a log has come, by what is stored of it.
+/// The progress of a consumer of a log, by its stored position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConsumerStanding {
@@ -120,7 +120,7 @@ pub struct ConsumerStanding {
 }
 
 impl ConsumerStanding {
-    pub(super) fn of(name: String, stored: &StoredConsumer) -> Self {
+    pub(super) fn new(name: String, stored: &StoredConsumer) -> Self {
         let positions = &stored.positions;
         let (oldest_open, next) = (positions.lowest(), positions.next());
         Self { name, oldest_open, next, done_beyond: positions.count_done() }
@@ -130,9 +130,9 @@ impl ConsumerStanding {
 impl SegmentLog {
     /// Opens the log in a directory, which is made if it is not there, for its owner alone.
     ///
-    /// A torn tail, which a crash may have left, is cut: nothing of it was acknowledged. Reads the
-    /// last segment, and those before it of which events are remembered; this blocks for as long
-    /// as that takes.
+    /// A torn tail, which a crash may have left, is cut: none of it was acknowledged. Reads the
+    /// last segment, and earlier ones whose events are remembered; this blocks for as long as that
+    /// takes.
     ///
     /// # Errors
     /// The options contradict each other, another process writes the log, it is of a later version,
@@ -204,7 +204,7 @@ impl SegmentLog {
         &self.handle.shared
     }
 
-    /// What its parts share.
+    /// Shared by its parts.
     #[cfg(test)]
     pub(super) fn handle_for_tests(&self) -> &Shared {
         self.shared()
@@ -215,11 +215,11 @@ impl SegmentLog {
         self.shared().directory.clone()
     }
 
-    /// Reads for a consumer, from where it has got to; a new one begins with the oldest event that
-    /// is kept. Nothing is removed that it is not done with. Blocks while its position is stored.
+    /// Reads for a consumer, from its position; a new one begins with the oldest kept event. Events
+    /// that it is not done with are not removed. Blocks while its position is stored.
     ///
     /// # Errors
-    /// Another source reads for it, its name cannot be that of a file, or its position cannot be
+    /// Another source reads for it, its name cannot be a file name, or its position cannot be
     /// stored.
     pub fn source(&self, consumer: &str) -> Result<LogSource, LogError> {
         let shared = self.shared();
@@ -232,7 +232,7 @@ impl SegmentLog {
         Ok(LogSource::new(log, consumer, self.describe(), (&stored, is_new)))
     }
 
-    /// Forgets a consumer: what only it needs may be removed.
+    /// Forgets a consumer: events that only it needs may be removed.
     ///
     /// # Errors
     /// There is none of this name, a source reads for it, or its file cannot be removed.
@@ -242,7 +242,7 @@ impl SegmentLog {
         Ok(())
     }
 
-    /// How it stands.
+    /// Its state.
     pub fn standing(&self) -> LogStanding {
         let shared = self.shared();
         let durable = shared.durable.borrow().clone();
@@ -260,27 +260,27 @@ impl SegmentLog {
             syncs: shared.syncs.load(Ordering::Relaxed),
             failure,
             consumers: consumers
-                .map(|(name, stored, _)| ConsumerStanding::of(name, &stored))
+                .map(|(name, stored, _)| ConsumerStanding::new(name, &stored))
                 .collect(),
         }
     }
 
-    /// What finds no room, and why: events, or the position of a consumer. `None` once all of it
-    /// has found some.
+    /// The data that finds no room, and why: events, or the position of a consumer. `None` once all
+    /// of it has found some.
     pub fn trouble(&self) -> Option<String> {
         let trouble = self.shared().trouble.lock();
         trouble.full.clone().or_else(|| trouble.unstored.clone())
     }
 
-    /// Takes nothing more, makes durable what waits, and returns when nothing more is written.
-    /// Sources then give what they have not given, and end.
+    /// Accepts nothing more, makes pending appends durable, and returns when nothing more is
+    /// written. Sources then give their remaining events, and end.
     ///
     /// # Cancel safety
     /// A dropped future has closed it all the same.
     pub async fn close(&self) {
         self.shared().waiting.close();
         let mut durable = self.shared().durable();
-        // The sender is in what `self` holds.
+        // `self` holds the sender.
         let _ = durable.wait_for(|durable| durable.writer != WriterState::Open).await;
         let committer = self.handle.committer.lock().take();
         if let Some(committer) = committer {
@@ -289,16 +289,16 @@ impl SegmentLog {
         }
     }
 
-    /// As [`close`](Self::close), outside of a runtime: blocks until nothing more is written.
+    /// Like [`close`](Self::close), outside a runtime: blocks until nothing more is written.
     pub fn close_and_wait(&self) {
         self.shared().waiting.close();
         let committer = self.handle.committer.lock().take();
-        // One that has panicked has told those who wait.
+        // After a panic, the waiters have been notified already.
         let _ = committer.map(JoinHandle::join);
     }
 
-    /// Removes now what no consumer needs and is older than `keep_for`, and the spare file. How the
-    /// log stood before and stands now. Blocks for as long as that takes.
+    /// Removes segments that no consumer needs and that are older than `keep_for`, and the spare
+    /// file. Returns the state of the log before and after. Blocks for as long as that takes.
     ///
     /// Ids are remembered of the last day, of up to ten million events.
     ///
@@ -337,7 +337,7 @@ impl SegmentLog {
         let shared = self.shared();
         let about = events.iter().map(|event| event.approximate_bytes() as u64).sum();
         let limit = shared.options.append_limit();
-        // Neither is made ready in vain.
+        // Checked first, so that neither is prepared for nothing.
         shared.waiting.room(events.len(), 0)?;
         if about > limit.saturating_mul(2) {
             return Err(AppendError::TooLarge { bytes: about, limit });

@@ -1,4 +1,4 @@
-//! What the parts of an open log share.
+//! Shared by the parts of an open log.
 
 use std::{
     any::Any,
@@ -21,7 +21,7 @@ use super::{
     waiting::Waiting,
 };
 
-/// What is durable, for those who read.
+/// The durable part, for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Durable {
     /// Events below this are.
@@ -54,7 +54,7 @@ pub(super) struct Shared {
     pub(super) trouble: Mutex<LogTrouble>,
 }
 
-/// What finds no room, and why: each until there is some.
+/// The data that finds no room, and why: each until there is some.
 #[derive(Default)]
 pub(super) struct LogTrouble {
     /// A further segment, and so events.
@@ -76,7 +76,7 @@ impl Shared {
         self.syncs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns when it survives a crash. Has segments removed that nobody needs any more.
+    /// Returns when it survives a crash. Lets segments be removed that are not needed any more.
     pub(super) fn store_consumer(&self, name: &str, stored: StoredConsumer) -> io::Result<()> {
         self.consumers.store(name, stored)?;
         let lowest = self.consumers.lowest().unwrap_or(0);

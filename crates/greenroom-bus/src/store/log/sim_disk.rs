@@ -1,9 +1,9 @@
-//! A disk in memory that fails by seed, and loses at a crash what was not synced.
+//! An in-memory disk that fails by seed, and loses unsynced data in a crash.
 //!
-//! A write is seen at once and durable only after a sync. At a crash each write that is not durable
-//! is there as a whole, in some of its sectors, or not at all; of what was made, renamed and
-//! removed in a directory, the beginning is. After a sync that failed, what was written is seen and
-//! will never be durable: so do real disks.
+//! A write is visible at once and durable only after a sync. In a crash each write that is not
+//! durable survives as a whole, in some of its sectors, or not at all; of the creations, renames
+//! and removals in a directory, a prefix survives. After a failed sync, the data is visible and
+//! will never be durable, as on real disks.
 
 use std::{
     any::Any,
@@ -42,7 +42,7 @@ struct State {
     changes: Vec<(PathBuf, Change)>,
     next_file: u64,
     locked: bool,
-    /// One operation in so many fails.
+    /// One in this many operations fails.
     fails_in: Option<u32>,
     /// The next operation of this kind fails with this error.
     fails_next: Option<(Op, io::ErrorKind)>,
@@ -72,7 +72,7 @@ enum Change {
     Rename(PathBuf, PathBuf),
 }
 
-/// What can fail.
+/// Operations that can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
     Create,
@@ -106,7 +106,7 @@ impl SimDisk {
         Self { machine: Arc::new(machine), generation: 0 }
     }
 
-    /// One operation in so many fails; `None`: none does.
+    /// One in this many operations fails; `None`: none does.
     pub(super) fn fails_in(&self, operations: Option<u32>) {
         self.machine.state.lock().fails_in = operations;
     }
@@ -164,7 +164,7 @@ impl SimDisk {
         Self { machine: self.machine.clone(), generation }
     }
 
-    /// The machine is gone, and with it what was not durable.
+    /// The machine is gone, and all data that was not durable.
     pub(super) fn crash(&self) -> Self {
         let killed = self.kill();
         let state = &mut *killed.machine.state.lock();
@@ -455,7 +455,7 @@ impl DiskFile for Opened {
     }
 }
 
-/// For tests that draw beside the disk.
+/// For tests that draw random numbers in addition to the disk.
 pub(super) fn rng(seed: u64) -> impl Rng {
     StdRng::seed_from_u64(seed)
 }

@@ -19,12 +19,12 @@ use crate::{
 /// Events of one pull.
 const BATCH: usize = 1_024;
 
-/// What was read of a block.
+/// The events that were read of a block.
 type BlockRead = Result<VecDeque<Taken>, LogError>;
 
-/// Reads a log from where its consumer has got to, and goes on with what is appended. It ends when
-/// the log is closed and everything was given; with an error when the log has failed. Positions are
-/// sequence numbers, from 1.
+/// Reads a log from its consumer's position, and continues with new appends. It ends when the log
+/// is closed and all events were given; with an error if the log has failed. Positions are sequence
+/// numbers, from 1.
 ///
 /// Memory: the events of two blocks, of up to 8 MiB each unless an append was larger.
 pub struct LogSource {
@@ -34,7 +34,7 @@ pub struct LogSource {
     reader: Option<ConsumerReader>,
     /// The next block, on its way.
     reading: Option<JoinHandle<(ConsumerReader, BlockRead)>>,
-    /// What was read and not given.
+    /// Events that were read and not given.
     ready: VecDeque<Taken>,
     /// Events below this may be given.
     room_below: u64,
@@ -65,7 +65,7 @@ impl LogSource {
         }
     }
 
-    /// Gives what was read, as far as there is room. False where that was nothing.
+    /// Gives the events that were read, as far as there is room. False if there were none.
     async fn give(&mut self, into: &mut Vec<Taken>) -> bool {
         let Some(first) = self.ready.front().map(|taken| taken.position) else { return false };
         if self.is_committed && first >= self.room_below {
@@ -80,7 +80,7 @@ impl LogSource {
         gives_any
     }
 
-    /// Begins to read the next block, if it is durable. Otherwise says how the writer stands.
+    /// Begins to read the next block, if it is durable. Otherwise returns the state of the writer.
     fn read_on(&mut self) -> Option<WriterState> {
         let durable = self.durable.borrow_and_update().clone();
         let has_more = self.reader.as_ref().is_some_and(|reader| reader.next() < durable.next);
@@ -94,7 +94,7 @@ impl LogSource {
         None
     }
 
-    /// Takes what was read.
+    /// Takes the result of the read.
     async fn take_read(&mut self) -> Result<(), SourceError> {
         let Some(reading) = &mut self.reading else { return Ok(()) };
         let read = reading.await;

@@ -13,12 +13,12 @@ use super::{
 };
 use crate::event::Event;
 
-/// What waits is written within a few syncs.
+/// Waiting appends are written within a few syncs.
 const SOON: Duration = Duration::from_secs(1);
 
-/// So many events are put into a block, or those of one append.
+/// This many events are put into a block, or those of one append.
 const BLOCK_EVENTS: usize = 4_096;
-/// And so many bytes, or fewer in a log that is small.
+/// And this many bytes, or fewer in a small log.
 const BLOCK_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Events as they will be stored: made by the appending task, so that the committer has little to
@@ -68,13 +68,13 @@ impl PreparedEvents {
     }
 }
 
-/// An append, and who waits for it.
+/// An append and its waiting caller.
 pub(super) struct Append {
     pub(super) prepared: PreparedEvents,
     pub(super) answer: oneshot::Sender<Result<Appended, AppendError>>,
 }
 
-/// What the committer has to do.
+/// The committer's next task.
 pub(super) enum Work {
     /// Make these durable together.
     Write(Vec<Append>),
@@ -115,8 +115,8 @@ impl Waiting {
         }
     }
 
-    /// Whether there is room for so many events and bytes. What is more than the bound by itself
-    /// has room where nothing else waits.
+    /// Whether there is room for this many events and bytes. An append that exceeds the limit by
+    /// itself has room if nothing else waits.
     pub(super) fn room(&self, events: usize, bytes: u64) -> Result<(), AppendError> {
         self.has_room(&self.state.lock(), events, bytes)
     }
@@ -150,7 +150,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Nothing more is taken; what waits is still written.
+    /// Accepts nothing more; pending appends are still written.
     pub(super) fn close(&self) {
         let closed = AppendError::Failed("the log is closed".to_owned());
         self.state.lock().refuses.get_or_insert(closed);
@@ -176,7 +176,7 @@ impl Waiting {
         self.changed.notify_one();
     }
 
-    /// Waits for work, at most so long.
+    /// Waits for work, at most this long.
     pub(super) fn next(&self, most: Duration) -> Work {
         let mut state = self.state.lock();
         if state.queue.is_empty() && state.refuses.is_none() && !state.retain {
@@ -194,7 +194,7 @@ impl Waiting {
 }
 
 impl State {
-    /// What goes into the next block.
+    /// The appends for the next block.
     fn take(&mut self, block_bytes: u64) -> Vec<Append> {
         let (mut taken, mut events, mut bytes) = (Vec::new(), 0, 0);
         while let Some(append) = self.queue.front() {

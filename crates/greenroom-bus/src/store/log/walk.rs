@@ -11,7 +11,7 @@ use super::{
     segment::Segment,
 };
 
-/// Where reading stands in a segment.
+/// The reader's position in a segment.
 #[derive(Clone)]
 pub(super) struct Walk {
     pub(super) segment: Segment,
@@ -22,7 +22,7 @@ pub(super) struct Walk {
     pub(super) next: u64,
 }
 
-/// What stands where the next block should.
+/// The contents of the place of the next block.
 pub(super) enum Step {
     /// The block.
     Block(Block),
@@ -31,7 +31,7 @@ pub(super) enum Step {
     /// Something that was, and is not whole.
     Damaged {
         damage: Damage,
-        /// Where the next whole block stands, and its first event.
+        /// The offset of the next intact block, and its first event.
         later: Option<(u64, u64)>,
     },
 }
@@ -82,8 +82,8 @@ impl Walk {
         Ok(Step::Damaged { damage: self.damage(what), later })
     }
 
-    /// Goes behind the next block, of which nothing but the header is looked at. False where none
-    /// of this sequence number is there, or that one ends behind `sequence`.
+    /// Skips the next block; reads only its header. False if there is no block with this sequence
+    /// number, or if it ends after `sequence`.
     pub(super) fn skip_block_before(&mut self, sequence: u64) -> Result<bool, LogError> {
         let Some(header) = self.header_at(self.offset)? else { return Ok(false) };
         let next = header.first.saturating_add(u64::from(header.count));
@@ -101,7 +101,7 @@ impl Walk {
         Damage { file, offset, sequence, what: what.into() }
     }
 
-    /// Goes on at another block.
+    /// Continues at another block.
     pub(super) fn go_to(&mut self, (offset, next): (u64, u64)) {
         (self.offset, self.next) = (offset, next);
     }
@@ -124,8 +124,8 @@ impl Walk {
         Ok(Block::read(bytes, self.segment.header.salt))
     }
 
-    /// The block at hand was written, at least in part: what an earlier use of the file has left
-    /// has other sequence numbers.
+    /// The block at hand was written, at least in part: remains of an earlier use of the file have
+    /// other sequence numbers.
     fn is_begun(&self) -> Result<bool, LogError> {
         let header = self.header_at(self.offset)?;
         Ok(header.is_some_and(|header| header.first == self.next))

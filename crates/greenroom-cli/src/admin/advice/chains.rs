@@ -1,4 +1,4 @@
-//! Causes before what follows from them.
+//! Causes before consequences.
 //!
 //! ```text
 //! outputs.ledger is paused ──▶ workers of pools.billing wait for it ──▶ inputs.shop is held

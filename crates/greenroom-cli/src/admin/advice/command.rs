@@ -4,7 +4,7 @@ use url::form_urlencoded;
 
 use crate::shell::quoted;
 
-/// As it is typed, without the address: `greenroom pool resume erp`. `None` where there is none.
+/// As it is typed, without the address: `greenroom pool resume erp`. `None` if there is none.
 pub(super) fn command(ask: &str) -> Option<String> {
     let (method, path) = ask.split_once(' ')?;
     let (path, query) = path.split_once('?').unwrap_or((path, ""));

@@ -1,4 +1,4 @@
-//! Rules about events that wait for somebody, or were given up.
+//! Rules about events that wait for an operator, or were given up.
 
 use greenroom_bus::engine::ToldLetter;
 use url::form_urlencoded;
@@ -61,7 +61,7 @@ pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
                 count(came.settled, "event"),
                 time(recent::WITHIN),
                 share * 100.0,
-                told.as_ref().map(in_words).unwrap_or_default()
+                told.as_ref().map(error_text).unwrap_or_default()
             ))
             .why("Each is an event that was given up: nobody handles it unless it is replayed.")
             .change("See what they have failed of, mend that, and replay them.")
@@ -69,8 +69,8 @@ pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
     );
 }
 
-/// What one of them has failed of.
-fn in_words(letter: &ToldLetter) -> String {
+/// The error of one of them.
+fn error_text(letter: &ToldLetter) -> String {
     let reason = letter.reason.as_str().replace('_', " ");
     let of = letter.handler.as_ref().map(|handler| format!(" of `{handler}`"));
     format!("; one of them{}: {reason}: {}", of.unwrap_or_default(), letter.error)

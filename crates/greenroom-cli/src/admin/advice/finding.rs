@@ -1,4 +1,4 @@
-//! A finding: what is so, and what to do about it.
+//! A finding: a problem, and the correction.
 
 use std::time::Duration;
 
@@ -25,28 +25,28 @@ impl Severity {
     }
 }
 
-/// What was found, and what to do about it.
+/// A problem, and the correction.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Finding {
-    /// Which kind of finding, for alerts: `output_paused`. Stays what it is.
+    /// The kind of the finding, for alerts: `output_paused`. Stable.
     pub(in super::super) kind: &'static str,
     pub(in super::super) severity: Severity,
-    /// What it is about, as a path of the configuration, `pools.erp`; or `keys`, or `run`.
+    /// Its subject, as a path of the configuration, `pools.erp`; or `keys`, or `run`.
     pub(in super::super) about: String,
-    /// What is so, as a sentence without its full stop.
+    /// The problem, as a sentence without its full stop.
     pub(in super::super) what: String,
     pub(in super::super) figures: String,
     /// Why it matters.
     pub(in super::super) why: String,
-    /// What to change.
+    /// The change to make.
     pub(in super::super) change: String,
     /// The lines of the configuration that do it.
     pub(in super::super) lines: Option<OptionLines>,
-    /// What to ask the admin listener for: `POST /api/pools/erp/resume`.
+    /// The request for the admin listener: `POST /api/pools/erp/resume`.
     pub(in super::super) ask: Option<String>,
     /// For how long it has been so.
     pub(in super::super) lasted: Option<Duration>,
-    /// What it follows from: `about` of another finding.
+    /// Its cause: `about` of another finding.
     pub(in super::super) follows: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Rules about inputs: those that nothing comes of, and those that read less than they should.
+//! Rules about inputs: those that produce nothing, and those that read less than they should.
 
 use greenroom_bus::source::InputState;
 
@@ -83,7 +83,7 @@ pub(super) fn files_at_risk(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
-/// Inputs that are not read on, because what they gave is not finished.
+/// Inputs that are not read further, because their earlier events are not finished.
 pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
     for input in &seen.inputs {
         if input.parked.hold_all {
@@ -165,8 +165,8 @@ fn stands(seen: &Seen, input: &Input) -> Finding {
     }
 }
 
-/// What an input is held by: what was found of the pool that does not take its events, or else the
-/// only thing that was found to hold anything.
+/// The cause that blocks an input: the finding about the pool that does not take its events, or
+/// else the only finding about anything blocking.
 fn cause(seen: &Seen, input: &Input, found: &[Finding]) -> Option<String> {
     let pool = input.held_by.as_ref();
     let of_pool = pool.and_then(|pool| {

@@ -11,7 +11,7 @@ use super::{
     words::{count, time},
 };
 
-/// A queue that is full is something to know once the oldest event has waited for so long.
+/// A full queue is worth reporting once the oldest event has waited for this long.
 const WAITS_LONG: Duration = Duration::from_secs(5);
 
 fn about(pool: &Pool) -> String {
@@ -62,13 +62,13 @@ pub(super) fn paused(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
-/// Workers that wait for room in an output: what is wrong is there.
+/// Workers that wait for room in an output: the problem is there.
 pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in &seen.pools {
         let Some((output, workers)) = seen.output_waited_for(pool) else { continue };
         let what =
             format!("Workers of the pool `{}` wait for the output `{}`", pool.name, output.name);
-        // One that is well is only the slowest part, as some part has to be.
+        // A healthy output is only the slowest part, and some part has to be.
         let severity = match output.trouble.is_some() || pool.now.wedged > 0 {
             true => Severity::Warning,
             false => Severity::Hint,
@@ -88,7 +88,7 @@ pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
-/// Pools of which one key is the limit: neither more workers nor a longer queue helps.
+/// Pools whose limit is one key: neither more workers nor a longer queue helps.
 pub(super) fn hot_key(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in &seen.pools {
         let Some(HotKey { key, handler, waiting }) = &pool.now.hot else { continue };

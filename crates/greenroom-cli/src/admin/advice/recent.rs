@@ -1,4 +1,4 @@
-//! What came within the last minute, of counters that only say what came in all.
+//! Increases within the last minute, of counters that only have totals.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -20,7 +20,7 @@ const TIMES_WITHIN: Duration = Duration::from_secs(20);
 const FEW: u64 = 5;
 const FEW_BEFORE: u64 = 50;
 
-/// What was within the last minute.
+/// Increases within the last minute.
 #[derive(Debug, Default)]
 pub(in super::super) struct Recent {
     /// At moments of it, the oldest first.
@@ -114,7 +114,7 @@ impl Recent {
         }
     }
 
-    /// What came since the oldest that is kept.
+    /// The increase since the oldest kept value.
     pub(in super::super) fn came(&self, progress: &Progress) -> Came {
         let first = self.counts.lock().front().copied();
         first.map_or_else(Came::default, |first| Came {

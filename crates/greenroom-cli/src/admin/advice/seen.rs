@@ -1,4 +1,4 @@
-//! What rules look at: plain figures of the engine, its settings and its layers.
+//! The input of the rules: plain figures of the engine, its settings and its layers.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ use crate::{
     config::{Autotune, Config},
 };
 
-/// A worker that has had an event in hand for so long is wedged, where no admin listener says else.
+/// A worker that has had an event in hand for this long is wedged, unless the admin listener sets
+/// another limit.
 const WEDGED_AFTER: Duration = Duration::from_secs(60);
 
 /// Such a share of dead letters is worth a look, where no admin listener says else.
@@ -38,9 +39,9 @@ pub(in super::super) struct Seen {
     pub(super) inputs: Vec<Input>,
     pub(super) parked: Parked,
     pub(super) letters: LettersSeen,
-    /// What cannot be stored any more, beside outputs.
+    /// Stores that have failed for good, apart from outputs.
     pub(super) failures: Vec<String>,
-    /// Why nothing goes on, where parked keys hold everything.
+    /// Why there is no progress, if parked keys hold everything.
     pub(super) standstill: Option<String>,
     pub(super) wedged_after: Duration,
 }
@@ -57,14 +58,14 @@ pub(super) struct Pool {
     pub(super) rate: Option<f64>,
     /// How many events may wait.
     pub(super) capacity: usize,
-    /// The file says `inbox_size`, so `queue` cannot stand beside it.
+    /// The file has `inbox_size`, so `queue` cannot be used with it.
     pub(super) says_inbox_size: bool,
     pub(super) autoscales: bool,
     pub(super) has_timeout: bool,
     pub(super) max_restarts: u32,
 }
 
-/// How a pool stands.
+/// The state of a pool.
 #[derive(Debug, Clone)]
 pub(super) struct PoolNow {
     pub(super) live: usize,
@@ -77,7 +78,7 @@ pub(super) struct PoolNow {
     pub(super) longest: Option<Duration>,
     /// How long the event has waited that waits longest.
     pub(super) oldest: Option<Duration>,
-    /// The key of most of what waits, where workers are idle beside that.
+    /// The key of most waiting events, if workers are idle at the same time.
     pub(super) hot: Option<HotKey>,
 }
 
@@ -136,21 +137,20 @@ pub(super) struct Input {
     pub(super) last_settled: Option<Duration>,
     /// Files that are lost if they are removed.
     pub(super) files_at_risk: usize,
-    /// How it stands with what it reads from, for how long, and in which words; where that is
-    /// something to know.
+    /// The state of its connection, for how long, and in which words; if that is worth reporting.
     pub(super) unconnected: Option<(InputState, Duration, String)>,
-    /// What its source says of it besides.
+    /// A further remark of its source.
     pub(super) remark: Option<String>,
     pub(super) parked: InputParked,
     /// It takes nothing, and nothing of it has finished for a while.
     pub(super) stands_still: bool,
-    /// The pool beside which most of its events wait for room.
+    /// The pool that most of its events wait for.
     pub(super) held_by: Option<String>,
     /// Why its log cannot be written.
     pub(super) log_trouble: Option<String>,
 }
 
-/// What parked keys have of an input.
+/// The share of an input that parked keys hold.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InputParked {
     pub(super) events: u64,
@@ -160,14 +160,14 @@ pub(super) struct InputParked {
     pub(super) refuses: bool,
 }
 
-/// How it stands with dead letters.
+/// The state of dead letters.
 #[derive(Debug, Clone)]
 pub(super) struct LettersSeen {
     /// Within the last minute.
     pub(super) came: Came,
     /// One of the last.
     pub(super) told: Option<ToldLetter>,
-    /// From this share on of all that finished, they are told.
+    /// From this share of all finished events on, they are reported.
     pub(super) share: f64,
     /// Why they are not stored for now.
     pub(super) trouble: Option<Failing>,
@@ -282,10 +282,10 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
     }
 }
 
-/// A key is hot where so many of its events wait, and half of all that do.
+/// A key is hot if this many of its events wait, and half of all waiting ones are its own.
 const HOT: usize = 50;
 
-/// Looks at all that waits, and only where workers are idle beside it.
+/// Looks at all waiting events, but only if workers are idle.
 fn hot_key(view: &PoolView, control: &Control) -> Option<HotKey> {
     let keys =
         view.keys.as_ref().filter(|keys| keys.waiting + view.stats.queued as usize >= HOT)?;

@@ -1,4 +1,4 @@
-//! Rules about the sizes of pools: what the advisor of each has found, and what to write.
+//! Rules about the sizes of pools: the findings of each advisor, and the lines to write.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
     words::{count, time},
 };
 
-/// A pool that starts this share of what its rate lets it is held back by that.
+/// A pool that starts this share of its rate limit is limited by that.
 const HELD: f64 = 0.9;
 
 /// Pools whose rate holds them back: nothing else helps.
@@ -34,7 +34,7 @@ pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
-/// What was advised to a pool that its rate holds back, the rate, and how much is started.
+/// The advice for a pool that its rate limits, the rate, and how much is started.
 fn held(pool: &Pool) -> Option<(&Advice, f64, f64)> {
     let (rate, advice) = (pool.rate?, pool.advice.as_ref()?);
     let starts = advice.figures.started as f64 / advice.figures.over.as_secs_f64().max(1.0);
@@ -53,13 +53,13 @@ fn per_time(rate: f64) -> String {
     if rate >= 1.0 { format!("{rate:.0}/s") } else { format!("{:.0}/h", rate * 3_600.0) }
 }
 
-/// What the advisor of each pool has found.
+/// The findings of each pool's advisor.
 pub(super) fn sizes(seen: &Seen, found: &mut Vec<Finding>) {
     let others = seen.pools.iter().filter(|pool| held(pool).is_none());
     found.extend(others.filter_map(|pool| size(pool, pool.advice.as_ref()?)));
 }
 
-/// What is so, why it matters, what to do, how much that matters.
+/// The problem, why it matters, the change, and its severity.
 struct Words {
     what: &'static str,
     why: String,
@@ -165,7 +165,7 @@ fn lines(pool: &Pool) -> OptionLines {
     OptionLines::under(["pools", &pool.name])
 }
 
-/// The lines that do what is advised, by the names that the file can have.
+/// The lines that carry out the advice, by the names that the file can have.
 fn of_advice(pool: &Pool, advice: &Advice) -> Option<OptionLines> {
     match (advice.finding, advice.change) {
         (_, Some(change)) => of_change(pool, change).if_any(),
@@ -200,7 +200,7 @@ fn of_change(pool: &Pool, change: Proposal) -> OptionLines {
     }
 }
 
-/// Where to look for what no line mends.
+/// Where to look if no line of the configuration helps.
 fn asks(pool: &Pool, advice: &Advice) -> Option<String> {
     match (advice.finding, advice.change) {
         (Found::SlowToDrain | Found::SlowHandler, _) => {

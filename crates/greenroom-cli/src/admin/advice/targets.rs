@@ -1,4 +1,4 @@
-//! Rules about what handlers and outputs reach: outages, rejected credentials, outputs that fail.
+//! Rules about the targets of handlers and outputs: outages, rejected credentials, failing outputs.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::{
     words::{count, time},
 };
 
-/// Attempts that take this many times what those before took are slow; shorter ones are not.
+/// Attempts that take this many times as long as earlier ones are slow; faster ones are not.
 const SLOWER: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
 
-/// Of so many attempts of late, one is more than chance.
+/// Of this many recent attempts, one is more than chance.
 const ONE_IN: u64 = 10;
 
 pub(super) fn handlers(seen: &Seen, found: &mut Vec<Finding>) {

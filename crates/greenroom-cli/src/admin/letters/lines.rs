@@ -42,8 +42,8 @@ impl LetterLines {
 }
 
 impl LetterLine<'_> {
-    /// Lines are numbered by where they begin in the file: no line before has to be read to find
-    /// one. The first one is number 1.
+    /// Lines are numbered by their offset in the file: no earlier line has to be read to find one.
+    /// The first one is number 1.
     pub(super) fn number(&self) -> u64 {
         self.start + 1
     }
@@ -97,7 +97,7 @@ impl Read for LetterLine<'_> {
 /// A file that is read line by line, from its end on.
 pub(super) struct LinesBackwards {
     file: File,
-    /// What was read last.
+    /// The bytes of the last read.
     piece: Vec<u8>,
     /// Where that begins in the file.
     at: u64,

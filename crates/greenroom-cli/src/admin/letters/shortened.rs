@@ -1,9 +1,9 @@
-//! JSON with every long text in it cut short, so that a decoder needs memory for what is shown and
-//! not for what was written.
+//! JSON with every long text in it cut short, so that a decoder needs memory only for the shown
+//! part.
 
 use std::io::{self, BufRead, Read, Write};
 
-/// What is kept of a text, in bytes: room for a long error.
+/// The kept part of a text, in bytes: room for a long error.
 const KEPT: u64 = 1_000;
 
 /// Passes JSON through, and cuts its texts.
@@ -35,7 +35,7 @@ enum Escape {
     #[default]
     None,
     Begun,
-    /// So many hexadecimal digits are missing; the value of those before.
+    /// This many hexadecimal digits are missing; the value of those before.
     Digits(u8, u32),
 }
 

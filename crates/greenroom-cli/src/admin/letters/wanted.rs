@@ -1,5 +1,5 @@
-//! What a client asks for: which letters, in which order, or counted by what. A store and a file
-//! are asked alike.
+//! The request of a client: which letters, in which order, or counted by which property. The same
+//! for a store and for a file.
 
 use axum::http::StatusCode;
 use greenroom_bus::store::letters::{By, Filter, Order};
@@ -17,11 +17,11 @@ pub(in crate::admin) const MOST: usize = 1_000;
 /// Where everything about letters is.
 pub(in crate::admin) const AT: &str = "/api/dead-letters";
 
-/// What filters letters.
+/// The filters of letters.
 pub(in crate::admin) const FILTERS: [&str; 10] =
     ["id", "reason", "pool", "handler", "input", "key", "event", "group", "since", "upto"];
 
-/// A page of letters, or what they are counted by.
+/// A page of letters, or the property that they are counted by.
 pub(in crate::admin) struct Wanted {
     pub(in crate::admin) filter: Filter,
     pub(in crate::admin) order: Order,
@@ -37,7 +37,7 @@ impl Wanted {
     /// The query says something that is not known here.
     pub(in crate::admin) fn parse(query: Option<String>) -> Result<Self, Refusal> {
         let known: Vec<_> = FILTERS.into_iter().chain(["after", "limit", "order", "by"]).collect();
-        let query = Query::of(query, AT, &known)?;
+        let query = Query::parse(query, AT, &known)?;
         let wrong =
             |what: String, next: &str| Refusal::new(StatusCode::BAD_REQUEST, what, AT, next);
         let by = query.one("by").map(|word| {
@@ -62,7 +62,7 @@ impl Wanted {
         })
     }
 
-    /// What to ask for to get the letters behind this one.
+    /// The request for the letters after this one.
     pub(in crate::admin) fn next_page(&self, after: u64) -> String {
         let mut next = form_urlencoded::Serializer::new(String::new());
         next.append_pair("after", &after.to_string());

@@ -18,7 +18,7 @@ use crate::admin::answer::as_json;
 /// The bytes of one piece.
 const PIECE: u64 = 64 << 10;
 
-/// Where a letter lies in its file.
+/// The range of a letter in its file.
 pub(super) struct Whole {
     pub(super) path: PathBuf,
     pub(super) number: u64,

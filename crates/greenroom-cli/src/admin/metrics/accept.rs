@@ -18,10 +18,10 @@ impl MetricsFormat {
     }
 }
 
-/// The format that an `Accept` prefers. OpenMetrics only where it is named: who accepts anything
-/// may not know it.
+/// The format that an `Accept` prefers. OpenMetrics only if it is named: a client that accepts
+/// anything may not know it.
 pub(super) fn chosen(accept: &str) -> MetricsFormat {
-    let ranges = || accept.split(',').filter_map(Range::of);
+    let ranges = || accept.split(',').filter_map(Range::parse);
     let quality = |is_it: fn(&Range<'_>) -> bool| {
         ranges().filter(is_it).map(|range| range.quality).fold(0.0, f32::max)
     };
@@ -41,8 +41,8 @@ struct Range<'a> {
 }
 
 impl<'a> Range<'a> {
-    /// `None` of what cannot be read.
-    fn of(text: &'a str) -> Option<Self> {
+    /// `None` if it cannot be parsed.
+    fn parse(text: &'a str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let media_type = parts.next()?;
         let mut range = Self { media_type, version: None, quality: 1.0 };

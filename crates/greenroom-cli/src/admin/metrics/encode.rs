@@ -85,7 +85,7 @@ fn histogram(times: &LatencyHistogram, mut encoder: MetricEncoder<'_>) -> fmt::R
     encoder.encode_histogram::<NoLabelSet>(sum, times.count(), &buckets, None)
 }
 
-/// The labels of a series, without those that are empty.
+/// The labels of a series, without empty ones.
 struct Labels<'a>(&'a Metric, &'a Series);
 
 impl EncodeLabelSet for Labels<'_> {

@@ -1,4 +1,4 @@
-//! All figures of a running greenroom, and what of them is kept between two scrapes.
+//! All figures of a running greenroom, and the state kept between two scrapes.
 
 use std::{sync::Arc, time::Instant};
 
@@ -26,7 +26,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Of this run. `exported`: what telemetry counts, where there is some.
+    /// For this run. `exported`: the counters of telemetry, if it is used.
     pub(crate) fn new(
         control: Control,
         reload: Arc<Reload>,
@@ -56,7 +56,7 @@ impl Figures {
         self.recent.look(Instant::now(), &self.control);
     }
 
-    /// What rules of advice look at.
+    /// The input of the rules of advice.
     pub(in crate::admin) fn seen(&self) -> Seen {
         Seen::now(&self.control, &self.reload, &self.layers, &self.recent)
     }

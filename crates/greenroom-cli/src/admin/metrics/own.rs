@@ -1,5 +1,5 @@
-//! What the program knows beyond its engine: what layers have kept back, what
-//! `http` inputs have answered.
+//! Figures of the program beyond its engine: events that layers have held back, answers of `http`
+//! inputs.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -44,7 +44,7 @@ const FINDING: Metric = Metric::gauge(
 )
 .of(Unit::Seconds);
 
-/// What there is to say, and since when.
+/// Current findings, and since when.
 pub(super) fn add_advice(families: &mut Families, seen: &Seen) {
     let found = advice::findings(seen);
     let mut longest = BTreeMap::<_, Duration>::new();
@@ -57,7 +57,7 @@ pub(super) fn add_advice(families: &mut Families, seen: &Seen) {
     }
 }
 
-/// What the program knows beyond its engine.
+/// Figures of the program beyond its engine.
 pub(super) struct Own {
     control: Control,
     reload: Arc<Reload>,
@@ -77,7 +77,7 @@ impl Own {
         Self { control, reload, layers, exported, kept: Mutex::default() }
     }
 
-    /// Sees what `http` inputs have answered.
+    /// Reads the answers of `http` inputs.
     pub(super) fn look(&self) {
         let inputs = self.control.input_views().into_iter();
         let answers = inputs.filter_map(|view| Some((self.reload.answers(&view.name)?, view.name)));
@@ -114,7 +114,7 @@ impl Kept {
     }
 }
 
-/// A counter that may begin anew.
+/// A counter that may restart at zero.
 #[derive(Default)]
 struct OwnCount {
     before: u64,

@@ -60,7 +60,7 @@ fn page() -> String {
     page
 }
 
-/// The section in which a metric stands.
+/// The section of a metric.
 fn group(metric: &Metric) -> &'static str {
     match metric.name {
         name if name.starts_with("actor_pool_") => "actor_pool_",

@@ -1,7 +1,7 @@
-//! The thread that reads records again, publishes letters, and hears what became of them.
+//! The thread that reads records again, publishes letters, and receives the results.
 //!
-//! A letter is a batch of its own: what a broker says of a batch, it says of this letter, and one
-//! that is refused holds up no other.
+//! A letter is a batch of its own: a broker's answer applies to this letter only, and a refused one
+//! blocks no other.
 
 use std::{
     cmp::Reverse,
@@ -36,22 +36,22 @@ use crate::{
 const IDLE: Duration = Duration::from_millis(100);
 const BUSY: Duration = Duration::from_millis(10);
 
-/// Records are read again for so long, before letters are published meanwhile.
+/// Records are read again for this long before letters are published in between.
 const READING: Duration = Duration::from_millis(200);
 
 /// Between two attempts at a letter: at first, and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The same trouble is told so far apart.
+/// The same trouble is logged at most this often.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 
-/// What librdkafka does unless it is told otherwise.
+/// Defaults that we set for librdkafka.
 const DEFAULTS: [(&str, &str); 2] = [
-    // How large a record may be is for the topic to say: a letter is a record that was taken
-    // before, and its headers.
+    // The topic decides how large a record may be: a letter is a record that was taken before, and
+    // its headers.
     ("message.max.bytes", "1000000000"),
-    // How long a topic that is not there is looked for before that is said.
+    // How long a missing topic is looked for before that is reported.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
 
@@ -67,7 +67,7 @@ pub(super) struct LetterDriver {
 
 impl LetterDriver {
     /// # Errors
-    /// What cannot be used, for an operator.
+    /// An option cannot be used; in words for an operator.
     pub(super) fn begin(
         shared: &Arc<Shared>,
         options: &KafkaDeadLettersOptions,
@@ -93,7 +93,7 @@ impl LetterDriver {
 }
 
 impl Drop for LetterDriver {
-    /// What is not stored is refused.
+    /// Unstored letters are refused.
     fn drop(&mut self) {
         self.shared.give_up(None);
         if let Some(thread) = self.thread.take() {
@@ -104,14 +104,14 @@ impl Drop for LetterDriver {
 }
 
 /// # Errors
-/// What cannot be used, for an operator.
+/// An option cannot be used; in words for an operator.
 pub(super) fn producer(
     shared: &Arc<Shared>,
     options: &KafkaDeadLettersOptions,
 ) -> Result<BaseProducer<LetterContext>, Unusable> {
     let ours = [
         ("enable.idempotence", "true".to_owned()),
-        // What brokers do not answer is sent again for as long as it takes.
+        // Records that brokers do not answer are sent again for as long as it takes.
         ("message.timeout.ms", "0".to_owned()),
         ("batch.num.messages", "1".to_owned()),
         ("linger.ms", "0".to_owned()),
@@ -122,7 +122,7 @@ pub(super) fn producer(
         .map_err(|error| client::creation_error(error, &options.properties))
 }
 
-/// What became of a letter.
+/// The result for a letter.
 type ToldLetter = (Box<Letter>, Result<(), RDKafkaErrorCode>);
 
 pub(super) struct LetterContext {
@@ -137,7 +137,7 @@ impl ClientContext for LetterContext {
 
     fn error(&self, error: KafkaError, reason: &str) {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-        let is_paused = Meaning::of(code) == Meaning::Pauses;
+        let is_paused = Meaning::from_code(code) == Meaning::Pauses;
         // That all brokers are lost follows from that none has let us in.
         if is_paused || code != RDKafkaErrorCode::AllBrokersDown {
             self.shared.says(format!("{reason}{}", advice(code)), is_paused);
@@ -216,7 +216,7 @@ impl Drive {
                 }
             }
         }
-        // As they lie there, so that they are read in one go: the last is taken first.
+        // In the order of the log, so that they are read in one go: the last is taken first.
         self.unread.sort_by_cached_key(|of| {
             Reverse((of.letter.input.clone(), of.place.clone(), of.letter.position))
         });
@@ -276,7 +276,7 @@ impl Drive {
         self.shared.awaits(self.under_way > 0);
     }
 
-    /// Takes what the brokers have said.
+    /// Takes the brokers' answers.
     fn hear(&mut self) {
         self.producer.poll(Duration::ZERO);
         let told = mem::take(&mut *self.producer.context().told.lock());
@@ -302,7 +302,7 @@ impl Drive {
 
     /// It is tried again later.
     fn failed(&self, mut letter: Letter, code: RDKafkaErrorCode) -> Letter {
-        let meaning = Meaning::of(code);
+        let meaning = Meaning::from_code(code);
         let (what, topic) = (letter.described(), &self.shared.topic);
         let bytes = letter.content.as_ref().map_or(0, Content::bytes);
         let error = match meaning {

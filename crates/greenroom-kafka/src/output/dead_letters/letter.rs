@@ -19,9 +19,9 @@ pub(super) struct Letter {
     pub(super) number: u64,
     /// Without its event once there is a record of it.
     pub(super) letter: DeadLetter,
-    /// The record that it is about, where that is one of Kafka's.
+    /// Its record, if that is one of Kafka's.
     pub(super) place: Option<Place>,
-    /// What is published, once it is known.
+    /// The published content, once it is known.
     pub(super) content: Option<Content>,
     pub(super) failures: u32,
     /// Not before.
@@ -57,8 +57,8 @@ impl Letter {
         self.due.is_none_or(|due| due <= now)
     }
 
-    /// Whether it is about this record: what is read of that is what was taken. In a topic that was
-    /// made anew, another record lies at its offset.
+    /// Whether it is about this record, that is, the record that was taken. In a recreated topic,
+    /// another record is at its offset.
     pub(super) fn is_of(&self, record: &BorrowedMessage<'_>, format: &RecordFormat) -> bool {
         match (format.taken(record).event, &self.letter.event, &self.letter.raw) {
             (Ok(read), Some(taken), _) => read == *taken,
@@ -76,7 +76,7 @@ impl Letter {
             headers: record.headers().map_or_else(OwnedHeaders::new, |headers| headers.detach()),
             marks: self.marks(self.letter.rejected_json()),
         });
-        // What is published has all of it.
+        // The published content includes all of it.
         (self.letter.event, self.letter.raw) = (None, None);
         self.letter.rejected.clear();
     }
@@ -133,7 +133,7 @@ impl Letter {
         }
     }
 
-    /// What it is called in errors.
+    /// Its name in errors.
     pub(super) fn described(&self) -> Cow<'_, str> {
         let position = self.letter.position;
         match &self.place {

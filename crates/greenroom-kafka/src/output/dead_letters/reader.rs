@@ -42,8 +42,8 @@ impl RecordReader {
         self.held_until.is_some_and(|until| now < until)
     }
 
-    /// Makes a record of this letter: the one that it is about, or JSON where that is gone, be it
-    /// that another one has its place.
+    /// Makes a record of this letter: its original record, or JSON if that is gone or has been
+    /// replaced.
     ///
     /// # Errors
     /// It cannot be read for now.

@@ -1,4 +1,4 @@
-//! What the store and its thread share.
+//! Shared by the store and its thread.
 
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use super::reader::RecordReader;
 
-/// What is under way for so long has met brokers that do not answer.
+/// A letter that is under way for this long has met brokers that do not answer.
 const SLOW: Duration = Duration::from_secs(2);
 
 pub(super) struct Shared {
@@ -30,25 +30,25 @@ pub(super) struct Shared {
     thread: OnceLock<Thread>,
 }
 
-/// What has come since the thread has looked.
+/// Arrivals since the thread last looked.
 #[derive(Default)]
 pub(super) struct Arrived {
     pub(super) letters: Vec<DeadLetter>,
     pub(super) readers: Vec<(Arc<str>, RecordReader)>,
     /// Nothing more is to come.
     pub(super) finishes: bool,
-    /// The store is gone, or cannot go on.
+    /// The store is gone, or cannot continue.
     pub(super) is_over: bool,
 }
 
-/// What holds letters up.
+/// The obstacle for letters.
 #[derive(Default)]
 struct Standing {
     /// Letters that were refused or could not be made, by their numbers.
     failing: BTreeMap<u64, Failing>,
     /// Since when the brokers owe an answer.
     unanswered: Option<Instant>,
-    /// What the client has said last.
+    /// The client's last message.
     said: Option<(String, bool)>,
 }
 
@@ -99,7 +99,7 @@ impl Shared {
         self.wake();
     }
 
-    /// What has come. That nothing more is to come, or that it is over, stays so.
+    /// The arrivals. The end of arrivals, or of the store, is permanent.
     pub(super) fn take(&self) -> Arrived {
         let mut arrived = self.arrived.lock();
         let (finishes, is_over) = (arrived.finishes, arrived.is_over);
@@ -115,7 +115,7 @@ impl Shared {
         self.wake();
     }
 
-    /// Nothing is published any more; what came is refused.
+    /// Nothing is published any more; letters that came are refused.
     pub(super) fn give_up(&self, failure: Option<String>) {
         if let Some(why) = failure {
             self.failure.lock().get_or_insert(SinkError::new(&self.name, why));
@@ -133,7 +133,7 @@ impl Shared {
     /// Waits until all is stored, or given up.
     ///
     /// # Errors
-    /// Why what was not stored is refused.
+    /// Why unstored letters are refused.
     pub(super) async fn ended(&self) -> Result<(), SinkError> {
         // The sender lives in here, so the wait cannot fail.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
@@ -149,7 +149,7 @@ impl Shared {
         self.standing.lock().said = Some((error, is_paused));
     }
 
-    /// So many are under way: since now, or since the last answer.
+    /// Whether any are under way: since now, or since the last answer.
     pub(super) fn awaits(&self, any: bool) {
         let mut standing = self.standing.lock();
         standing.unanswered = any.then(|| standing.unanswered.unwrap_or_else(Instant::now));
@@ -171,7 +171,7 @@ impl Shared {
         standing.failing.insert(number, Failing { since, error, is_paused });
     }
 
-    /// What an operator has to correct comes before what may pass by itself.
+    /// An error that an operator has to correct comes before one that may pass by itself.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let standing = self.standing.lock();
         let paused = standing.failing.values().find(|failing| failing.is_paused);

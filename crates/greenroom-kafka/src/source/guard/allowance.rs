@@ -1,4 +1,4 @@
-//! So many events in a time.
+//! A number of events per period of time.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ impl Allowance {
         taken
     }
 
-    /// What was taken and not spent.
+    /// Returns the unspent part.
     pub(super) fn give_back(&mut self, count: u64) {
         self.left += count as f64;
     }

@@ -14,9 +14,9 @@ pub(in crate::source) struct Moves {
     pub(in crate::source) latest: i64,
 }
 
-/// What became of them.
+/// The result.
 pub(in crate::source) struct Moved {
-    /// Those that lie in the topic for certain.
+    /// Those that are in the topic for certain.
     pub(in crate::source) moves: Moves,
     /// How many others do not, and why.
     pub(in crate::source) left: u64,

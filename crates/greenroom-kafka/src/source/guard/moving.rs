@@ -1,5 +1,5 @@
-//! Records are read again and published on a thread of its own: a broker takes its time, and the
-//! consumer has to be polled meanwhile.
+//! Records are read again and published on a separate thread: a broker takes its time, and the
+//! consumer has to be polled throughout.
 
 use std::{sync::mpsc, thread, time::Duration};
 
@@ -22,7 +22,7 @@ use crate::{
     marks::{self, Form, Marks},
 };
 
-/// For a record to come, and for the broker to store what was published.
+/// The timeout for a record to come, and for the broker to store a published one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct Mover {
@@ -45,7 +45,7 @@ impl Mover {
         let (answer, answers) = mpsc::channel();
         let moves = move || {
             for moves in asked {
-                // Nobody listens any more at the end.
+                // The receiver is gone at the end.
                 let _ = answer.send(clients.moved(moves));
             }
         };
@@ -94,8 +94,8 @@ impl Clients {
         for offset in &moves.offsets {
             let (producer, topic) = (&self.producer, &self.topic);
             let send = |record: &BorrowedMessage<'_>| {
-                // In a topic that was made anew, another record lies there. Of those that were
-                // read, nothing but their times is known here.
+                // In a recreated topic, another record is there. Of the read ones, only their times
+                // are known here.
                 let was_read = record.timestamp().to_millis().is_none_or(|at| at <= moves.latest);
                 was_read.then(|| send(producer, topic, record))
             };
@@ -113,7 +113,7 @@ impl Clients {
                 }
             }
         }
-        // What was published before is stored all the same.
+        // Records that were published before are stored all the same.
         if let Err(error) = self.producer.flush(PATIENCE) {
             failed.get_or_insert(format!("topic {} does not take them: {error}", self.topic));
         }
@@ -152,7 +152,7 @@ struct MoveContext {
     stored: Mutex<Stored>,
 }
 
-/// What the broker has answered.
+/// The broker's answer.
 #[derive(Default)]
 struct Stored {
     offsets: Vec<u64>,

@@ -1,9 +1,9 @@
-//! A log that begins anew while it is read: its topic was deleted and made again, or it has lost
+//! A log that begins again while it is read: its topic was deleted and recreated, or it has lost
 //! its newest records.
 //!
-//! The engine is told as if the partition had been taken away, and gives up what waits. Then an
-//! epoch begins with the first record of the other log, and with what was open below it: a log
-//! that has lost its newest records has that still.
+//! For the engine this is a revocation of the partition, and it gives up the waiting events. Then
+//! an epoch begins with the first record of the other log, and with the open offsets below it: a
+//! log that has lost its newest records still has those.
 
 use std::{
     ops::Range,
@@ -21,7 +21,7 @@ use super::{
     rebalance::withdraw,
 };
 
-/// What is open of these below this position, and nothing from there on.
+/// The open positions below this one, and none from there on.
 fn below(open: &[Range<u64>], first: u64) -> Positions {
     let cut = |range: &Range<u64>| range.start..range.end.min(first);
     let open = open.iter().map(cut).filter(|range| !range.is_empty());
@@ -50,7 +50,7 @@ impl Poller {
         reading.anew = Some(Anew { first, since: Instant::now() });
     }
 
-    /// Records come that were read before. Only where a topic is made of a copy they are others.
+    /// Records come that were read before. They differ only if a topic is restored from a copy.
     pub(super) fn tells_step_back(&self, reading: &AssignedPartition) {
         tracing::warn!(
             "{}: partition {} is read once more from before offset {}: what comes is no later than \
@@ -62,8 +62,8 @@ impl Poller {
         );
     }
 
-    /// Goes on once the engine has answered and nothing is in hand, or the budget for that has
-    /// passed. True where it does.
+    /// Continues once the engine has answered and nothing is in hand, or the budget for that has
+    /// passed. Returns whether it does.
     pub(super) fn begin_anew(&self, number: Partition, reading: &mut AssignedPartition) -> bool {
         let Some(Anew { first, since }) = reading.anew else { return false };
         let mut state = self.shared.state.lock();
@@ -87,8 +87,8 @@ impl Poller {
         true
     }
 
-    /// Whether librdkafka has gone past where it was sent: it may drop a seek, or make one of its
-    /// own. Then it is sent there once more; what was removed there is not waited for.
+    /// Whether librdkafka has gone beyond the requested offset: it may drop a seek, or make one of
+    /// its own. Then the seek is repeated once; records that were removed there are not waited for.
     pub(super) fn was_sent_past(&self, reading: &mut AssignedPartition, first: u64) -> bool {
         let Some(sought) = reading.sought.take().filter(|sought| first > *sought) else {
             return false;
@@ -97,7 +97,7 @@ impl Poller {
         true
     }
 
-    /// Without waiting. What was fetched before comes no more.
+    /// Without waiting. Records that were fetched before do not come any more.
     fn seek(&self, reading: &AssignedPartition, to: u64) {
         let (place, to) = (&reading.place, i64::try_from(to).unwrap_or(i64::MAX));
         let to = Offset::Offset(to);

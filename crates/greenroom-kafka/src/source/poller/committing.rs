@@ -14,9 +14,9 @@ use super::{
     Poller, Rebalance, UnderWay,
 };
 
-/// The last commit is tried again after so long, where it meets the group between two generations.
+/// The last commit is tried again after this time if it falls between two generations of the group.
 const COMMIT_AGAIN: Duration = Duration::from_millis(50);
-/// One that nobody has asked for, and that failed.
+/// A failed commit that was made unasked.
 const UNASKED_AGAIN: Duration = Duration::from_secs(1);
 
 impl Poller {
@@ -55,7 +55,7 @@ impl Poller {
     fn snapshots(&self) -> Vec<(Partition, Snapshot, StoredOffset)> {
         let mut snapshots = Vec::new();
         for (number, reading) in &self.reading {
-            // What it says of offsets beyond the other log's first is not of that log.
+            // Its offsets beyond the other log's first one do not belong to that log.
             if reading.anew.is_some() {
                 continue;
             }
@@ -107,7 +107,7 @@ impl Poller {
                 "{}: the broker takes less metadata beside an offset than was thought; {next}",
                 self.shared.name
             );
-            // At once, with what fits now.
+            // At once, as far as it fits now.
             self.shared.state.lock().asks.extend(asks);
             return;
         }
@@ -117,7 +117,7 @@ impl Poller {
     fn cannot_commit(&mut self, code: RDKafkaErrorCode) {
         use RDKafkaErrorCode as Code;
         match code {
-            // Somebody else has the partition, or will have: that is said elsewhere.
+            // Another member has the partition, or will have it: that is reported elsewhere.
             Code::RebalanceInProgress
             | Code::IllegalGeneration
             | Code::UnknownMemberId
@@ -130,7 +130,7 @@ impl Poller {
     }
 
     fn are_answered(&mut self, asks: Vec<oneshot::Sender<()>>, is_last: bool) {
-        // Whoever does not wait any more need not know.
+        // A caller that is gone need not know.
         asks.into_iter().for_each(|ask| _ = ask.send(()));
         if is_last {
             self.is_last_committed();

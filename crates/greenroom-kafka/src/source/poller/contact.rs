@@ -1,4 +1,4 @@
-//! What is known of the brokers and of the group.
+//! The known state of the brokers and of the group.
 
 use std::time::{Duration, Instant};
 
@@ -6,21 +6,21 @@ use rdkafka::error::RDKafkaErrorCode;
 
 use crate::client::{Matter, Properties, advice};
 
-/// The same error is told so far apart.
+/// The same error is logged at most this often.
 pub(super) const TOLD_EVERY: Duration = Duration::from_secs(30);
 
-/// Of a member, unless it is set; and how often librdkafka says how it stands.
+/// The default session of a member; and how often librdkafka reports its figures.
 const SESSION: u64 = 45_000;
 const STATISTICS: u64 = 1_000;
 
-/// What is known of the brokers, and of the group.
+/// The known state of the brokers, and of the group.
 #[derive(Default)]
 pub(super) struct Contact {
     /// Errors, and when they were told.
     told: Vec<(RDKafkaErrorCode, Instant)>,
     /// When the clock of librdkafka began, as ours says it; no later than that.
     began: Option<Instant>,
-    /// How long a member may be silent; `None` where nobody says when it was heard last.
+    /// How long a member may be silent; `None` if the time of its last contact is not known.
     pub(super) session: Option<Duration>,
     pub(super) is_connected: bool,
     pub(super) was_connected: bool,
@@ -56,7 +56,7 @@ impl Contact {
         }
     }
 
-    /// True where it is to be told now.
+    /// True if it is to be logged now.
     pub(super) fn is_news(&mut self, code: RDKafkaErrorCode) -> bool {
         let now = Instant::now();
         self.told.retain(|(_, at)| now - *at <= TOLD_EVERY);
@@ -67,8 +67,8 @@ impl Contact {
         is_news
     }
 
-    /// When these figures were written down. They may have waited for a process that was paused;
-    /// those that waited least say how the clocks differ.
+    /// When these figures were recorded. They may have been delayed by a paused process; the least
+    /// delayed ones show the difference between the clocks.
     pub(super) fn moment(&mut self, at: Duration) -> Option<Instant> {
         let began = Instant::now().checked_sub(at)?;
         let began = self.began.map_or(began, |known| known.min(began));
@@ -77,8 +77,8 @@ impl Contact {
     }
 }
 
-/// How long a member may be silent. With figures that come too seldom, nobody knows when it was
-/// heard last.
+/// How long a member may be silent. If figures come too rarely, the time of its last contact is not
+/// known.
 pub(in crate::source) fn session(properties: &Properties) -> Option<Duration> {
     let number = |name, otherwise| match properties.get(name) {
         Some(text) => text.parse::<u64>().ok(),

@@ -1,4 +1,4 @@
-//! From the queues of librdkafka to what is ready.
+//! From the queues of librdkafka to the ready records.
 
 use std::{
     mem,
@@ -24,7 +24,7 @@ pub(super) const BATCH: usize = 256;
 const FULL_LOOK: Duration = Duration::from_millis(20);
 
 impl Poller {
-    /// Takes what there is room for. True where there was anything.
+    /// Takes records as far as there is room. True if there were any.
     pub(super) fn fill(&mut self) -> bool {
         let mut any = false;
         let mut reading = mem::take(&mut self.reading);
@@ -45,7 +45,7 @@ impl Poller {
         any
     }
 
-    /// Takes records below this offset, and perhaps one behind it, where none lies before that.
+    /// Takes records below this offset, and perhaps one beyond it if there is none before.
     fn fill_one(&mut self, number: Partition, reading: &mut AssignedPartition, end: u64) -> bool {
         let Some(queue) = reading.queue.take() else { return false };
         let (mut messages, mut next) = (Vec::new(), 0);
@@ -84,7 +84,7 @@ impl Poller {
         }
     }
 
-    /// One that came before its partition had a queue.
+    /// A record that came before its partition had a queue.
     pub(super) fn take_stray(&mut self, message: &BorrowedMessage<'_>) {
         let place = Place::new(message.topic(), message.partition());
         let found = self.reading.iter().find(|(_, reading)| reading.place == place);
@@ -93,7 +93,7 @@ impl Poller {
         }
     }
 
-    /// Decodes those that are not done, and makes them ready.
+    /// Decodes the unsettled ones, and makes them ready.
     fn take(&self, number: Partition, tracker: &Tracker, messages: &[BorrowedMessage<'_>]) {
         if messages.is_empty() {
             return;
@@ -115,8 +115,8 @@ impl Poller {
         self.shared.changed.notify_one();
     }
 
-    /// Below which offset it may be read, so that what is done will fit in a commit once all of
-    /// that is done in whatever order (F01). `None` where nothing may.
+    /// The offset below which it may be read, so that the settled offsets will fit in a commit in
+    /// whatever order they are settled (F01). `None` if it may not be read.
     fn end_of_room(&self, reading: &mut AssignedPartition) -> Option<u64> {
         let (span, snapshot) = {
             let watermark = reading.tracker.watermark.lock();
@@ -125,8 +125,8 @@ impl Poller {
                 reading.full = None;
                 return Some(u64::MAX);
             }
-            // What it remembers as open is in the set already. Until that has come, nobody can
-            // settle it, and there would never be room.
+            // The offsets that it remembers as open are in the set already. Until they have come,
+            // they cannot be settled, and there would never be room.
             if let Some(end) = watermark.expected_end() {
                 return Some(end);
             }

@@ -9,7 +9,7 @@ use super::{
 };
 
 impl Poller {
-    /// Settles what was moved, and looks for more that is to be.
+    /// Settles the moved events, and looks for more to move.
     pub(super) fn guard(&mut self) {
         let Some(mut guard) = self.guard.take() else { return };
         if let Some(moved) = guard.moved() {
@@ -27,7 +27,7 @@ impl Poller {
         if let Some(reading) = self.reading.get(number) {
             let mut watermark = reading.tracker.watermark.lock();
             let settled = offsets.iter().map(|offset| watermark.settle(*epoch, *offset));
-            // Its handler may have come back meanwhile, or another member may own the partition.
+            // Its handler may have finished in between, or another member may own the partition.
             count = settled.filter(|told| *told == Told::Counted).count();
         }
         if count > 0 {
@@ -53,8 +53,8 @@ impl Poller {
                 let watermark = reading.tracker.watermark.lock();
                 (watermark.next() - watermark.lowest(), watermark.expected_end().is_some())
             };
-            // So many always fit; what is taken away drains; and of what is not in hand yet,
-            // nothing can be settled.
+            // This many always fit; a revoked partition drains; and an event that is not in hand
+            // yet cannot be settled.
             let drains = reading.queue.is_none() || reading.anew.is_some();
             if span < self.limits.sure() || drains || is_behind {
                 continue;

@@ -1,10 +1,10 @@
 //! How far the records of a partition were read, and which of them are of another log.
 //!
-//! Where a topic was deleted and made again, and where a partition has lost its newest records,
-//! librdkafka goes back without a word, and records come at offsets that were read before. So it
-//! does where a broker has not caught up for a moment, and then they are the same records, and
-//! done. By their time one is told from the other: a record that is later than the last one read
-//! was not there before, unless producers' clocks differ, and then it is only handled again.
+//! If a topic was deleted and recreated, or a partition has lost its newest records, librdkafka
+//! goes back silently, and records come at offsets that were read before. It also goes back if a
+//! broker lags for a moment, and then they are the same, settled records. The time distinguishes
+//! the two: a record that is later than the last one read was not there before, unless producers'
+//! clocks differ, and then it is only handled again.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,9 +16,9 @@ pub(super) struct ReadTo {
     pub(super) next: u64,
     /// The time of the last one, in milliseconds; before the first one, when this began.
     last_at: i64,
-    /// The latest time of all of them, and when this began: what is later was not read.
+    /// The latest time of all of them, and when this began: later records were not read.
     pub(super) latest: i64,
-    /// Of what has come last, some was read before.
+    /// Some of the latest records were read before.
     pub(super) is_back: bool,
 }
 
@@ -37,8 +37,8 @@ impl ReadTo {
         Self { next, last_at, latest: last_at, is_back: false }
     }
 
-    /// Reads these. The place of the first one of another log, where there is one: it and those
-    /// behind it are not read.
+    /// Reads these. Returns the index of the first one of another log, if there is one: it and
+    /// those behind it are not read.
     pub(super) fn read(&mut self, messages: &[impl Message]) -> Option<usize> {
         let time = |at: usize| messages[at].timestamp().to_millis();
         let (mut last, mut is_back) = (None, false);

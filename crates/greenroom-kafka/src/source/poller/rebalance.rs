@@ -1,13 +1,13 @@
 //! Rebalances (F04).
 //!
-//! The callback writes down what is assigned or revoked, and returns. What follows happens here,
-//! and librdkafka waits for it, however long that takes.
+//! The callback records the assignment or revocation, and returns. The work happens here, and
+//! librdkafka waits for it, however long that takes.
 //!
 //! * **Assigned**: the offsets are asked for on another thread; with the answer an epoch begins,
 //!   and the partitions are assigned.
-//! * **Revoked**: nothing more is taken, and what is ready is dropped. The engine is told, and
-//!   gives up what waits. Once nothing is in hand, or the budget has passed, a last commit is made.
-//!   With its answer the epoch ends, and only then the partitions are unassigned.
+//! * **Revoked**: nothing more is taken, and ready records are dropped. The engine is notified, and
+//!   gives up the waiting events. Once nothing is in hand, or the budget has passed, a last commit
+//!   is made. With its answer the epoch ends, and only then are the partitions unassigned.
 //! * **Lost**: another member may have them already. The epoch ends at once, without a commit.
 
 use std::{
@@ -40,11 +40,11 @@ use crate::{
 
 /// Between questions for offsets that were not answered.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// For so long the last commit of a partition that is taken away is waited for.
+/// The timeout for the last commit of a revoked partition.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
 
-/// What the group has left in these partitions, where it has committed anything (C16). How much was
-/// taken after that is not known.
+/// The progress of the group in these partitions, if it has committed any (C16). How much was taken
+/// after that is not known.
 fn resumed(beginnings: &[Beginning]) -> Option<String> {
     let committed = beginnings.iter().filter(|beginning| beginning.is_committed);
     let (mut partitions, mut done, mut open) = (0_u64, 0, 0);
@@ -85,8 +85,8 @@ impl Poller {
         matches!(self.consumer.rebalance_protocol(), RebalanceProtocol::Cooperative)
     }
 
-    /// Something else has come before these were assigned. librdkafka counts them as given, and
-    /// does not name them again: what is not taken away is assigned after it.
+    /// Another rebalance came before these were assigned. librdkafka counts them as given, and does
+    /// not name them again: those that are not revoked are assigned after it.
     fn put_off(&mut self, mut places: Vec<Place>) {
         // The next eager assignment names all there are.
         if !self.is_cooperative() {
@@ -143,7 +143,7 @@ impl Poller {
         }
     }
 
-    /// Assigns those of which it is known where to begin. The others are asked for again.
+    /// Assigns those whose start is known. The others are looked up again.
     fn assign_known(
         &mut self,
         mut assigning: Assigning,
@@ -156,7 +156,7 @@ impl Poller {
             return None;
         };
         if !self.is_cooperative() {
-            // It would replace what is assigned: it is made of all, or not yet.
+            // It would replace the assignment: it has to include all of them, or wait.
             let known = beginnings.into_iter().map(|beginning| beginning.place);
             assigning.places.extend(known);
         } else if !assigning.has_assigned || !beginnings.is_empty() {
@@ -211,7 +211,7 @@ impl Poller {
     /// An epoch begins.
     fn begin_reading(&mut self, beginning: Beginning) {
         let Beginning { place, positions, from, is_committed, is_of_former, remark } = beginning;
-        let number = self.numbers.of(&place);
+        let number = self.numbers.number(&place);
         if let Some(remark) = remark {
             tracing::warn!("{}: partition {place}: {remark}", self.shared.name);
         }
@@ -220,8 +220,8 @@ impl Poller {
             "{}: partition {place} is read from offset {lowest} on, of which {done} behind it are done",
             self.shared.name
         );
-        // Its queue is split off before it is assigned: what is fetched comes there from the first
-        // record on, in order.
+        // Its queue is split off before it is assigned: records arrive there from the first one on,
+        // in order.
         let queue = self.consumer.split_partition_queue(&place.topic, place.partition);
         let queue = queue.map(|mut queue| {
             let poller = thread::current();
@@ -235,7 +235,7 @@ impl Poller {
         tracker.is_watched.store(false, Ordering::Relaxed);
         state.parts.insert(number, Part::new(epoch, tracker.clone()));
         drop(state);
-        // What another program has left is committed anew, in our words: it is read once.
+        // A commit of another program is replaced by one in our format: it is read once.
         let is_ours = is_committed && !is_of_former;
         let committed = is_ours.then(|| (lowest, self.limits.encode(&positions).text));
         let reading = AssignedPartition {
@@ -383,7 +383,7 @@ impl Poller {
         }
     }
 
-    /// Those that were assigned: librdkafka refuses a list with any other, and waits for ever.
+    /// The assigned ones: librdkafka refuses a list with any other, and waits for ever.
     fn assigned_of(&self, places: &[Place]) -> TopicPartitionList {
         let assigned = self.consumer.assignment().ok();
         let mut list = TopicPartitionList::with_capacity(places.len());
@@ -397,7 +397,7 @@ impl Poller {
     }
 }
 
-/// Nothing more of it is given: what is ready is dropped, and the engine is told.
+/// Its ready records are dropped, and the engine is notified.
 pub(super) fn withdraw(shared: &Shared, number: Partition, reading: &AssignedPartition) {
     let mut state = shared.state.lock();
     let Some(part) = state.parts.remove(&number) else { return };

@@ -1,5 +1,5 @@
-//! Whether brokers answer, what its input is called by that (O17), how long its partitions are its
-//! own (D12), and where they end.
+//! Whether brokers answer, and the input's state that follows (O17), how long its partitions are
+//! its own (D12), and where they end.
 
 use std::{mem, time::Instant};
 
@@ -16,7 +16,7 @@ use crate::{
 const SEEN_AT_END: u32 = 3;
 
 impl Poller {
-    /// What librdkafka says once a second.
+    /// librdkafka's statistics, once a second.
     pub(super) fn hear_figures(&mut self, figures: &Figures) {
         let was_connected = mem::replace(&mut self.contact.is_connected, figures.is_connected);
         self.contact.was_connected |= figures.is_connected;
@@ -36,8 +36,9 @@ impl Poller {
         self.show_status();
     }
 
-    /// Its partitions are its own for a session after the last request that the group has answered.
-    /// Without any, there is nothing to lose, once the engine has given up those that it had.
+    /// Its partitions are its own for one session after the last request that the group has
+    /// answered. Without any partition, there is nothing to lose, once the engine has given up
+    /// those that it had.
     fn extend_lease(&mut self, figures: &Figures) {
         let moment = self.contact.moment(figures.at);
         let (Some(lease), Some(moment)) = (&self.shared.lease, moment) else { return };
@@ -49,9 +50,9 @@ impl Poller {
         }
     }
 
-    /// Behind the last record of a partition there may be offsets that nobody is ever given:
-    /// markers of transactions, and records of aborted ones. Once all that is there was taken, its
-    /// position is behind these as well.
+    /// After the last record of a partition there may be offsets that are never delivered: markers
+    /// of transactions, and records of aborted ones. Once all available records were taken, its
+    /// position is beyond these as well.
     fn go_to_ends(&mut self, figures: &Figures) {
         for reading in self.reading.values_mut() {
             let is_read =
@@ -71,7 +72,7 @@ impl Poller {
     }
 
     pub(super) fn tell(&mut self, code: RDKafkaErrorCode, what: &str) {
-        let matter = Matter::of(code);
+        let matter = Matter::from_code(code);
         self.contact.hear(code, matter);
         self.show_status();
         let is_shown = !self.shared.status.get().is_connected() && matter.is_known();

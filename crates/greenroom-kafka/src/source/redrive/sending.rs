@@ -21,17 +21,17 @@ use crate::{
     unusable::Unusable,
 };
 
-/// So many records, and so many bytes of them, are under way at once.
+/// At most this many records, and this many bytes of them, are under way at once.
 const RECORDS: usize = 1_000;
 const BYTES: usize = 32 << 20;
 
-/// Between looks at what is under way.
+/// Between looks at records under way.
 const POLL: Duration = Duration::from_millis(20);
 
 /// How long brokers may take to store a record.
 const WITHIN: &str = "30000";
 
-/// What became of a record: that of the letter at this offset.
+/// The result for a record: that of the letter at this offset.
 pub(super) struct Told {
     pub(super) partition: i32,
     pub(super) offset: u64,
@@ -43,14 +43,14 @@ pub(super) struct Told {
 /// A producer for each cluster that letters go back to.
 pub(super) struct Sending<'a> {
     options: &'a RedriveOptions,
-    /// By the name of the input; that of the letters' own brokers by none.
+    /// By the name of the input; `None` for the letters' own brokers.
     producers: HashMap<Option<&'a str>, BaseProducer<RedriveContext>>,
     records: usize,
     bytes: usize,
 }
 
 impl<'a> Sending<'a> {
-    /// It connects to those that are needed, when they are.
+    /// It connects to brokers on demand.
     ///
     /// # Errors
     /// A property cannot be used.
@@ -75,7 +75,7 @@ impl<'a> Sending<'a> {
         read: Read,
         place: &Place,
     ) -> Result<Result<(), String>, RedriveError> {
-        // What the guard has moved does not say by which input it came.
+        // The guard does not record by which input a moved record came.
         let input = read.marks.get(marks::INPUT).filter(|_| !self.options.inputs.is_empty());
         let Some(producer) = self.producers.get(&input) else {
             let name = input.unwrap_or_default();
@@ -118,7 +118,7 @@ impl<'a> Sending<'a> {
         self.records >= RECORDS || self.bytes >= BYTES
     }
 
-    /// What is known by now; where too much is under way, what is known a little later.
+    /// The present results; if too much is under way, those of a little later.
     pub(super) fn hear(&mut self) -> Vec<Told> {
         match self.is_full() {
             true => self.wait(),
@@ -141,7 +141,7 @@ impl<'a> Sending<'a> {
         all.into_iter().map(|(_, told)| told).collect()
     }
 
-    /// With what the clients have said meanwhile, which is often the reason.
+    /// With the clients' messages in between, which often contain the reason.
     pub(super) fn explained(&self, what: &str) -> String {
         let said =
             self.producers.values().find_map(|producer| producer.context().said.lock().take());
@@ -178,7 +178,7 @@ struct SentLetter {
 #[derive(Default)]
 struct RedriveContext {
     told: Mutex<Vec<(usize, Told)>>,
-    /// What the client has said last.
+    /// The client's last message.
     said: Mutex<Option<String>>,
 }
 

@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use super::{AGAIN_AFTER, Driver};
 use crate::connection::because;
 
-/// A request is open for so long at most; another takes its place.
+/// A request is open for this long at most, and is then replaced.
 const EXPIRES: Duration = Duration::from_secs(30);
 
-/// So often at least the server says that a request is alive, where it brings nothing.
+/// The server signals at least this often that a request is alive, if it brings nothing.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// How long a request is open. None of a process that is frozen outlives its lease, which is half
@@ -27,7 +27,7 @@ impl Driver {
         if self.bound.lost.is_some() || is_early || self.shared.is_closing() {
             return;
         }
-        // Another process may read it by now: what came here would be missing there.
+        // Another process may read it by now: messages that came here would be missing there.
         if !self.shared.is_leased(now) {
             return;
         }
@@ -37,7 +37,7 @@ impl Driver {
         let (batch, one_by_one) = (self.options.batch, self.asking.suspicion.is_confirmed(now));
         let messages = match &self.holding.hold {
             _ if is_paused || (one_by_one && outstanding > 0) => return,
-            // The server gives nothing new beyond the bound; what is old has to come.
+            // The server gives nothing new beyond the limit; old messages have to come.
             Some(_) if outstanding == 0 => batch,
             Some(_) => return,
             None => {

@@ -1,4 +1,4 @@
-//! Giving back what was never started.
+//! Giving back unstarted messages.
 
 use futures_util::StreamExt;
 use tokio::time::{Instant, timeout};
@@ -9,8 +9,8 @@ use super::{
 };
 
 impl Driver {
-    /// What was never started goes back where nothing more is given: after the source is gone, and
-    /// while the partition is paused and nothing of it is in hand.
+    /// Unstarted messages go back if nothing more is given: after the source is gone, and while the
+    /// partition is paused and nothing of it is in hand.
     pub(super) async fn give_back_where_idle(&mut self) {
         let waits = self.holding.hold.as_ref().map_or(0, Hold::len);
         let is_idle = self
@@ -39,8 +39,8 @@ impl Driver {
             back.sort_unstable();
             back
         });
-        // What is given back comes first, once anything is asked for, and what was missing before
-        // is still to come; if not, it is waited for.
+        // Messages that are given back come first, at the next request, and those missing before
+        // are still to come; if not, they are waited for.
         let holds = was_holding || !back.is_empty();
         self.give_back(back).await;
         if holds && !is_closing {
@@ -60,8 +60,8 @@ impl Driver {
         let _ = self.bound.consumer.get_info().await;
     }
 
-    /// Ends what was asked for, and takes what was on its way: it would reach no reader, and be
-    /// waited for.
+    /// Ends the request, and takes messages that are on their way: they would reach no reader, and
+    /// be waited for.
     async fn stop_asking(&mut self) {
         self.asking.requests.clear();
         if self.inbox.messages.drain().await.is_err() {

@@ -25,7 +25,7 @@ impl HoldingBack {
         self.in_vain.is_some_and(|in_vain| in_vain.lasts(Instant::now()))
     }
 
-    /// Holds back a message that was not open, or gives it back where it can go on.
+    /// Holds back a message that was not open, or returns it if it can continue.
     pub(super) fn keep(&mut self, taken: Taken) -> Option<Taken> {
         let Some(hold) = &mut self.hold else {
             self.in_vain.iter_mut().for_each(|in_vain| in_vain.missing.comes(taken.position));
@@ -37,8 +37,8 @@ impl HoldingBack {
 }
 
 impl Driver {
-    /// Asks the server what it waits for, while anything is held back, and ends that where it is
-    /// time.
+    /// While messages are held back, asks the server how many it waits for, and releases them when
+    /// it is time.
     pub(super) async fn look_after_hold(&mut self) {
         let now = Instant::now();
         let Some(hold) = &mut self.holding.hold else { return };
@@ -47,7 +47,7 @@ impl Driver {
             || !self.shared.is_leased(now)
             || self.shared.look(|s| s.is_paused)
         {
-            // Nothing can come meanwhile.
+            // Nothing can come during that time.
             return hold.wait_on(self.options.ack_wait, now);
         }
         let is_due = now >= hold.until;
@@ -55,7 +55,7 @@ impl Driver {
             self.ask_for_hold().await;
         }
         if is_due {
-            // What the server had sent before its answer is here by now.
+            // Messages that the server had sent before its answer are here by now.
             self.receive_ready();
         }
         let Some(hold) = &self.holding.hold else { return };
@@ -84,7 +84,7 @@ impl Driver {
         }
     }
 
-    /// Begins another turn. Nothing was waited for in vain in a turn that stood still.
+    /// Begins another turn. Time in a turn that stood still does not count as waiting.
     pub(super) fn begin_turn(&mut self) {
         let now = Instant::now();
         if self.stood_still(now)
@@ -96,18 +96,18 @@ impl Driver {
     }
 
     /// Whether this turn has taken far longer than it may: the process was frozen, or the server
-    /// did not answer. Nothing was read meanwhile.
+    /// did not answer. Nothing was read during that time.
     pub(super) fn stood_still(&self, now: Instant) -> bool {
         now - self.holding.turned >= self.options.ack_wait / 4
     }
 
-    /// Looks whether what did not come in its time is there by now, or acknowledged elsewhere.
+    /// Checks whether overdue messages are there by now, or acknowledged elsewhere.
     pub(super) async fn look_after_missed(&mut self) {
         if self.holding.hold.is_some() || !self.holding.is_in_vain() {
             return;
         }
         self.answer().await;
-        // What is in hand is to be reported as in progress meanwhile.
+        // Messages in hand have to be reported as in progress during that time.
         let within = LOOK_FOR.min(self.options.ack_wait / 8);
         if let Ok(Ok(missing)) = timeout(within, self.ask_what_is_missing()).await {
             self.holding.in_vain.iter_mut().for_each(|in_vain| in_vain.missing = missing);

@@ -1,4 +1,4 @@
-//! What was waited for in vain.
+//! Messages that did not come in time.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) struct InVain {
 }
 
 impl InVain {
-    /// Until these have come, or for so long, nothing is waited for.
+    /// Until these have come, or for this long, nothing is waited for.
     pub(super) fn new(missing: Missing, ack_wait: Duration, now: Instant) -> Self {
         Self { until: now + 10 * ack_wait, missing }
     }

@@ -1,4 +1,4 @@
-//! A consumer or a connection that is gone, and what takes its place.
+//! A consumer or a connection that is gone, and its replacement.
 
 use std::time::Duration;
 
@@ -65,8 +65,8 @@ impl Driver {
         }
         self.holding.last_number = info.delivered.consumer_sequence;
         let now = Instant::now();
-        // In a row it is lost by a message that never comes. Otherwise what was on its way comes
-        // again, and what is newer waits for it.
+        // Repeated losses are due to a message that never comes. Otherwise messages on their way
+        // come again, and newer ones wait for them.
         if !(self.holding.is_in_vain() && self.asking.suspicion.is_fresh(now)) {
             let hold = || Hold::new(self.options.ack_wait, now);
             self.holding.hold.get_or_insert_with(hold);
@@ -77,8 +77,8 @@ impl Driver {
         }
     }
 
-    /// Where a consumer begins that takes the place of this one: with the oldest message that is
-    /// not done, be it in hand, given back or not come yet.
+    /// Where a replacement of this consumer begins: with the oldest unsettled message, whether it
+    /// is in hand, given back or has not come yet.
     pub(super) fn goes_on_with(&self) -> u64 {
         let (open, next) =
             self.shared.look(|state| (state.tracker.oldest_open(), state.tracker.next()));
@@ -87,7 +87,7 @@ impl Driver {
         open.into_iter().chain(missing).min().unwrap_or(1).max(1)
     }
 
-    /// Another connection: what was asked for over the last one does not come.
+    /// Another connection: the request over the last one gets no answer.
     pub(super) async fn reconnected(&mut self) {
         self.receive_ready();
         self.asking.requests.clear();
@@ -95,14 +95,14 @@ impl Driver {
         self.holding.was_cut = true;
         self.holding.hold.iter_mut().for_each(Hold::loses);
         self.subscribe_anew().await;
-        // Another process may have taken its lease meanwhile.
+        // Another process may have taken its lease in between.
         self.bound.lease.iter_mut().for_each(|lease| lease.look_at = Instant::now());
-        // The consumer may be gone with what the server has lost.
+        // The consumer may be gone, with other data that the server has lost.
         self.lose(Duration::ZERO);
     }
 
-    /// Whether another client took the place of one that has ended, which it does only where it
-    /// panics: at a message with a header that it thinks impossible, for one.
+    /// Whether another client replaced one that has ended, which happens only after a panic: at a
+    /// message with a header that it considers impossible, for example.
     pub(super) async fn opened_again(&mut self) -> bool {
         let ended = self.connection.clone();
         let server = ended.shown.as_str();
@@ -112,7 +112,7 @@ impl Driver {
             tokio::select! {
                 opened = &mut opening => break opened,
                 command = self.commands.recv() => match command {
-                    // Nothing is confirmed. Whoever does not wait any more needs not know.
+                    // Nothing is confirmed. A caller that is gone need not know.
                     Some(Command::Commit(done)) => _ = done.send(()),
                     Some(Command::End) | None => return false,
                 },

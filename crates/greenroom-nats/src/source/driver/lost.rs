@@ -6,8 +6,8 @@ use tokio::time::Instant;
 pub(super) enum Lost {
     /// It is to be looked for at this time.
     LookAt(Instant),
-    /// Its stream is another one, or another process has read it: until the engine has given up
-    /// what it has of it.
+    /// Its stream is another one, or another process has read it: until the engine has given up its
+    /// messages.
     Revoking,
     /// Another process reads it, or may do so.
     Waiting,

@@ -13,7 +13,7 @@ use super::{
 
 impl Driver {
     /// Takes the lease of the consumer, or keeps it. If another process has it, nothing is read,
-    /// and what is in hand is given up.
+    /// and messages in hand are given up.
     pub(super) async fn look_after_lease(&mut self) {
         let now = Instant::now();
         let Some(lease) = self.bound.lease.as_mut().filter(|lease| now >= lease.look_at) else {
@@ -36,7 +36,7 @@ impl Driver {
         }
     }
 
-    /// Once the engine has given up what it had before.
+    /// Once the engine has given up its earlier messages.
     fn read_from_here(&mut self) {
         self.shared.look(|state| state.stats.waiting = 0);
         self.bound.lost = Some(Lost::Revoking);
@@ -57,13 +57,13 @@ impl Driver {
         self.asking.requests.clear();
         self.last_settled = None;
         self.bound.lost = Some(Lost::Waiting);
-        // What was asked for would be delivered here.
+        // Requested messages would be delivered here.
         self.subscribe_anew().await;
         self.shared.look(|state| (state.stats.waiting, state.stats.held_back) = (1, 0));
         self.shared.revoke();
     }
 
-    /// What is to be said of the partition.
+    /// The reported state of the partition.
     pub(in super::super) fn who_reads(&self) -> WhoReads {
         let is_waiting = matches!(self.bound.lost, Some(Lost::Waiting));
         match &self.bound.lease {

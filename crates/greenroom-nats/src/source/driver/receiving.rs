@@ -1,4 +1,4 @@
-//! Taking what the server delivers.
+//! Taking messages that the server delivers.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::{
 const TURN: usize = 256;
 
 impl Driver {
-    /// Takes a message, and what has come with it.
+    /// Takes a message, and others that have arrived with it.
     pub(super) fn receive(&mut self, first: Message) {
         let mut ready = Vec::new();
         self.take(first, &mut ready);

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-/// For each filter of the consumer, from where on what it has delivered is looked through.
+/// For each filter of the consumer, the position from which its deliveries are searched.
 pub(super) type LookFrom = BTreeMap<String, u64>;
 
 /// Losses of the connection with something on its way, and nothing found that they came of.
 #[derive(Debug, Default)]
 pub(super) struct Suspicion {
-    /// By then, what it was lost by has come again.
+    /// By then, a message that caused the loss has come again.
     until: Option<Instant>,
     /// It was lost again before that time.
     is_confirmed: bool,
@@ -19,20 +19,20 @@ pub(super) struct Suspicion {
 }
 
 impl Suspicion {
-    /// The connection was lost, and nothing was found. What was on its way comes again within this
+    /// The connection was lost, and nothing was found. Messages on their way come again within this
     /// time.
     pub(super) fn loses(&mut self, comes_within: Duration, now: Instant) {
         self.is_confirmed = self.is_fresh(now);
         self.until = Some(now + comes_within);
     }
 
-    /// Whether what it was lost by may still come again.
+    /// Whether a message that caused the loss may still come again.
     pub(super) fn is_fresh(&self, now: Instant) -> bool {
         self.until.is_some_and(|until| now < until)
     }
 
-    /// Whether it was lost in a row. Until it is not for once, messages are asked for one by one,
-    /// so that what ends the connection takes no other with it.
+    /// Whether it was lost repeatedly. Until that stops, messages are requested one by one, so that
+    /// one that ends the connection takes no other with it.
     pub(super) fn is_confirmed(&self, now: Instant) -> bool {
         self.is_confirmed && self.is_fresh(now)
     }

@@ -1,15 +1,14 @@
-//! What ends the connection each time that it comes.
+//! A message that ends the connection each time it comes.
 //!
 //! A server stores a message whatever its headers are. At one that it cannot read, the client ends
-//! the connection, or panics, and does not say which it was; the server delivers it again once its
-//! time is over.
-//! So after each connection that was lost, the stream is asked for what was delivered and has not
-//! come, in a form that can be read whatever the message is. One that the client cannot read is
-//! given to the engine as one that is no event, and is terminated as a dead letter from then on.
+//! the connection, or panics, without naming it; the server delivers it again once its time is
+//! over. So after each lost connection, the delivered messages that have not come are read from the
+//! stream, in a form that is readable for any message. One that the client cannot read is given to
+//! the engine as one that is not an event, and is terminated as a dead letter from then on.
 //!
-//! Where the stream may not be asked, or has none that is known not to be readable, messages are
-//! asked for one by one from the second time on: all behind that one would be lost with it again,
-//! since they come again in the same order.
+//! If reading the stream is not permitted, or finds no message that is known to be unreadable,
+//! messages are requested one by one from the second time on: all behind that one would be lost
+//! with it again, since they come again in the same order.
 
 use std::time::Duration;
 
@@ -24,21 +23,21 @@ use super::{
 };
 use crate::connection::because;
 
-/// So long is looked for them at most.
+/// They are searched for at most this long.
 pub(super) const LOOK_FOR: Duration = Duration::from_secs(2);
 
 const TOO_LONG: &str = "to look takes too long, and goes on once it is lost again";
 
 impl Driver {
-    /// Looks for them in what was delivered and has not come, as this says.
+    /// Searches for them among the delivered messages that have not come, by this info.
     pub(super) async fn look_for_unreadable(&mut self, info: &Info) {
         let open = self.shared.look(|state| state.tracker.open());
         if self.shared.is_closing() || info.num_ack_pending <= open {
             return self.asking.suspicion = Suspicion::default();
         }
-        // What is in hand is to be reported as in progress meanwhile.
+        // Messages in hand have to be reported as in progress during that time.
         let until = Instant::now() + LOOK_FOR.min(self.options.ack_wait / 8);
-        // What is not looked through by then is next time.
+        // The rest is searched next time.
         let mut from = std::mem::take(&mut self.asking.suspicion.look_from);
         let looked = timeout_at(until, self.look_through_missing(info, &mut from)).await;
         self.asking.suspicion.look_from = from;
@@ -60,15 +59,15 @@ impl Driver {
         }
     }
 
-    /// Whether any was found. `below` says for each filter from where on to look in what was
-    /// delivered to an earlier process.
+    /// Whether any was found. `below` is, for each filter, the position from which to search the
+    /// deliveries to an earlier process.
     async fn look_through_missing(
         &mut self,
         info: &Info,
         below: &mut LookFrom,
     ) -> Result<bool, String> {
         let (floor, last) = (info.ack_floor.stream_sequence, info.delivered.stream_sequence);
-        // What was on its way is above all that has come, unless it came for another time.
+        // Messages on their way are above all that have come, unless they came before.
         let next = self.shared.look(|state| state.tracker.next());
         let middle = next.max(self.bound.delivered_before + 1).max(floor + 1).min(last + 1);
         let filters = filters(&info.config);
@@ -76,8 +75,9 @@ impl Driver {
         for filter in &filters {
             found |= self.look_through(filter, &mut { middle }, last).await?;
         }
-        // Below is also what an earlier process is done with, a dead letter for one: the server
-        // does not say what. So only what is lost again is looked for there.
+        // The range below also contains messages that an earlier process has finished, such as a
+        // dead letter: the server does not say which. So only messages that are lost again are
+        // searched for there.
         if found || !self.asking.suspicion.is_fresh(Instant::now()) {
             return Ok(found);
         }
@@ -89,7 +89,7 @@ impl Driver {
         Ok(found)
     }
 
-    /// Leaves `from` above what it has looked at.
+    /// Leaves `from` above the searched range.
     async fn look_through(
         &mut self,
         filter: &str,

@@ -1,6 +1,10 @@
 //! Notices on their way to a keeper: a bounded line that never makes the pool wait.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use greenroom_queue::{discard::discard, lock::Mutex};
 use tokio::{sync::Notify, time::Instant};
@@ -14,11 +18,26 @@ const MOST: usize = 256;
 const SATURATED_EVERY: Duration = Duration::from_millis(100);
 
 /// The line between a pool and its keeper.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Notices {
     line: Mutex<NoticeLine>,
     /// Told of each notice.
     come: Notify,
+    /// What `quiet_until` is counted from.
+    since: Instant,
+    /// Until then, in milliseconds, the pool does not say again that it is saturated.
+    quiet_until: AtomicU64,
+}
+
+impl Default for Notices {
+    fn default() -> Self {
+        Self {
+            line: Mutex::default(),
+            come: Notify::new(),
+            since: Instant::now(),
+            quiet_until: AtomicU64::new(0),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -26,8 +45,6 @@ struct NoticeLine {
     notices: VecDeque<PoolNotice>,
     /// Dropped because the line was full, and not told yet. They came before everything that waits.
     lost: u64,
-    /// Until then, the pool does not say again that it is saturated.
-    quiet_until: Option<Instant>,
 }
 
 impl Notices {
@@ -46,15 +63,16 @@ impl Notices {
         discard(lost);
     }
 
-    /// A message has found no room. Many may say so at once.
+    /// A message has found no room. Many may say so at once: under no lock, and one of them tells.
     pub(crate) fn put_saturated(&self, now: Instant) {
-        let mut line = self.line.lock();
-        if line.quiet_until.is_some_and(|until| now < until) {
-            return;
+        let millis = |time: Duration| time.as_millis() as u64;
+        let now = millis(now.saturating_duration_since(self.since));
+        let until = self.quiet_until.load(Ordering::Relaxed);
+        let next = now + millis(SATURATED_EVERY);
+        let order = Ordering::Relaxed;
+        if now >= until && self.quiet_until.compare_exchange(until, next, order, order).is_ok() {
+            self.put(PoolNotice::Saturated);
         }
-        line.quiet_until = Some(now + SATURATED_EVERY);
-        drop(line);
-        self.put(PoolNotice::Saturated);
     }
 
     /// Waits for the next notice. For one task.

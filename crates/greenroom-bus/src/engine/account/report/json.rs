@@ -1,4 +1,4 @@
-//! The report as one JSON object: names that say their units, and what follows from other figures.
+//! The report as one JSON object: names include their units, and derived figures are added.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ impl Serialize for PositionsReport {
         out.serialize_field("input", &self.input)?;
         out.serialize_field("skipped", &self.standing.skipped)?;
         out.serialize_field("delivered_again_at_most", &self.standing.repeated_at_most)?;
-        let partitions: Vec<_> = self.partitions.iter().map(PartitionRow::of).collect();
+        let partitions: Vec<_> = self.partitions.iter().map(PartitionRow::new).collect();
         out.serialize_field("partitions", &partitions)?;
         out.end()
     }
@@ -73,7 +73,7 @@ struct PartitionRow {
 }
 
 impl PartitionRow {
-    fn of(standing: &PartitionStanding) -> Self {
+    fn new(standing: &PartitionStanding) -> Self {
         let PartitionStanding { partition, next, oldest_open, lag, .. } = *standing;
         Self { partition: partition.0, next, oldest_open, lag }
     }

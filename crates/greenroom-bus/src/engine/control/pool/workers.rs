@@ -1,4 +1,4 @@
-//! The workers of a pool: what each has in hand, and since when.
+//! The workers of a pool: the message in hand of each, and since when.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -10,14 +10,14 @@ use greenroom::{
 use super::PoolControl;
 use crate::event::Event;
 
-/// What one worker of a pool does.
+/// The state of one worker of a pool.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct WorkerView {
-    /// Its figures; counters go on when it is restarted.
+    /// Its figures; counters continue across restarts.
     pub stats: WorkerStats,
-    /// What it has in hand, where its pool keeps order and the handler waits for something; of a
-    /// handler that computes or blocks its thread, only where the key is among the hottest.
+    /// Its key in hand, if its pool keeps order and the handler waits for something; if the handler
+    /// computes or blocks its thread, only if the key is among the hottest.
     pub key: Option<KeyInHand>,
     /// The event, where its handler waits for something.
     pub event: Option<Event>,
@@ -36,20 +36,20 @@ pub struct KeyInHand {
 }
 
 impl WorkerView {
-    /// True where a worker is in the slot, or is being started there.
+    /// True if a worker is in the slot, or is being started there.
     pub fn is_live(&self) -> bool {
         matches!(self.stats.status, Some(WorkerStatus::Live | WorkerStatus::Starting))
     }
 }
 
 impl PoolControl {
-    /// What each worker does, by slot; slots that nobody has are left out. Looks at every key that
-    /// is in hand or waits.
+    /// The state of each worker, by slot; vacant slots are left out. Looks at every key that is in
+    /// hand or waits.
     pub fn workers(&self) -> Vec<WorkerView> {
         let mut keys = self.keys_in_hand();
         let stats = self.worker_stats().into_iter().filter(|stats| stats.status.is_some());
         let view = |stats: WorkerStats| {
-            // One that has let go of its message meanwhile has no key either.
+            // A worker that has finished its message in between has no key either.
             let key = keys.remove(&stats.slot).filter(|_| stats.busy_for.is_some());
             let event = self.settings().in_hand.event(stats.slot);
             WorkerView { key, event, stats }
@@ -57,8 +57,8 @@ impl PoolControl {
         stats.map(view).collect()
     }
 
-    /// What each slot has done and does, also those whose worker has gone. Without keys: quicker
-    /// than [`workers`](Self::workers), however many there are.
+    /// The figures of each slot, including those whose worker is gone. Without keys: quicker than
+    /// [`workers`](Self::workers), however many there are.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         self.managed().admin.worker_stats()
     }

@@ -1,4 +1,4 @@
-//! An attempt: a request, and what follows from its response.
+//! An attempt: a request, and the consequence of its response.
 
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ impl Shared {
         response::settle(self, response, started).await
     }
 
-    /// One request for all of them, and what follows from its response is the same for each.
+    /// One request for all of them; the consequence of its response is the same for each.
     pub(in super::super) async fn attempt_all(
         &self,
         events: &[(&Event, Attempt)],
@@ -43,9 +43,9 @@ impl Shared {
             Err(none) => (Err(self.broken(none)), false),
         };
         let is_rejected = result.as_ref().is_err_and(|failure| failure.kind.blames_the_event());
-        // What is wrong with the body of an answer is no reason to post anything twice.
+        // An error in the body of an answer is no reason to post anything twice.
         if is_rejected && !is_handled {
-            // One of them is to blame, and nobody knows which.
+            // One of them is to blame, and it is unknown which.
             return self.attempt_each(events).await;
         }
         let result = result.and_then(|outputs| match outputs {
@@ -90,8 +90,8 @@ impl Shared {
     }
 }
 
-/// What is wrong with the body of the answer to a batch that was handled. Where it broke off, that
-/// is no reason to post the batch again either: nobody could use the events in it.
+/// The error in the body of the answer to a batch that was handled. Even a body that broke off is
+/// no reason to post the batch again: the events in it could not be used.
 fn not_again(failure: Failure) -> Failure {
     if failure.kind.blames_the_event() {
         return failure;
@@ -100,7 +100,7 @@ fn not_again(failure: Failure) -> Failure {
     Failure::reject(format!("{error}; it has handled the batch, which is not posted again"))
 }
 
-/// What follows where there is no answer.
+/// The consequence if there is no answer.
 fn unanswered(verdict: Verdict, retry: FailureKind, text: String) -> Failure {
     let kind = match verdict {
         Verdict::Settle | Verdict::Retry => retry,

@@ -44,7 +44,7 @@ fn taken(next: NextRequest<u32>) -> Events {
 }
 
 fn over(queue: &mut RequestLines<u32>, line: Option<u64>) {
-    assert!(queue.is_over(line.into_iter().collect(), Vec::new()).is_empty());
+    assert!(queue.is_over(line.into_iter().collect(), Vec::new(), Instant::now()).is_empty());
 }
 
 /// The request of these events has failed: they are sent again then, in parts of so many.
@@ -59,7 +59,7 @@ fn fail(queue: &mut RequestLines<u32>, mut events: Events, due: Instant, parts_o
         let rest = events.split_off(parts_of.min(events.len()));
         parts.push(std::mem::replace(&mut events, rest));
     }
-    assert!(queue.is_over(lines, parts).is_empty());
+    assert!(queue.is_over(lines, parts, Instant::now()).is_empty());
 }
 
 const A: Option<u64> = Some(1);
@@ -189,10 +189,41 @@ async fn d13_n04_a_target_that_works_again_hurries_each_event_once() {
     assert_eq!(sent(next(&mut queue, 8, None, now)), "0", "by another configuration in any case");
 }
 
+#[tokio::test(start_paused = true)]
+async fn d13_n04_what_stands_behind_its_line_is_sent_again_at_once_when_the_target_works() {
+    let (mut queue, now, both) = (queue(&[A, A]), Instant::now(), batching(2, 1_000));
+    let first = taken(next(&mut queue, 8, both, now));
+    fail(&mut queue, first, now + MOMENT, 1);
+    queue.hurry(now, false);
+    assert_eq!(sent(next(&mut queue, 8, both, now)), "0");
+    over(&mut queue, A);
+    assert_eq!(sent(next(&mut queue, 8, both, now)), "1", "not after its own wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_n04_an_event_that_was_hurried_is_not_looked_at_again() {
+    let (mut queue, now) = (queue(&[None, None]), Instant::now());
+    let later = now + MOMENT;
+    for _ in 0..2 {
+        let event = taken(next(&mut queue, 8, None, now));
+        fail(&mut queue, event, later, 1);
+    }
+    assert_eq!(queue.unhurried.len(), 2);
+    queue.hurry(now, false);
+    assert!(queue.unhurried.is_empty());
+    let again = taken(next(&mut queue, 8, None, now));
+    fail(&mut queue, again, later, 1);
+    assert!(queue.unhurried.is_empty(), "it fails of something else");
+    queue.hurry(now, true);
+    assert_eq!(queue.unhurried.len(), 2, "another configuration may hurry it once more");
+    while let NextRequest::Send(_) = next(&mut queue, 8, None, now) {}
+    assert!(queue.unhurried.is_empty());
+}
+
 #[tokio::test]
 async fn b06_n04_nothing_comes_back_once_it_is_given_up() {
     let (mut queue, now) = (queue(&[A]), Instant::now());
     let first = taken(next(&mut queue, 8, None, now));
     assert_eq!(queue.give_up().count(), 0);
-    assert_eq!(queue.is_over(vec![1], vec![first]).len(), 1);
+    assert_eq!(queue.is_over(vec![1], vec![first], now).len(), 1);
 }

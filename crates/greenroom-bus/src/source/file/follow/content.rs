@@ -1,4 +1,4 @@
-//! What is remembered of a file's content, to be found there at later looks.
+//! The remembered content of a file, to be found there at later looks.
 
 use std::{
     fs::{File, Metadata},
@@ -14,10 +14,10 @@ use super::super::{
 /// A file that was written to less than this ago may be written to again with the same time.
 const TICK: Duration = Duration::from_secs(1);
 
-/// So many bytes before the place that was read to.
+/// This many bytes before the present position.
 const RECENT: usize = 256;
 
-/// What was read of a file.
+/// The content that was read of a file.
 #[derive(Default)]
 pub(super) struct ReadContent {
     /// How it begins.
@@ -26,8 +26,8 @@ pub(super) struct ReadContent {
     recent: Vec<u8>,
     /// When the file was last written to, as of the last look.
     written: Option<SystemTime>,
-    /// As of which `written` it was found unchanged, or longer. A file that stays as it is costs no
-    /// read at a look.
+    /// The modification time at which it was last found unchanged, or longer. A file that stays the
+    /// same costs no read at a look.
     checked: Option<SystemTime>,
     nuls: Nuls,
 }
@@ -38,14 +38,14 @@ pub(super) struct ReadContent {
 struct Nuls {
     /// A place that has something else.
     content_at: u64,
-    /// When the file had this length, it had only NULs behind what was read.
+    /// When the file had this length, the unread part was only NULs.
     at_the_end: Option<u64>,
 }
 
 impl ReadContent {
-    /// Of a file of which so many bytes were read. Moves the cursor.
+    /// For a file of which this many bytes were read. Moves the cursor.
     pub(super) fn before(file: &mut File, end: u64) -> io::Result<Self> {
-        let head = Fingerprint::of(file, 0..end.min(identity::BYTES))?;
+        let head = Fingerprint::read(file, 0..end.min(identity::BYTES))?;
         let recent = bytes_before(file, end, RECENT.min(usize::try_from(end).unwrap_or(RECENT)))?;
         Ok(Self { head, recent, ..Self::default() })
     }
@@ -60,7 +60,7 @@ impl ReadContent {
         self.written = Some(written);
     }
 
-    /// It was last written to so long ago.
+    /// The last write was this long ago.
     pub(super) fn is_older(&self, than: Duration) -> bool {
         let age = self.written.and_then(|written| written.elapsed().ok());
         age.is_some_and(|age| age >= than)
@@ -71,7 +71,7 @@ impl ReadContent {
         self.nuls.at_the_end == Some(length) && !self.is_touched() && self.is_older(TICK)
     }
 
-    /// Nothing but NULs is behind what was read.
+    /// The unread part is only NULs.
     pub(super) fn ends_in_nuls(&self) -> bool {
         self.nuls.at_the_end.is_some()
     }
@@ -85,9 +85,9 @@ impl ReadContent {
         self.checked = self.written;
     }
 
-    /// Why a file of which `read` bytes were read is not what it was. One that was cut and written
-    /// anew may be longer by now: so the last bytes that were read have to be there still. One of
-    /// the same length was not appended to: it has to begin as it did, too.
+    /// Why a file of which `read` bytes were read has changed. A file that was cut and rewritten
+    /// may be longer by now: so the last bytes that were read still have to be there. If its length
+    /// is unchanged, nothing was appended: it also has to begin as before.
     pub(super) fn difference(&self, file: &mut File, read: u64) -> io::Result<Option<String>> {
         let length = file.metadata()?.len();
         Ok(if length < read {
@@ -101,7 +101,7 @@ impl ReadContent {
         })
     }
 
-    /// Remembers what is read of the file.
+    /// Records the bytes that are read of the file.
     pub(super) fn recorded<'a>(&'a mut self, file: &'a mut File) -> impl Read + 'a {
         Recorded { file, content: self }
     }
@@ -127,8 +127,8 @@ impl Read for Recorded<'_> {
 }
 
 impl Recorded<'_> {
-    /// How much of this, which stands at this place of the file, was written: not NULs behind which
-    /// nothing else comes.
+    /// How much of this read, which is at offset `at` of the file, was written: trailing NULs with
+    /// nothing after them do not count.
     fn written(&mut self, at: u64, read: &[u8]) -> io::Result<usize> {
         let nuls = &mut self.content.nuls;
         nuls.at_the_end = None;
@@ -153,7 +153,7 @@ pub(super) fn written(found: &Metadata) -> SystemTime {
     found.modified().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
-/// Up to so many bytes that end here. Moves the cursor.
+/// Up to this many bytes that end here. Moves the cursor.
 pub(super) fn bytes_before(file: &mut File, end: u64, count: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(count);
     if count > 0 {

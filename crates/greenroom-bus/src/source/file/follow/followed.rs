@@ -1,4 +1,4 @@
-//! One file that is followed: what was read of it, and whether it is still what it was.
+//! One followed file: how much of it was read, and whether it has changed.
 
 use std::{
     fs::File,
@@ -23,9 +23,9 @@ use super::{
     piece::{GRACE, Visited},
 };
 
-/// A compressed file is whole when it has not grown for so long.
+/// A compressed file is complete when it has not grown for this long.
 const STEADY: Duration = Duration::from_secs(2);
-/// So many bytes tell whether a file is compressed.
+/// This many bytes show whether a file is compressed.
 const MAGIC: usize = 4;
 
 pub(super) struct Followed {
@@ -44,12 +44,12 @@ pub(super) struct Followed {
     pub(super) quiet_since: Option<Instant>,
     pub(super) told: LastTold,
     cutter: Cutter,
-    /// What was read, unless it is compressed.
+    /// The content that was read, unless it is compressed.
     content: ReadContent,
     compressed: Compressed,
 }
 
-/// Makes chunks of what is read, and lines of these.
+/// Splits data into chunks, and these into lines.
 struct Cutter {
     chunks: Chunks<Give>,
     /// Where the chunks come out.
@@ -57,7 +57,7 @@ struct Cutter {
     lines: Lines,
 }
 
-/// What is known of a file that is compressed.
+/// The known state of a compressed file.
 #[derive(Default)]
 struct Compressed {
     archive: Option<Archive>,
@@ -73,7 +73,7 @@ struct Steady {
     met: Instant,
 }
 
-/// What the engine's side was told of it last.
+/// The last message to the engine about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastTold {
     Lines,
@@ -89,21 +89,21 @@ struct Archive {
     content: Option<Box<dyn Read + Send>>,
 }
 
-/// What came of reading on.
+/// The result of reading on.
 pub(super) enum Visit {
     Lines(Vec<Items>),
     /// Read on: no line is whole yet.
     Nothing,
     /// As far as it was at the last look.
     Done,
-    /// It is not what was read before, and why.
+    /// It was cut or replaced, for this reason.
     Cut(String),
     /// It is compressed, and nothing of it was read.
     Compressed,
 }
 
 impl Followed {
-    /// What is read begins behind `offset` bytes and so many lines as these have.
+    /// Reading begins after `offset` bytes, which contain this many lines.
     pub(super) fn new(
         (path, id): (PathBuf, Id),
         visited: Arc<Visited>,
@@ -129,11 +129,11 @@ impl Followed {
         }
     }
 
-    /// Reads what stands before the place to go on from.
+    /// Reads the bytes before the place to continue from.
     pub(super) fn remember(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        // Before its content: what is written to it from now on is found by the next look. What was
-        // not is known, and if it is closed by then, it is not opened for that.
+        // Before its content: a later write is found by the next look. Earlier data is known, and
+        // if the file is closed by then, it is not opened for that.
         let found = written(&file.metadata()?);
         self.content = ReadContent::before(file, self.cutter.chunks.offset())?;
         self.content.found(found);
@@ -169,7 +169,7 @@ impl Followed {
         self.path = found.path;
     }
 
-    /// Looks how long it is now. True where there is something to be read, or other content.
+    /// Checks its present length. True if there is data to read, or other content.
     pub(super) fn look(&mut self) -> io::Result<bool> {
         if let Some(file) = &self.file {
             let found = file.metadata()?;
@@ -197,13 +197,13 @@ impl Followed {
         self.quiet_since.is_some_and(|since| now.duration_since(since) >= GRACE)
     }
 
-    /// No name leads to it, and so nobody finds it again.
+    /// It has no name any more, so it cannot be found again.
     pub(super) fn is_removed(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.metadata().is_ok_and(|found| links(&found) == 0))
     }
 
-    /// Whether a file that is compressed does not grow any more. One that was last written to long
-    /// ago is whole at first sight.
+    /// Whether a compressed file has stopped growing. One whose last write was long ago is complete
+    /// at first sight.
     pub(super) fn is_steady(&mut self, now: Instant) -> bool {
         let length = self.length;
         let Steady { as_long, since, .. } =
@@ -214,12 +214,12 @@ impl Followed {
         now.duration_since(*since) >= STEADY || self.content.is_older(STEADY)
     }
 
-    /// Whether it was first met so long ago.
+    /// Whether it was first seen this long ago.
     pub(super) fn has_waited(&self, now: Instant, time: Duration) -> bool {
         self.compressed.steady.as_ref().is_some_and(|steady| now.duration_since(steady.met) >= time)
     }
 
-    /// How it begins, and how much of it was read; `None` of what is compressed, and of nothing.
+    /// Its beginning, and how much of it was read; `None` if it is compressed, or empty.
     pub(super) fn content(&self) -> Option<(Fingerprint, u64)> {
         let read = self.cutter.chunks.offset();
         let is_known = read > 0 && self.compressed.archive.is_none();
@@ -328,7 +328,7 @@ impl Followed {
         let mut all = Vec::new();
         let Cutter { cut, lines, .. } = &mut self.cutter;
         for chunk in cut.try_iter() {
-            lines.of(chunk, |batch| {
+            lines.parse(chunk, |batch| {
                 if let ReadBatch::Items(items) = batch {
                     all.push(items);
                 }
@@ -338,8 +338,7 @@ impl Followed {
         if all.is_empty() { Visit::Nothing } else { Visit::Lines(all) }
     }
 
-    /// Why it is not the file any more that was read before. What is compressed says nothing of it
-    /// but its length.
+    /// Why it is not the same file any more. For a compressed one, only its length is known.
     fn difference(&mut self) -> io::Result<Option<String>> {
         match &mut self.file {
             Some(file) if self.compressed.archive.is_none() => {
@@ -360,7 +359,7 @@ fn links(_: &std::fs::Metadata) -> u64 {
     1
 }
 
-/// A file that is as short as this may become one that is compressed.
+/// A file this short may yet become a compressed one.
 fn may_be_magic(beginning: &[u8]) -> bool {
     beginning.first().is_some_and(|first| matches!(first, 0x1f | 0x28 | 0x50..=0x5f))
 }

@@ -14,7 +14,7 @@ use super::{
     content::written,
 };
 
-/// What a file is known by as long as it is open, whatever it is called.
+/// The identity of a file as long as it is open, whatever its name.
 pub(super) type Id = (u64, u64, PathBuf);
 
 /// A file that is there.
@@ -25,27 +25,27 @@ pub(super) struct FoundFile {
     /// In bytes.
     pub(super) length: u64,
     pub(super) modified: SystemTime,
-    /// Which was made first tells those apart that were last written to in the same tick of the
-    /// clock, as one that was renamed and its successor.
+    /// The time of creation distinguishes files that were last written in the same tick of the
+    /// clock, such as a renamed one and its successor.
     pub(super) created: SystemTime,
 }
 
-/// What a path names now.
+/// The files that a path names now.
 pub(super) struct NamedFiles {
     /// In the order in which they were last written to, then of their names.
     pub(super) files: Vec<FoundFile>,
     /// It is a directory or a pattern.
     pub(super) is_set: bool,
-    /// What it names and cannot be read.
+    /// The named entries that cannot be read.
     pub(super) unreadable: Vec<UnreadableEntry>,
 }
 
 impl NamedFiles {
-    /// One that vanishes meanwhile is left out.
+    /// A file that vanishes in between is left out.
     ///
     /// # Errors
     /// A directory cannot be read, or one file that is named by itself cannot be followed.
-    pub(super) fn by(path: &Path) -> Result<Self, String> {
+    pub(super) fn find(path: &Path) -> Result<Self, String> {
         let Some(set) = FileSet::at(path)? else {
             let found = find_file(path).map_err(|why| format!("{} {why}", path.display()))?;
             let files = found.into_iter().collect();
@@ -80,10 +80,10 @@ pub(super) fn in_order(files: &mut [FoundFile]) {
     files.sort_by_cached_key(|found| (found.modified, found.created, found.path.clone()));
 }
 
-/// Beside a file of this name: files of which this is true.
+/// Files in the directory of this one for which this is true.
 pub(super) fn beside(path: &Path, is_one: impl Fn(&FoundFile) -> bool) -> Vec<FoundFile> {
     let Some(Ok(entries)) = directory(path).map(fs::read_dir) else { return Vec::new() };
-    // What cannot be looked at is not found.
+    // Entries that cannot be examined are left out.
     let found = entries.flatten().filter_map(|entry| find_file(&entry.path()).ok().flatten());
     found.filter(is_one).collect()
 }

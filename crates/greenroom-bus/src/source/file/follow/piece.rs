@@ -1,14 +1,13 @@
-//! What is told of a file that is followed, in order.
+//! Messages about a followed file, in order.
 
 use std::{sync::Arc, time::Duration};
 
 use super::super::{lines::Items, positions::FilePositions};
 
-/// A file that has been replaced is done when it did not grow for so long, and a quiet one may be
-/// closed.
+/// A replaced file is done when it has not grown for this long, and a quiet one may be closed.
 pub(super) const GRACE: Duration = Duration::from_secs(10);
 
-/// What a step has found, in order.
+/// The findings of a step, in order.
 pub(super) enum Piece {
     /// Lines of a file.
     Items(Arc<Visited>, Items),
@@ -25,7 +24,7 @@ pub(super) enum Piece {
     },
 }
 
-/// A file, as what was read of it names it.
+/// A file, as its events name it.
 pub(super) struct Visited {
     pub(super) name: Arc<str>,
     /// Its place in the checkpoint.

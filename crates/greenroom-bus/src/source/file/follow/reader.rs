@@ -1,4 +1,4 @@
-//! What is followed, and in which order it is read. All of this blocks.
+//! The followed files, and the order in which they are read. All of this blocks.
 
 mod opening;
 mod start;
@@ -31,18 +31,18 @@ use super::{
 };
 use crate::source::SourceError;
 
-/// A directory that never says the same twice is believed after so many times.
+/// A directory listing that keeps changing is accepted after this many tries.
 const AGAIN: usize = 10;
 
-/// Files that are gone and of which the checkpoint knows still, so that a compressed copy is not
-/// read as if it were new.
+/// Removed files that the checkpoint still remembers, so that a compressed copy is not read as if
+/// it were new.
 const PAST: usize = 64;
 
-/// So many files are held open because they may grow. Of more, those that were read to their end
-/// are closed, those first that have been quiet for longest.
+/// This many files are held open because they may grow. Beyond that, files that were read to their
+/// end are closed, the longest quiet first.
 const AWAKE: usize = 64;
 
-/// What came of opening a file.
+/// The result of opening a file.
 enum Woken {
     Open,
     /// It cannot be read now, or has another name by now: the next look finds that.
@@ -51,20 +51,20 @@ enum Woken {
     NoRoom,
 }
 
-/// What a step came to.
+/// The result of a step.
 pub(super) struct ReadStep {
     pub(super) pieces: Vec<Piece>,
     /// There is more to be read before the next look.
     pub(super) has_more: bool,
     /// Bytes that are there and were not read.
     pub(super) behind: u64,
-    /// Files of which something was not read, and that are not open: what removes them loses it.
+    /// Files that have unread data and are not open: removing them loses that data.
     pub(super) at_risk: usize,
 }
 
 pub(super) struct FollowReader {
     path: PathBuf,
-    /// What reports call it.
+    /// Its name in reports.
     name: String,
     options: FileSourceOptions,
     keeper: Option<Keeper>,
@@ -73,12 +73,12 @@ pub(super) struct FollowReader {
     turns: ReadTurns,
     /// The path names several files.
     is_set: bool,
-    /// What cannot be read, and why: so each is told once.
+    /// Files that cannot be read, and why: so each is reported once.
     troubles: BTreeMap<PathBuf, String>,
     /// Said that nothing is there yet.
     is_awaited: bool,
     past: VecDeque<Past>,
-    /// What tells those that had the path's name meanwhile.
+    /// Detects files that had the path's name in between.
     successors: Successors,
 }
 
@@ -89,7 +89,7 @@ struct ReadTurns {
     round: VecDeque<usize>,
     /// No descriptor is free for the first of them.
     waits_for_room: bool,
-    /// So many files may be opened before it is looked again how many descriptors are free.
+    /// This many files may be opened before the number of free descriptors is checked again.
     room: usize,
 }
 
@@ -99,7 +99,7 @@ struct Past {
     content: ContentMark,
 }
 
-/// What tells whether something has the same content.
+/// The mark by which the same content is recognized.
 enum ContentMark {
     /// How it begins, and its length.
     Read(Fingerprint, u64),
@@ -118,7 +118,7 @@ impl ContentMark {
 }
 
 impl FollowReader {
-    /// Finds the files that a checkpoint knows. What is new is found by the first look.
+    /// Finds the files that a checkpoint knows. New ones are found by the first look.
     ///
     /// # Errors
     /// It can never be followed, or the checkpoint cannot be used; in words for an operator.
@@ -134,7 +134,7 @@ impl FollowReader {
                     .to_owned(),
             );
         }
-        let named = NamedFiles::by(path)?;
+        let named = NamedFiles::find(path)?;
         let mut reader = Self {
             path: path.to_owned(),
             name,
@@ -153,7 +153,7 @@ impl FollowReader {
             Some(checkpoint) => reader.go_on(named.files, checkpoint)?,
             None => reader.successors = Successors::begin(path, None),
         }
-        // What is open can be read, whatever becomes of its name before the first look.
+        // An open file can be read, even if it is renamed before the first look.
         reader.open_new();
         Ok(reader)
     }
@@ -167,10 +167,10 @@ impl FollowReader {
         self.keeper.clone()
     }
 
-    /// Early, so that it is told before a run begins.
+    /// Early, so that it is reported before a run begins.
     fn refuse_compressed(&self, found: &[FoundFile]) -> Result<(), String> {
         match found {
-            [one] if !self.is_set => match OpenedFile::at(&one.path) {
+            [one] if !self.is_set => match OpenedFile::open(&one.path) {
                 Ok(opened) if !opened.is_plain => Err(compressed()),
                 // It is waited for until it can be read.
                 _ => Ok(()),
@@ -182,7 +182,7 @@ impl FollowReader {
     /// A file that was found, as it is before it is opened.
     fn unopened(&self, found: FoundFile, place: Option<usize>) -> Followed {
         let max_event = self.options.max_event;
-        let lines = Lines::new(Form::of(max_event, None, &found.path, None));
+        let lines = Lines::new(Form::new(max_event, None, &found.path, None));
         let visited = Arc::new(Visited { name: name_of(&found.path), place, positions: None });
         let mut file = Followed::new((found.path, found.id), visited, None, (lines, 0, max_event));
         file.length = found.length;
@@ -198,7 +198,7 @@ impl FollowReader {
         start: Start,
     ) -> io::Result<Followed> {
         let FileSourceOptions { max_event, records } = self.options.clone();
-        let form = Form::of(max_event, records, &path, Some(&opened.file));
+        let form = Form::new(max_event, records, &path, Some(&opened.file));
         let mark = start.mark;
         let lines = match &self.keeper {
             Some(keeper) => Lines::going_on(form, mark, keeper.skip(&start)),
@@ -230,8 +230,8 @@ impl FollowReader {
                     self.turns.round.pop_front();
                     continue;
                 }
-                // Those behind it are not read before it; nor are those before it again, where they
-                // grow all the time.
+                // Those behind it are not read before it; nor are earlier ones again, even if they
+                // keep growing.
                 Woken::NoRoom => {
                     self.turns.waits_for_room = true;
                     break;
@@ -255,8 +255,8 @@ impl FollowReader {
         Ok(self.came_to(pieces))
     }
 
-    /// Finds and opens what is new, while nobody takes what is read: so it is there still when it
-    /// is read.
+    /// Finds and opens new files while the engine takes nothing, so that they are still there when
+    /// they are read.
     pub(super) fn watch(&mut self) -> ReadStep {
         self.find();
         self.came_to(Vec::new())
@@ -312,9 +312,9 @@ impl FollowReader {
         self.open_new();
     }
 
-    /// What the path names now. While files are renamed, a directory that is read may leave one out
-    /// that is there: so where one is new, it is read until it says the same twice. That a file
-    /// comes after one that took its place would put its lines in the wrong order.
+    /// The files that the path names now. While files are renamed, a directory listing may omit one
+    /// that exists: so if there is a new one, the directory is read until two listings agree. A
+    /// file that is found after its successor would put its lines in the wrong order.
     fn named(&self) -> Result<NamedFiles, String> {
         let known: HashSet<&Id> = self.files.iter().map(|file| &file.id).collect();
         let mut named = self.named_once(&known)?;
@@ -331,9 +331,9 @@ impl FollowReader {
         Ok(named)
     }
 
-    /// Of one path, behind those that had its name since it was last looked.
+    /// For a single path: preceded by the files that had its name since the last look.
     fn named_once(&self, known: &HashSet<&Id>) -> Result<NamedFiles, String> {
-        let mut named = NamedFiles::by(&self.path)?;
+        let mut named = NamedFiles::find(&self.path)?;
         let is_new = |found: &FoundFile| !known.contains(&found.id);
         if !named.is_set && named.files.iter().all(is_new) {
             let mut before = self.successors.find(&self.path, &self.renamed());
@@ -348,7 +348,7 @@ impl FollowReader {
 
     /// Whether this is a copy of a file that is followed, as one leaves it that is then cut.
     fn has_copy(&self, found: &FoundFile) -> bool {
-        let Ok(mut opened) = OpenedFile::at(&found.path) else { return false };
+        let Ok(mut opened) = OpenedFile::open(&found.path) else { return false };
         opened.is_plain && self.files.iter().any(|file| file.is_begun_by(&mut opened.beside))
     }
 
@@ -388,7 +388,7 @@ impl FollowReader {
         }
     }
 
-    /// Several had the name since it was last looked: what of them is gone, nobody can name.
+    /// Several files had the name since the last look: removed ones among them are unknown.
     fn tell_gone(&self, new: &[FoundFile]) {
         let is_gone = self.files.last().is_some_and(Followed::is_removed);
         if !self.is_set && new.len() > 1 && is_gone {
@@ -401,8 +401,8 @@ impl FollowReader {
         }
     }
 
-    /// Files that are not open and have no name any more that is followed: they are found beside it
-    /// under another one, or are gone.
+    /// Closed files whose name is not followed any more: they are found under another name in the
+    /// directory, or are gone.
     fn search(&mut self, pieces: &mut Vec<Piece>) {
         for at in (0..self.files.len()).rev() {
             let file = &self.files[at];
@@ -458,7 +458,7 @@ impl FollowReader {
         }
     }
 
-    /// Tells what cannot be read, and what can be again.
+    /// Reports files that cannot be read, and files that can be read again.
     fn tell_troubles(&mut self, named: &NamedFiles) {
         for entry in &named.unreadable {
             self.has_trouble(&entry.path, entry.why.clone());
@@ -482,7 +482,7 @@ impl FollowReader {
         }
     }
 
-    /// It was cut, or written anew: what is in it now is read from its start.
+    /// It was cut, or rewritten: its present content is read from the start.
     fn begin_anew(&mut self, at: usize, why: &str) -> Result<(), SourceError> {
         let old = &self.files[at];
         let (path, id, is_there) = (old.path.clone(), old.id.clone(), old.is_there);
@@ -512,7 +512,7 @@ impl FollowReader {
         Ok(())
     }
 
-    /// The very file, with cursors that nobody else moves, whatever it is called by now.
+    /// The same file, with separate cursors, whatever its present name.
     fn opened_again(&mut self, at: usize) -> io::Result<OpenedFile> {
         let Some(file) = self.files[at].file.take() else {
             return Err(io::Error::other("its file was closed"));
@@ -522,7 +522,7 @@ impl FollowReader {
         Ok(OpenedFile { file, beside, length, is_plain: true })
     }
 
-    /// Tells of files that were read as far as they go, and ends those that have been replaced.
+    /// Reports files that were read as far as possible, and ends those that have been replaced.
     fn tell_quiet(&mut self, now: Instant, pieces: &mut Vec<Piece>) {
         // No later file has been written to.
         let mut is_last = true;
@@ -594,8 +594,8 @@ impl FollowReader {
         }
     }
 
-    /// What is compressed is read once, when it does not grow any more; not at all, if it is what
-    /// was read before it was compressed. Those that came after it wait for it, but not for ever.
+    /// A compressed file is read once, when it does not grow any more; not at all if it is a copy
+    /// of a file that was read before. Files that came after it wait for it, for a limited time.
     fn unpack(&mut self, at: usize, now: Instant) -> Result<(), SourceError> {
         if !self.is_set && self.files[at].is_there {
             return Err(SourceError::new(self.files[at].visited.name.to_string(), compressed()));
@@ -630,15 +630,15 @@ impl FollowReader {
             let content = file.content().map(|(of, read)| ContentMark::Read(of, read));
             content.is_some_and(|content| content.is(&beginning, length))
         };
-        // What is compressed stays until its copy is whole.
+        // A compressed file stays until its copy is complete.
         Ok(self.files.iter().any(has_read)
             || unopened.into_iter().any(|content| content.is(&beginning, length))
             || self.past.iter().any(|past| past.content.is(&beginning, length)))
     }
 }
 
-/// The same file with a cursor of its own, by its name or, where that leads elsewhere, by what the
-/// system has for an open file.
+/// The same file with a cursor of its own, by its name or, if that refers to another file, through
+/// the system's entry for open files.
 fn reopened(file: &File, path: &Path) -> io::Result<File> {
     if let Ok(beside) = File::open(path)
         && super::super::identity::are_same(file, &beside)?
@@ -664,7 +664,7 @@ fn name_of(path: &Path) -> Arc<str> {
     format!("file:{}", path.display()).into()
 }
 
-/// What an open file is called by now.
+/// The present name of an open file.
 #[cfg(target_os = "linux")]
 fn path_now(file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
@@ -676,7 +676,7 @@ fn path_now(_: &File) -> Option<PathBuf> {
     None
 }
 
-/// From the root, also of what is not there yet.
+/// From the root, even if it does not exist yet.
 fn absolute(path: &Path) -> String {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));

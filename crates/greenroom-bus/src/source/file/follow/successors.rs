@@ -1,10 +1,10 @@
-//! Files that took the place of what is followed, and were put aside before a look found them.
+//! Files that replaced the followed one, and were put aside before a look found them.
 //!
-//! Of one path, a look finds the file that has the name. When that is a new one, others may have
-//! had the name since the last look, also several: while the input was held up, or the process was
-//! stopped. They lie beside it under the name with a number or a date, or under a name like that of
-//! a file which was followed before and renamed. What was there already is none of them, and what
-//! was made, or last written to, before the last one that is known.
+//! With a single path, a look finds the file that has the name. If that is a new one, others, even
+//! several, may have had the name since the last look: while the input was held up, or the process
+//! was stopped. They are in the same directory under the name with a number or a date, or under a
+//! name like that of a file that was followed before and renamed. Files that existed already are
+//! not among them, nor are files that were created, or last written, before the last known one.
 
 use std::{
     collections::HashSet,
@@ -16,10 +16,10 @@ use std::{
 
 use super::found::{FoundFile, Id, directory, find_file};
 
-/// What may stand behind a name in place of a number.
+/// Words that may follow a name in place of a number.
 const WORDS: [&str; 4] = ["old", "bak", "prev", "backup"];
 
-/// What a file is known by: an inode is used again.
+/// The identity of a file: inodes are reused.
 type Seen = (Id, SystemTime);
 
 #[derive(Default)]
@@ -31,23 +31,24 @@ pub(super) struct Successors {
 }
 
 impl Successors {
-    /// What is beside this path now was there before, unless it was written to after this.
+    /// Files in the directory of this path existed before, unless they were written after this
+    /// time.
     pub(super) fn begin(path: &Path, after: Option<SystemTime>) -> Self {
         let was_there = |found: &FoundFile| after.is_none_or(|after| found.modified <= after);
         let there = put_aside(path, &[]).into_iter().filter(was_there);
         Self { seen: there.map(|found| seen(&found)).collect(), after: None }
     }
 
-    /// Only what came after this file is one.
+    /// Only files that came after this one qualify.
     pub(super) fn came_after(&mut self, found: &FoundFile) {
         self.after = self.after.max(Some((found.created, found.modified)));
-        // What was made before it is none, seen or not.
+        // A file that was created earlier does not qualify, seen or not.
         let first = self.after.map(|(created, _)| created);
         self.seen.retain(|(_, created)| Some(*created) >= first);
         self.seen.insert(seen(found));
     }
 
-    /// What is beside this path now is none: what was cut has a copy there.
+    /// Existing files in the directory of this path do not qualify: a cut file has a copy there.
     pub(super) fn was_cut(&mut self, path: &Path) {
         self.seen.extend(put_aside(path, &[]).iter().map(seen));
     }
@@ -68,7 +69,8 @@ fn seen(found: &FoundFile) -> Seen {
     (found.id.clone(), found.created)
 }
 
-/// Files whose names say that they had the name of this path, beside it and beside these.
+/// Files whose names show that they had the name of this path, in its directory and in those of
+/// these files.
 pub(super) fn put_aside(path: &Path, renamed: &[PathBuf]) -> Vec<FoundFile> {
     let names: Vec<String> =
         renamed.iter().filter_map(|path| path.file_name()).map(shape).collect();
@@ -80,7 +82,7 @@ pub(super) fn put_aside(path: &Path, renamed: &[PathBuf]) -> Vec<FoundFile> {
     let entries = places.filter_map(directory).filter_map(|place| fs::read_dir(place).ok());
     let entries = entries.flatten().flatten().filter(|entry| is_one(&entry.file_name()));
     let mut known = HashSet::new();
-    // What cannot be looked at cannot be read.
+    // Entries that cannot be examined cannot be read.
     let found = entries.filter_map(|entry| find_file(&entry.path()).ok().flatten());
     found.filter(|found| known.insert(found.id.clone())).collect()
 }

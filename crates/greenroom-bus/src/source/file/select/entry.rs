@@ -1,4 +1,4 @@
-//! What stands in a directory.
+//! Entries of a directory.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ pub struct UnreadableEntry {
     pub why: String,
 }
 
-/// Also one that leads nowhere.
+/// Also a dangling one.
 pub(super) fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }
 
-/// What tells a file or a directory from others whatever it is called.
+/// The identity of a file or a directory, whatever its name.
 #[cfg(unix)]
 pub(in super::super) fn known_by(found: &fs::Metadata, _path: &Path) -> (u64, u64, PathBuf) {
     use std::os::unix::fs::MetadataExt;

@@ -48,14 +48,14 @@ pub(super) struct PatternWalk {
     /// Links to directories, for which no directory waits.
     links: VecDeque<Place>,
     entered: HashSet<(DirectoryId, usize)>,
-    /// What the walk begins in lies in these: links to them are not entered.
+    /// The start of the walk is inside these: links to them are not entered.
     above: HashSet<DirectoryId>,
     found: Vec<PathBuf>,
     unreadable: Vec<UnreadableEntry>,
 }
 
 impl PatternWalk {
-    /// Along this pattern, whose last part is what files are called.
+    /// Along this pattern, whose last part matches file names.
     ///
     /// # Errors
     /// A part is no pattern.
@@ -75,7 +75,7 @@ impl PatternWalk {
         })
     }
 
-    /// What is there below this directory, and what cannot be read.
+    /// The contents of this directory, and the parts that cannot be read.
     ///
     /// # Errors
     /// The directory cannot be read, in words for an operator.
@@ -92,7 +92,7 @@ impl PatternWalk {
                 Err(error) if at == directory => {
                     return Err(format!("{} {}", at.display(), super::super::unreadable(&error)));
                 }
-                // It is gone meanwhile.
+                // It has vanished.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let why = super::super::unreadable(&error);
@@ -170,7 +170,7 @@ fn names(directory: &Path) -> io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// What is in the working directory is named without a dot.
+/// Entries of the working directory are named without a dot.
 fn joined(directory: &Path, name: &OsStr) -> PathBuf {
     if directory == Path::new(".") { PathBuf::from(name) } else { directory.join(name) }
 }

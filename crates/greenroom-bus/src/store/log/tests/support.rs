@@ -52,7 +52,7 @@ impl Hands {
     pub(super) fn clock(&self, last: u64) -> LogClock {
         let (hands, begun) = (self.clone(), self.0.load(Ordering::Relaxed));
         let begin = (BEGIN + begun).max(last);
-        LogClock::with(begin, move || {
+        LogClock::with_elapsed(begin, move || {
             Duration::from_millis(hands.0.load(Ordering::Relaxed) - begun)
         })
     }

@@ -1,8 +1,8 @@
 //! Which files are open.
 //!
-//! A file that is open can be read to its end whatever becomes of its name. So what is found is
-//! opened at once, as long as descriptors are free, and what was read to its end is closed again,
-//! if there are many. What it was is remembered, and it is opened again when it has grown.
+//! An open file can be read to its end even if it is renamed or removed. So new files are opened at
+//! once, as long as descriptors are free, and files that were read to their end are closed again,
+//! if there are many. Their identity is remembered, and they are reopened when they have grown.
 
 use std::{fs, io, path::Path, sync::Arc};
 
@@ -25,8 +25,8 @@ use super::{
 };
 
 impl FollowReader {
-    /// Opens what was never open, in order, as far as there is room. One place is left for the file
-    /// whose turn it is: that may be one that was closed, and those that were not read yet are not
+    /// Opens files that were never open, in order, as far as there is room. One descriptor is
+    /// reserved for the file whose turn it is: it may have been closed, and unread files are not
     /// closed for it.
     pub(super) fn open_new(&mut self) {
         if self.files.iter().all(|file| file.has_begun) {
@@ -40,8 +40,8 @@ impl FollowReader {
         }
     }
 
-    /// So many files may be opened: as many as leave a quarter of the descriptors to the rest of
-    /// the process, and `least` in any case where none is open.
+    /// This many files may be opened: as many as leave a quarter of the descriptors to the rest of
+    /// the process, and at least `least` if none is open.
     fn free(&self, least: usize) -> usize {
         let Some(limit) = limit() else { return usize::MAX };
         let each = 1 + usize::from(self.keeper.is_some());
@@ -63,7 +63,7 @@ impl FollowReader {
         if self.turns.room == 0 {
             self.put_to_sleep(pieces, 0);
             self.turns.room = self.free(1);
-            // What was closed may be held until a commit.
+            // Closed ones may be held until a commit.
             self.keeper.iter().for_each(|keeper| keeper.due().notify_one());
         }
         match self.turns.room {
@@ -95,7 +95,7 @@ impl FollowReader {
     /// The file that was found by this name. `None` if that is another one by now.
     fn opened(&self, at: usize) -> Result<Option<OpenedFile>, String> {
         let Followed { path, id, .. } = &self.files[at];
-        let opened = match OpenedFile::at(path) {
+        let opened = match OpenedFile::open(path) {
             Ok(opened) => opened,
             Err(_) if !path.exists() => return Ok(None),
             Err(why) => return Err(why),
@@ -104,8 +104,8 @@ impl FollowReader {
         Ok(is_it.then_some(opened))
     }
 
-    /// Opens a file for the first time: it is read from its start, or from where an earlier run has
-    /// left it. False if another one has its name by now.
+    /// Opens a file for the first time: it is read from its start, or from the position of an
+    /// earlier run. Returns false if another one has its name by now.
     fn begin_file(&mut self, at: usize) -> Result<bool, String> {
         let Some(opened) = self.opened(at)? else { return Ok(false) };
         let stored = self.files[at].visited.place.zip(self.keeper.clone());
@@ -164,8 +164,8 @@ impl FollowReader {
         Ok(file)
     }
 
-    /// Where it is kept what is done of a file that begins; at this place, if it has one: their
-    /// order is that in which they are read after a restart.
+    /// The keeper entry of a file that begins; at this index, if it has one: their order is that in
+    /// which they are read after a restart.
     pub(super) fn kept_anew(
         &self,
         path: &Path,
@@ -211,8 +211,8 @@ impl FollowReader {
         Ok(true)
     }
 
-    /// Closes files of a set that were read to their end, those first that have been quiet for
-    /// longest, until only so many are open.
+    /// Closes files of a set that were read to their end, the longest quiet first, until only this
+    /// many are open.
     pub(super) fn put_to_sleep(&mut self, pieces: &mut Vec<Piece>, most: usize) {
         let open = self.files.iter().filter(|file| file.file.is_some()).count();
         let is_sleepy =

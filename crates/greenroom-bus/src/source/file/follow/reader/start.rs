@@ -1,4 +1,4 @@
-//! What an earlier run has left in its checkpoint.
+//! The records of an earlier run in its checkpoint.
 
 use std::{
     io::{self, Read, Seek, SeekFrom},
@@ -23,17 +23,17 @@ use super::{
 };
 use crate::source::Resumed;
 
-/// What a checkpoint has of a file that is there.
+/// The record of an existing file.
 struct Claimed {
     record: StoredCheckpoint,
     found: FoundFile,
-    /// Unknown of one that cannot be read now.
+    /// Unknown if it cannot be read now.
     resumed: Option<Resumed>,
 }
 
 impl Claimed {
     fn is_packed(&self) -> bool {
-        OpenedFile::at(&self.found.path).is_ok_and(|opened| !opened.is_plain)
+        OpenedFile::open(&self.found.path).is_ok_and(|opened| !opened.is_plain)
     }
 }
 
@@ -53,7 +53,7 @@ impl FollowReader {
             Some(Contents::Several(set)) => (set.input, set.files),
         };
         let had_any = !records.is_empty();
-        // Under another name, it is one that was replaced: as long as this is what is followed.
+        // Under another name, it is a replaced one, as long as this is the followed name.
         if of == input {
             found.extend(renamed(&self.path, &records, &found));
         }
@@ -67,7 +67,7 @@ impl FollowReader {
                 Err(record) => left.push((at, record)),
             }
         }
-        // What is named by the path itself is new.
+        // The file named by the path itself is new.
         copies.extend(found.extract_if(.., |found| found.path != self.path));
         in_order(&mut copies);
         let mut differ: Vec<_> = left.iter().map(|(_, record)| record.identity.inode()).collect();
@@ -76,13 +76,13 @@ impl FollowReader {
             let copy = is_looked_for(record).then(|| claim_copy(record, &mut copies)).flatten();
             let is_left = copy.is_none();
             if copy.as_ref().is_some_and(Claimed::is_packed) {
-                // What was compressed is removed, so another file has its inode by now.
+                // A compressed original is removed, so another file has its inode by now.
                 differ.retain(|inode| *inode != record.identity.inode());
             }
             claimed.extend(copy.map(|copy| (*at, copy)));
             is_left
         });
-        // What was cut, written anew and then put aside.
+        // Files that were cut, rewritten and then put aside.
         copies.retain(|found| differ.contains(&found.id.1) && aside.contains(&found.id));
         claimed.sort_by_key(|(at, _)| *at);
         let claimed: Vec<_> = claimed.into_iter().map(|(_, claimed)| claimed).collect();
@@ -115,8 +115,8 @@ impl FollowReader {
         Ok(())
     }
 
-    /// What came after the last file that is known. If none of them is there, what was written to
-    /// after the checkpoint was stored.
+    /// Files that came after the last known one. If none of the known ones exists, files that were
+    /// written after the checkpoint was stored.
     fn successors_of(
         &self,
         claimed: &[Claimed],
@@ -132,7 +132,7 @@ impl FollowReader {
         successors
     }
 
-    /// What a file that is gone may have had, nobody can read any more.
+    /// The unread lines of a removed file are lost.
     fn tell_left(&self, left: &[StoredCheckpoint]) {
         for record in left.iter().filter(|record| !record.is_complete()) {
             let open = record.positions().map_or(0, |positions| positions.count_open());
@@ -147,7 +147,7 @@ impl FollowReader {
     }
 }
 
-/// Beside the path, files that the records know and that were not found by its name.
+/// In the directory of the path, files that the records know and that were not found by its name.
 fn renamed(path: &Path, records: &[StoredCheckpoint], found: &[FoundFile]) -> Vec<FoundFile> {
     let is_known = |one: &FoundFile| found.iter().any(|known| known.id == one.id);
     beside(path, |one| {
@@ -155,10 +155,10 @@ fn renamed(path: &Path, records: &[StoredCheckpoint], found: &[FoundFile]) -> Ve
     })
 }
 
-/// The copy of what this record is of: it was copied and cut, or compressed, while nobody followed.
-/// What cannot be read is none.
+/// The copy of this record's file: it was copied and cut, or compressed, while no process followed
+/// it. An unreadable file is not a copy.
 fn claim_copy(record: &StoredCheckpoint, copies: &mut Vec<FoundFile>) -> Option<Claimed> {
-    let of_copy = |copy: &FoundFile| copied(record, OpenedFile::at(&copy.path).ok()?).ok()?;
+    let of_copy = |copy: &FoundFile| copied(record, OpenedFile::open(&copy.path).ok()?).ok()?;
     let (at, record) =
         copies.iter().enumerate().find_map(|(at, copy)| Some((at, of_copy(copy)?)))?;
     let found = copies.remove(at);
@@ -169,7 +169,7 @@ fn claim_copy(record: &StoredCheckpoint, copies: &mut Vec<FoundFile>) -> Option<
     Some(Claimed { record, found, resumed: Some(resumed) })
 }
 
-/// The record of this file, if it is a copy of what the record is of, plain or compressed.
+/// The record of this file, if it is a copy of the record's file, plain or compressed.
 fn copied(
     record: &StoredCheckpoint,
     mut opened: OpenedFile,
@@ -179,7 +179,7 @@ fn copied(
         let differs = identity.difference(&mut opened.beside, &record.tail)?;
         return Ok(differs.is_none().then(|| record.of_copy(identity)));
     }
-    let identity = FileIdentity::of(&mut opened.beside)?;
+    let identity = FileIdentity::read(&mut opened.beside)?;
     let mut beginning = Vec::new();
     opened.file.seek(SeekFrom::Start(0))?;
     decompressed(opened.file, &record.input)?.take(BYTES).read_to_end(&mut beginning)?;
@@ -196,7 +196,7 @@ fn claim(
     let Some(at) = found.iter().position(|found| found.id.1 == inode) else {
         return Ok(Err(record));
     };
-    let start = OpenedFile::at(&found[at].path)
+    let start = OpenedFile::open(&found[at].path)
         .map(|mut opened| Start::after(&record, &mut opened.beside, opened.is_plain));
     let resumed = match start {
         Ok(Ok(start)) => start.resumed,
@@ -205,7 +205,7 @@ fn claim(
             return Ok(Err(record));
         }
         Ok(Err(NoStart::Unusable(why))) => return Err(checkpoint.unusable(&why.to_string())),
-        // It is told when it is opened, and tried again.
+        // It is reported when it is opened, and tried again.
         Ok(Err(NoStart::Unreadable(_))) | Err(_) => None,
     };
     Ok(Ok(Claimed { record, found: found.remove(at), resumed }))
