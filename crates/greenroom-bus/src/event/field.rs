@@ -91,7 +91,7 @@ impl FromStr for Pointer {
     type Err = FieldError;
 
     fn from_str(text: &str) -> Result<Self, FieldError> {
-        Self::of(text).map_err(|why| match why {
+        Self::from_text(text).map_err(|why| match why {
             NoPointer::Start => FieldError::Name(shown(text)),
             NoPointer::Escape => FieldError::Escape(text.to_owned()),
         })

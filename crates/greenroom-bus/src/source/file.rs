@@ -150,20 +150,20 @@ impl FileSource {
         let name = format!("file:{}", path.display());
         let max_event = options.max_event;
         let opened = if path.as_os_str() == "-" {
-            let form = Form::of(max_event, options.records, path, None);
+            let form = Form::new(max_event, options.records, path, None);
             Self::start(name.clone(), form, io::stdin(), false, None)
         } else if is_pipe(path) {
             let pipe = Pipe::open(path, name.clone());
             Self::start(
                 name.clone(),
-                Form::of(max_event, options.records, path, None),
+                Form::new(max_event, options.records, path, None),
                 pipe,
                 true,
                 None,
             )
         } else {
             open_file(path).and_then(|(file, length)| {
-                let form = Form::of(max_event, options.records, path, Some(&file));
+                let form = Form::new(max_event, options.records, path, Some(&file));
                 match length {
                     Some(length) => {
                         let input = Regular::new(file, 0, length);
@@ -236,7 +236,7 @@ impl FileSource {
         let mut opened = OpenedFile::open(path)?;
         let known = known(path, &mut opened, &checkpoint)?;
         let (start, keeper, place) = known.kept(name.clone(), checkpoint);
-        let resume = Resume::of(path, &mut opened, start, &keeper)?;
+        let resume = Resume::new(path, &mut opened, start, &keeper)?;
         // Positions are line numbers, whatever else the checkpoint contains.
         resume.positions.begins_behind(0);
         keeper.opened(place, resume.positions.clone());
@@ -384,7 +384,7 @@ struct Resume {
 }
 
 impl Resume {
-    fn of(
+    fn new(
         path: &Path,
         opened: &mut OpenedFile,
         start: Start,
@@ -413,7 +413,7 @@ impl PreparedFile {
         let Self { name, path, opened, resume } = self;
         let OpenedFile { mut file, length, is_plain, .. } = opened;
         let max_event = options.max_event;
-        let form = Form::of(max_event, options.records, &path, Some(&file));
+        let form = Form::new(max_event, options.records, &path, Some(&file));
         let (mark, lines, positions) = match resume {
             None => (Mark::START, Lines::new(form), None),
             Some(Resume { start, skip, positions }) => {

@@ -290,7 +290,7 @@ impl Files {
                 Err(NoStart::Unreadable(error)) => return Err(super::unreadable(&error)),
             },
         };
-        let resume = Resume::of(path, &mut opened, start, keeper)?;
+        let resume = Resume::new(path, &mut opened, start, keeper)?;
         keeper.opened(place, resume.positions.clone());
         Ok(Some(PreparedFile { name, path: path.clone(), opened, resume: Some(resume) }))
     }
