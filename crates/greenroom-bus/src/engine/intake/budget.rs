@@ -35,9 +35,9 @@ pub struct InputConfig {
     /// The events that it takes; all of them by default. The others are acknowledged, and count as
     /// ignored; an event that makes this panic is a dead letter.
     pub matcher: Matcher,
-    /// Events that may wait for full pools before the input pauses; 10,000 by default, and at least
-    /// 1. A larger value lets other pools continue for longer behind a full one, and costs the
-    /// memory of that many events.
+    /// Events that may wait for full pools before the input pauses: at least 1, and 10,000 by
+    /// default. A larger value lets other pools continue for longer behind a full one, and costs
+    /// the memory of that many events.
     pub run_ahead: usize,
     /// Bytes that may be taken and not settled before the input pauses; 64 MiB by default. An event
     /// counts with its [`Event::approximate_bytes`](crate::event::Event::approximate_bytes), a line

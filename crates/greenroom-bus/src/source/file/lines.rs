@@ -100,7 +100,7 @@ impl Lines {
     /// Gives the lines of a chunk, in batches. False if no more is wanted.
     pub(super) fn parse(&mut self, chunk: Chunk, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
         match chunk {
-            Chunk::Lines { bytes, at } => self.parse(bytes, at, give),
+            Chunk::Lines { bytes, at } => self.parse_lines(bytes, at, give),
             Chunk::TooLong(too_long) => self.give_alone(too_long, give),
             Chunk::End => give(ReadBatch::End),
             Chunk::Failed { reason, at, is_whole } => {
@@ -130,7 +130,12 @@ impl Lines {
         self.parser.wants(self.line).then_some(self.line)
     }
 
-    fn parse(&mut self, lines: Vec<u8>, at: u64, mut give: impl FnMut(ReadBatch) -> bool) -> bool {
+    fn parse_lines(
+        &mut self,
+        lines: Vec<u8>,
+        at: u64,
+        mut give: impl FnMut(ReadBatch) -> bool,
+    ) -> bool {
         let mark = Mark { line: self.line + 1, byte: at };
         let lines = match self.promised(lines, mark) {
             Ok(promised) => return give(promised),
