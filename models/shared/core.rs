@@ -194,18 +194,6 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         end::over(self, slot).await;
     }
 
-    /// What its queues and mailboxes have accepted.
-    pub(crate) fn accepted(&self) -> u64 {
-        let mut accepted = self.frame.telemetry.counters.accepted.load(Ordering::Relaxed);
-        for shard in &self.queue.shards {
-            accepted += shard.inbox.lock().accepted;
-        }
-        for slot in 0..self.mailboxes.len() {
-            accepted += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.accepted());
-        }
-        accepted
-    }
-
     pub(crate) fn notify_key_parked(&self) {
         self.frame.notify(PoolEvent::KeyParked);
     }

@@ -30,17 +30,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
     }
 
     fn counts(&self) -> Counts {
-        let mut accepted = self.frame.telemetry.counters.accepted.load(Ordering::Relaxed);
-        for shard in &self.queue.shards {
-            accepted += shard.inbox.lock().accepted;
-        }
-        for slot in 0..self.mailboxes.len() {
-            if let Some(mailbox) = self.mailbox_if_any(slot) {
-                accepted += mailbox.accepted();
-            }
-        }
         Counts {
-            accepted,
+            accepted: self.accepted(),
             held_for_others: self.push.as_ref().map_or(0, |push| push.held_for_others(self)),
             bytes: self.settings.derived.bytes.as_ref().map(|bytes| bytes.waiting()),
         }

@@ -1,6 +1,6 @@
-//! The queues and mailboxes of a pool whose gate shuts or opens.
+//! The queues and mailboxes of a pool whose gate shuts or opens, and what they have accepted.
 
-use std::hash::Hash;
+use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::Core;
 use crate::Actor;
@@ -15,6 +15,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drop(inbox);
             self.queue.permits.return_unused(unused);
         }
+    }
+
+    /// What shards and mailboxes have accepted. The count of those that have gone comes last: a
+    /// mailbox that goes meanwhile may count twice. Not counted, it would let a stop end early.
+    pub(crate) fn accepted(&self) -> u64 {
+        let mut accepted = 0;
+        for shard in &self.queue.shards {
+            accepted += shard.inbox.lock().accepted;
+        }
+        for slot in 0..self.mailboxes.len() {
+            accepted += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.accepted());
+        }
+        accepted + self.frame.telemetry.counters.accepted.load(Ordering::Relaxed)
     }
 
     /// Those who wait for room are told, under no lock.

@@ -85,8 +85,9 @@ pub(crate) fn members(pool: &dyn AnyCore) -> Result<MutexGuard<'_, MemberList>, 
 }
 
 pub(crate) fn make_slots(pool: &dyn AnyCore, member_list: &MemberList) {
-    pool.frame().membership.slots.grow_to(member_list.made());
     pool.grow_to(member_list.made());
+    // Last: a look at all slots asks for the mailbox of each.
+    pool.frame().membership.slots.grow_to(member_list.made());
 }
 
 /// Tells workers to leave: those that are disabled first, then idle ones, then those that

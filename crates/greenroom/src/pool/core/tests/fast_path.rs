@@ -11,7 +11,7 @@ use crate::{
     Actor, Context, Pool,
     pool::{
         core::{Core, Urgency},
-        frame::{AnyCore, gate::close},
+        frame::gate::close,
         outgoing::Outgoing,
     },
 };
@@ -120,7 +120,7 @@ async fn a04_no_permit_is_lost_that_is_kept_for_the_fast_path() {
         for sender in 0..shards {
             assert_eq!(try_send(&core, sender), Err(Refused::Full));
         }
-        assert_eq!((core.counts().accepted, core.depth()), (capacity as u64, capacity));
+        assert_eq!((core.accepted(), core.depth()), (capacity as u64, capacity));
         assert_eq!(core.queue.permits.in_use(&*core), capacity);
     }
 }

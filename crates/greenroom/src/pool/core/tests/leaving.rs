@@ -17,7 +17,6 @@ use crate::{
     ExitReason, Pool,
     pool::{
         frame::{
-            AnyCore,
             end::end,
             figures::ledger,
             gate::close,
@@ -70,7 +69,7 @@ async fn a_message_counts_as_accepted_while_the_mailbox_of_a_worker_that_goes_is
     let accepted = Arc::new(AtomicU64::new(0));
     let look = {
         let (core, accepted) = (core.clone(), accepted.clone());
-        move || accepted.store(core.counts().accepted, Ordering::Relaxed)
+        move || accepted.store(core.accepted(), Ordering::Relaxed)
     };
     told_of_the_first_mailbox(&core, look, || {
         assert!(disable(&core.erased(), 0, &ExitReason::Normal));
