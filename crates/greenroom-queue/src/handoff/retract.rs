@@ -15,8 +15,8 @@ use crate::{
 impl<T: Exchange> HandoffSlot<T> {
     /// Takes the message back that a caller has handed over, because the worker does not take it.
     #[cold]
-    pub fn retract(&self, now: impl FnOnce() -> Stamp) -> Option<Retracted<T>> {
-        retract(locked(&self.0), now)
+    pub fn retract(&self, now: impl Fn() -> Stamp) -> Option<Retracted<T>> {
+        retract(locked(&self.0), &now)
     }
 
     /// As `retract`, if the message was already there at the last call. If `whole` is false, only
@@ -24,18 +24,18 @@ impl<T: Exchange> HandoffSlot<T> {
     pub fn retract_what_is_left(
         &self,
         whole: bool,
-        now: impl FnOnce() -> Stamp,
+        now: impl Fn() -> Stamp,
     ) -> (u64, Option<Retracted<T>>) {
         let mut between = locked(&self.0);
         let came = between.came;
         let was_seen = between.has_handed() && std::mem::replace(&mut between.was_seen, true);
-        (came, if was_seen && whole { retract(between, now) } else { None })
+        (came, if was_seen && whole { retract(between, &now) } else { None })
     }
 }
 
 fn retract<T: Exchange>(
     mut between: Locked<'_, Between<T>>,
-    now: impl FnOnce() -> Stamp,
+    now: &dyn Fn() -> Stamp,
 ) -> Option<Retracted<T>> {
     if !between.has_handed() {
         return None;

@@ -92,24 +92,30 @@ impl<T: Payload, K> Line<T, K> {
 
     /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
     /// by now, and before all others of their class.
-    pub(super) fn set_down(&mut self, mut stay: VecDeque<Entry<T, K>>) {
+    pub(super) fn set_down(&mut self, stay: VecDeque<Entry<T, K>>) {
         self.lifted = 0;
         let retried = self.retried();
-        let mut later_urgent = self.queue.split_off(retried);
-        let mut later_normal = later_urgent.split_off(self.urgent);
-        let (mut urgent, mut normal) = (VecDeque::new(), VecDeque::new());
-        while let Some(entry) = stay.pop_front() {
-            match entry.urgent {
-                _ if entry.is_retry() => self.queue.push_back(entry),
-                true => urgent.push_back(entry),
-                false => normal.push_back(entry),
+        let mut later = std::mem::take(&mut self.queue);
+        for _ in 0..retried {
+            if let Some(retry) = later.pop_front() {
+                self.queue.push_back(retry);
             }
         }
-        self.urgent += urgent.len();
+        let (mut urgent, mut normal) = (VecDeque::new(), VecDeque::new());
+        let mut put_back = |mut entries: VecDeque<Entry<T, K>>| {
+            while let Some(entry) = entries.pop_front() {
+                match entry.urgent {
+                    _ if entry.is_retry() => self.queue.push_back(entry),
+                    true => urgent.push_back(entry),
+                    false => normal.push_back(entry),
+                }
+            }
+        };
+        put_back(stay);
+        put_back(later);
+        self.urgent = urgent.len();
         self.queue.append(&mut urgent);
-        self.queue.append(&mut later_urgent);
         self.queue.append(&mut normal);
-        self.queue.append(&mut later_normal);
     }
 
     /// The first message; but a normal one after a run of urgent ones.

@@ -314,6 +314,17 @@ fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
+/// A closure is a type: written at each of its places, it would have the table compiled for each.
+#[inline]
+fn is_named<T: Payload, K>(id: LaneId) -> impl Fn(&Lane<T, K>) -> bool {
+    move |lane| lane.id == id
+}
+
+#[inline]
+fn is_of_hash<T: Payload, K>(hash: u32) -> impl Fn(&Lane<T, K>) -> bool {
+    move |lane| lane.id.hash == hash
+}
+
 impl<T: Payload, K> Lanes<T, K> {
     /// No lanes.
     pub fn new() -> Self {
@@ -342,7 +353,7 @@ impl<T: Payload, K> Lanes<T, K> {
     where
         K: PartialEq + 'static,
     {
-        let found = self.table.find_mut(spread(entry.hash), |lane| lane.id.hash == entry.hash);
+        let found = self.table.find_mut(spread(entry.hash), is_of_hash(entry.hash));
         let Some(lane) = found else { return Behind::Nothing };
         let is_of_key = is_plain_key::<K>() && lane.key.get() == entry.key.as_ref();
         if !is_of_key || entry.urgent || !lane.hears_of_nothing() {
@@ -368,8 +379,7 @@ impl<T: Payload, K> Lanes<T, K> {
     /// True if a key with this hash has a lane.
     #[inline]
     pub fn has(&self, hash: u32) -> bool {
-        let is_it = |lane: &Lane<T, K>| lane.id.hash == hash;
-        !self.table.is_empty() && self.table.find(spread(hash), is_it).is_some()
+        !self.table.is_empty() && self.table.find(spread(hash), is_of_hash(hash)).is_some()
     }
 
     fn of_hash(&self, hash: u32) -> impl Iterator<Item = &Lane<T, K>> {
@@ -391,12 +401,12 @@ impl<T: Payload, K> Lanes<T, K> {
 
     /// The lane of this name, unless it was closed.
     pub fn get(&mut self, id: LaneId) -> Option<&mut Lane<T, K>> {
-        self.table.find_mut(spread(id.hash), |lane| lane.id == id)
+        self.table.find_mut(spread(id.hash), is_named(id))
     }
 
     /// True for a lane that has no owner, and that may be taken.
     pub fn is_ready(&self, id: LaneId) -> bool {
-        let lane = self.table.find(spread(id.hash), |lane| lane.id == id);
+        let lane = self.table.find(spread(id.hash), is_named(id));
         lane.is_some_and(|lane| lane.state == LaneState::Ready && !lane.is_lifted())
     }
 
@@ -409,7 +419,7 @@ impl<T: Payload, K> Lanes<T, K> {
     /// Puts a message into this line, behind the others of its class. An error with the message if
     /// the lane is gone.
     pub fn push_back(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
-        let lane = self.table.find_mut(spread(id.hash), |lane| lane.id == id);
+        let lane = self.table.find_mut(spread(id.hash), is_named(id));
         let Some(lane) = lane else { return Err(entry) };
         if lane.line.is_none() {
             lane.line = self.spare_lines.as_mut().and_then(|spare| spare.0.pop());
@@ -439,7 +449,7 @@ impl<T: Payload, K> Lanes<T, K> {
     /// Removes a lane, unless its messages are lifted. The result holds user data: drop it outside
     /// the lock.
     pub fn close(&mut self, id: LaneId) -> Option<Lane<T, K>> {
-        let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id).ok()?;
+        let found = self.table.find_entry(spread(id.hash), is_named(id)).ok()?;
         if found.get().is_lifted() {
             return None;
         }
@@ -452,7 +462,7 @@ impl<T: Payload, K> Lanes<T, K> {
     /// Takes out the next message of this lane, if it `may`, or removes the lane if there is none.
     #[inline(always)]
     pub fn pop_or_close(&mut self, id: LaneId, may: bool) -> InOwnLane<T, K> {
-        let found = self.table.find_entry(spread(id.hash), |lane| lane.id == id);
+        let found = self.table.find_entry(spread(id.hash), is_named(id));
         let Ok(mut found) = found else { return InOwnLane::Closed(None) };
         if let Some(line) = &mut found.get_mut().line {
             if line.lifted > 0 && line.queue.is_empty() || !may && !line.queue.is_empty() {

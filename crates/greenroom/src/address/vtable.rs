@@ -160,10 +160,13 @@ impl<M, R, E> WeakSenderVtable<M, R, E> {
     }
 }
 
+/// Queues a message, or leaves it in its place.
+type PushOne<'a, M, R, E> = dyn Fn(&mut Outgoing<M, R, E>) -> Result<(), Refused> + 'a;
+
 /// Queues messages from the front, each by itself, until one is refused.
 pub(crate) fn push_one_by_one<M, R, E>(
     messages: &mut VecDeque<M>,
-    push: impl Fn(&mut Outgoing<M, R, E>) -> Result<(), Refused>,
+    push: &PushOne<'_, M, R, E>,
 ) -> Result<usize, Refused> {
     let mut sent = 0;
     while let Some(mut lent) = LentPayload::first_of(messages) {

@@ -114,7 +114,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         sender: u32,
         urgency: Urgency,
     ) -> Result<usize, Refused> {
-        push_one_by_one(messages, |one| self.try_push(one, sender, urgency))
+        push_one_by_one(messages, &|one| self.try_push(one, sender, urgency))
     }
 
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>> {

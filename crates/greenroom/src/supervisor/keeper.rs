@@ -12,9 +12,10 @@ use super::{
     change::Change,
     child::ChildId,
     error::ChildError,
-    plan::{Moment, Plan, PlannedChild},
+    plan::{Fall, Moment, Plan, PlannedChild},
     report::{ChildStop, SupervisorEnd, SupervisorReport},
     spec::ChildSpec,
+    strategy::Strategy,
     terms::Terms,
     waiting::{Callers, Waiting},
 };
@@ -34,7 +35,7 @@ pub(super) struct State {
     pub(super) chance: Chance,
     /// The id of the next child.
     next: u64,
-    /// A run carries the plan out. Set by `begin`, cleared by `end`; stays if the run is lost.
+    /// A run carries the plan out. Set by `begin`, cleared by the end of the run.
     runs: bool,
     /// Closed when the run has ended, after the state was changed.
     gone: watch::Receiver<()>,
@@ -81,7 +82,7 @@ impl Keeper {
         act: impl FnOnce(&mut State) -> Result<Change<T>, ChildError>,
     ) -> Result<Change<T>, ChildError> {
         let mut state = self.state.lock();
-        let begun = match state.runs && !state.is_lost() {
+        let begun = match state.runs {
             true => act(&mut state),
             false => Err(ChildError::NotRunning),
         };
@@ -108,16 +109,11 @@ impl Keeper {
 
     /// How it ended, once it has stopped for good.
     pub(super) fn report(&self) -> Option<Arc<SupervisorReport>> {
-        let state = self.state.lock();
-        match state.is_lost() {
-            true => Some(Arc::new(SupervisorReport::empty())),
-            false => state.report.clone(),
-        }
+        self.state.lock().report.clone()
     }
 
-    /// Begins a run, unless there is one or it has stopped for good. The sender is to be dropped
-    /// after the run.
-    pub(super) fn begin(&self, first: impl FnOnce(&mut State)) -> Option<watch::Sender<()>> {
+    /// Begins a run, unless there is one or it has stopped for good.
+    pub(super) fn begin(self: &Arc<Self>, first: impl FnOnce(&mut State)) -> Option<Run> {
         let mut state = self.state.lock();
         if state.runs || state.report.is_some() {
             return None;
@@ -125,14 +121,14 @@ impl Keeper {
         let (alive, gone) = watch::channel(());
         (state.runs, state.gone, state.terms) = (true, gone, Terms::default());
         first(&mut state);
-        Some(alive)
+        Some(Run { keeper: self.clone(), ended: false, _alive: alive })
     }
 
     /// Ends the run. Tells the caller that waits for the start; if none does, says why it ended.
     ///
     /// # Errors
     /// Another order has come since the run has seen that it is over: it is to go on.
-    pub(super) fn end(&self) -> Result<Option<SupervisorEnd>, NotOver> {
+    fn end(&self) -> Result<Option<SupervisorEnd>, NotOver> {
         let mut state = self.state.lock();
         if !state.plan.is_over() {
             return Err(NotOver);
@@ -153,6 +149,39 @@ impl Keeper {
     }
 }
 
+/// A run that carries the plan out. If it is dropped before its end, its runtime was shut down: the
+/// supervisor has stopped for good, and lets its children go.
+pub(super) struct Run {
+    pub(super) keeper: Arc<Keeper>,
+    ended: bool,
+    /// Dropped last: a caller that waits for it finds the end in the state.
+    _alive: watch::Sender<()>,
+}
+
+impl Run {
+    /// As [`Keeper::end`].
+    pub(super) fn end(&mut self) -> Result<Option<SupervisorEnd>, NotOver> {
+        let end = self.keeper.end()?;
+        self.ended = true;
+        Ok(end)
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let mut state = self.keeper.state.lock();
+        state.runs = false;
+        state.report = Some(Arc::new(SupervisorReport::empty()));
+        let plan = std::mem::replace(&mut state.plan, Plan::new(Strategy::OneForOne, Fall::Stop));
+        let rest = (plan, std::mem::take(&mut state.waiting), state.boot.take());
+        drop(state);
+        discard(rest);
+    }
+}
+
 /// There is something to do for the run.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotOver;
@@ -169,11 +198,6 @@ impl State {
             self.stops.push(ChildStop { id: child, name, summary });
         }
         self.waiting.gone(child)
-    }
-
-    /// The run has ended without a report: its runtime was shut down.
-    fn is_lost(&self) -> bool {
-        self.runs && self.gone.has_changed().is_err()
     }
 
     pub(super) fn go_down(&mut self, how: Stop, fall: fn(&mut Plan)) {

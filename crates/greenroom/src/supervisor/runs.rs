@@ -45,14 +45,12 @@ pub(super) async fn stop(keeper: &Arc<Keeper>, how: Stop) -> Arc<SupervisorRepor
 
 /// Begins a run, if it is down. Its starter is told once: by the error of the start, or by an exit.
 fn begin(keeper: &Arc<Keeper>, first: impl FnOnce(&mut State), exits: Option<ExitReporter>) {
-    let Some(alive) = keeper.begin(first) else { return };
-    let keeper = keeper.clone();
+    let Some(mut run) = keeper.begin(first) else { return };
     tokio::spawn(async move {
-        let _alive = alive;
-        let mut runner = Runner::new(keeper.clone());
+        let mut runner = Runner::new(run.keeper.clone());
         let end = loop {
             runner.run().await;
-            if let Ok(end) = keeper.end() {
+            if let Ok(end) = run.end() {
                 break end;
             }
         };

@@ -58,6 +58,38 @@ where
     F: FnMut() -> M + Send + 'static,
 {
     fn ring(&mut self, ticket: &Arc<Ticket>, due: Instant) -> Option<Instant> {
-        if self.send(ticket) { next_tick(ticket, self.period, due) } else { None }
+        // Before `make` runs: a slow one makes the next tick late, and not a skipped one.
+        let next = next_tick(ticket, self.period, due);
+        if self.send(ticket) { next } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Context, Pool};
+
+    struct Idle;
+
+    impl Actor for Idle {
+        type Message = ();
+        type Reply = ();
+        type Error = ();
+
+        async fn handle(&mut self, (): (), _cx: &mut Context<Self>) -> Result<(), ()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a18_a_slow_function_makes_the_next_tick_late_and_not_skipped() {
+        let pool = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
+        let (period, slow) = (Duration::from_millis(10), Duration::from_millis(200));
+        let make = move || std::thread::sleep(slow);
+        let mut every = Every { to: pool.downgrade(), period, make };
+        let due = Instant::now() + slow / 2;
+        let ticket = Arc::new(Ticket::new(tokio::runtime::Handle::current().id(), due));
+        assert_eq!(every.ring(&ticket, due), Some(due + period));
+        assert_eq!((ticket.skipped(), pool.stats().accepted), (0, 1));
     }
 }

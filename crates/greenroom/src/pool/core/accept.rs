@@ -221,7 +221,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<PlacedMany, Refused> {
         if self.settings.derived.is_weighed {
             let place = |one: &mut OutgoingOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
-            let sent = push_one_by_one(messages, place)?;
+            let sent = push_one_by_one(messages, &place)?;
             return Ok(PlacedMany { sent, full: !messages.is_empty() });
         }
         let permits = self.queue.permits.try_take_most(messages.len() as u64, self)?;
@@ -312,7 +312,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
             return Err(Refused::NotNow);
         }
         if let Overflow::DropOldest = self.settings.functions.overflow {
-            return push_one_by_one(messages, |one| self.try_push(one, sender, Urgency::Now));
+            return push_one_by_one(messages, &|one| self.try_push(one, sender, Urgency::Now));
         }
         // Nothing is dropped here: what does not fit in is left with its sender.
         let placed = self.try_place_many(messages, sender);

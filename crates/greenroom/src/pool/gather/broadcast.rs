@@ -57,6 +57,8 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
     }
 }
 
+type Copies<M, R, E> = (Vec<Worker<M, R, E>>, Vec<M>);
+
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
     /// Gives each live worker a copy, waiting for room at all of them at once. If the
     /// pool does not let its senders wait, a full worker treats its copy as its
@@ -72,11 +74,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Cancel safety
     /// When the future is dropped, each copy has either been queued or is dropped.
     pub async fn send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
-        let members = live_workers(&self.address);
-        if members.is_empty() {
-            return Err(NoneAccepted::no_workers(message));
-        }
-        let copies = copies(message, members.len());
+        let (members, copies) = self.copies(message)?;
         let sends = members.iter().zip(copies).map(|(member, copy)| member.address().send(copy));
         all_sent(&members, sends).await
     }
@@ -105,11 +103,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Cancel safety
     /// As `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
-        let members = live_workers(&self.address);
-        if members.is_empty() {
-            return Err(NoneAccepted::no_workers(message));
-        }
-        let copies = copies(message, members.len());
+        let (members, copies) = self.copies(message)?;
         let sends = members
             .iter()
             .zip(copies)
@@ -136,22 +130,27 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// # Panics
     /// As [`send`](Self::send).
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
-        let members = live_workers(&self.address);
-        if members.is_empty() {
-            return Err(NoneAccepted::no_workers(message));
-        }
+        let (members, copies) = self.copies(message)?;
         let mut outcomes = SentOutcomes::new();
-        for (member, copy) in members.iter().zip(copies(message, members.len())) {
-            let sent = member.address().try_send_with(copy, envelope.clone());
-            let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
-            outcomes.add(member.slot(), sent);
+        for (member, copy) in members.iter().zip(copies) {
+            outcomes.add(member.slot(), member.address().try_send_with(copy, envelope.clone()));
         }
         outcomes.sent()
     }
 
+    /// The live workers, and a copy for each.
+    fn copies(&self, message: M) -> Result<Copies<M, R, E>, NoneAccepted<M>> {
+        let members = self.workers();
+        if members.is_empty() {
+            return Err(NoneAccepted::no_workers(message));
+        }
+        let copies = copies(message, members.len());
+        Ok((members, copies))
+    }
+
     /// At most this many of the live workers, in the order of their slots. They take turns.
     pub(super) fn some(&self, most: usize) -> Vec<Worker<M, R, E>> {
-        let mut members = live_workers(&self.address);
+        let mut members = self.workers();
         if most < members.len() {
             let turn = self.turns.fetch_add(1, Ordering::Relaxed) % members.len();
             members.rotate_left(turn);
@@ -172,7 +171,6 @@ where
 {
     let (mut outcomes, mut sends) = (SentOutcomes::new(), Together::new(sends));
     while let Some((index, sent)) = sends.next().await {
-        let sent = sent.map_err(|error| (error.without_message(), error.into_message()));
         outcomes.add(members[index].slot(), sent);
     }
     outcomes.sent()

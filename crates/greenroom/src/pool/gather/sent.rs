@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::NotAccepted;
+use crate::{NotAccepted, SendError};
 
 /// Which workers have accepted a broadcast message: at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,9 +73,10 @@ impl<M> SentOutcomes<M> {
         Self { results: Vec::new(), back: None }
     }
 
-    pub(super) fn add(&mut self, slot: usize, result: Result<(), (NotAccepted, Option<M>)>) {
-        let result = result.map_err(|(why, message)| {
-            self.back = message.or(self.back.take());
+    pub(super) fn add(&mut self, slot: usize, result: Result<(), SendError<M>>) {
+        let result = result.map_err(|error| {
+            let why = error.without_message();
+            self.back = error.into_message().or(self.back.take());
             why
         });
         self.results.push((slot, result));

@@ -55,7 +55,7 @@ async fn s02_one_that_gives_up_is_restarted_by_its_own_with_the_same_children() 
 async fn s02_an_order_to_stop_that_comes_as_a_run_ends_is_carried_out() {
     let (log, [a, b]) = Fake::some();
     let keeper = brittle(&a, &b).keeper(Fall::Suspend);
-    let _alive = keeper.begin(|_| {}).expect("there is no run");
+    let mut run = keeper.begin(|_| {}).expect("there is no run");
     let mut runner = Runner::new(keeper.clone());
     let running = tokio::spawn(async move {
         runner.run().await;
@@ -66,10 +66,10 @@ async fn s02_an_order_to_stop_that_comes_as_a_run_ends_is_carried_out() {
     let mut runner = running.await.expect("it does not panic");
     assert_eq!(log.take(), "start a, start b, suspend b, suspend a");
     keeper.go_down(Stop::within(SECOND), Plan::stop);
-    assert!(keeper.end().is_err(), "there is something to do");
+    assert!(run.end().is_err(), "there is something to do");
     runner.run().await;
     assert_eq!(log.take(), "stop b, stop a");
-    assert!(keeper.end().is_ok());
+    assert!(run.end().is_ok());
 }
 
 #[tokio::test(start_paused = true)]

@@ -119,8 +119,10 @@ fn s01_a_stop_answers_when_the_runtime_of_the_supervisor_is_gone() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let first = runtime();
     let (log, [a]) = Fake::some();
+    let child = Arc::downgrade(&a);
     let handle = first.block_on(up(Strategy::OneForOne, &log, [a.into()]));
     drop(first);
+    assert!(child.upgrade().is_none() && handle.children().is_empty(), "it let its child go");
     let report = runtime().block_on(handle.stop(Stop::Now));
     assert_eq!(report.children, []);
 }
