@@ -57,7 +57,7 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
     }
 }
 
-type Copies<M, R, E> = (Vec<Worker<M, R, E>>, Vec<M>);
+type Addressed<M, R, E> = (Vec<Worker<M, R, E>>, Vec<M>);
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
     /// Gives each live worker a copy, waiting for room at all of them at once. If the
@@ -139,7 +139,7 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     }
 
     /// The live workers, and a copy for each.
-    fn copies(&self, message: M) -> Result<Copies<M, R, E>, NoneAccepted<M>> {
+    fn copies(&self, message: M) -> Result<Addressed<M, R, E>, NoneAccepted<M>> {
         let members = self.workers();
         if members.is_empty() {
             return Err(NoneAccepted::no_workers(message));
