@@ -300,7 +300,7 @@ macro_rules! options {
 /// let config = read::<Config>(Yaml, "inputs: { a: { counter: { from: 3 } } }").unwrap();
 /// assert_eq!(config.inputs[0].kind.first(), 3);
 /// let problems = read::<Config>(Yaml, "inputs: { a: { file: {} } }").unwrap_err();
-/// assert!(problems.to_string().contains("it knows `counter` and `from`"), "{problems}");
+/// assert!(problems.to_string().contains("it knows `counter`, `from`"), "{problems}");
 /// ```
 #[macro_export]
 macro_rules! kinds {
