@@ -31,6 +31,12 @@ impl<T> Deref for Secret<T> {
     }
 }
 
+impl From<&str> for Secret<String> {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
 impl<T> fmt::Debug for Secret<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(hidden)")

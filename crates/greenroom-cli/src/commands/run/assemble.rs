@@ -16,9 +16,7 @@ use greenroom_bus::{
 };
 
 use super::{
-    kafka,
     layers::HandlerLayers,
-    nats,
     targets::{self, Targets},
 };
 use crate::config::{
@@ -84,7 +82,12 @@ pub(super) async fn engine(
         let added = add_output(builder, output, targets).await;
         builder = added.map_err(|why| within("output", &output.name, why))?;
     }
-    let (letters, at) = dead_letters(config, targets).await?;
+    let (letters, at) = dead_letters(config).await?;
+    for input in &config.inputs {
+        targets::add_to_letters(&*letters, input)
+            .map_err(|why| within("input", &input.name, why))?;
+    }
+    targets.letters(letters.clone());
     builder
         .dead_letters(letters)
         .build()
@@ -93,10 +96,7 @@ pub(super) async fn engine(
         .map_err(|error: BuildError| error.to_string())
 }
 
-async fn dead_letters(
-    config: &Config,
-    targets: &Targets,
-) -> Result<(Arc<dyn DeadLetterStore>, LettersAt), String> {
+async fn dead_letters(config: &Config) -> Result<(Arc<dyn DeadLetterStore>, LettersAt), String> {
     match config.dead_letters.to() {
         LettersTo::Store(config) => {
             let path = config.path.clone();
@@ -112,18 +112,9 @@ async fn dead_letters(
             let letters = letters.map_err(|error| error.to_string())?;
             Ok((Arc::new(letters), LettersAt::File(file.path.clone())))
         }
-        LettersTo::Kafka(kafka) => {
-            let letters = kafka::letters(kafka).map_err(|why| format!("dead_letters: {why}"))?;
-            for input in &config.inputs {
-                kafka::reads(&letters, input).map_err(|why| within("input", &input.name, why))?;
-            }
-            targets.letters(letters.clone());
-            Ok((letters, LettersAt::Broker(format!("the topic {} of Kafka", kafka.topic))))
-        }
-        LettersTo::Nats(nats) => {
-            let letters = nats::letters(nats).await;
-            let letters = letters.map_err(|why| format!("dead_letters: {why}"))?;
-            Ok((letters, LettersAt::Broker(format!("the subject {} of NATS", nats.subject))))
+        LettersTo::Broker(broker) => {
+            let letters = broker.open().await.map_err(|why| format!("dead_letters: {why}"))?;
+            Ok((letters, LettersAt::Broker(broker.place())))
         }
     }
 }

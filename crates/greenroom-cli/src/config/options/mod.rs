@@ -8,9 +8,7 @@ mod condition;
 mod config;
 mod handler;
 mod input;
-pub(super) mod kafka;
 mod layer;
-pub(super) mod nats;
 mod output;
 mod pool;
 mod records;
@@ -26,15 +24,7 @@ pub use self::{
     },
     handler::{AckWhen, HandlerConfig},
     input::InputConfig,
-    kafka::{
-        KafkaCompression, KafkaGuard, KafkaInput, KafkaIsolation, KafkaLetters, KafkaMechanism,
-        KafkaMode, KafkaOutput, KafkaProtocol, KafkaSasl, KafkaTls,
-    },
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
-    nats::{
-        NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls, NatsUser,
-        Partitions,
-    },
     output::OutputConfig,
     pool::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
