@@ -1,6 +1,11 @@
 //! The types that options are declared with, from what was checked.
 
-use std::{fmt, ops::Deref, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    path::PathBuf,
+    time::Duration,
+};
 
 use crate::{
     at::At,
@@ -34,6 +39,12 @@ impl<T> Deref for Secret<T> {
 impl From<&str> for Secret<String> {
     fn from(text: &str) -> Self {
         Self(text.to_owned())
+    }
+}
+
+impl<T> DerefMut for Secret<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod in_flight;
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -60,7 +60,7 @@ const SHORT: Duration = Duration::from_secs(2);
 
 fn program(command: &[&str]) -> ExecConfig {
     let command = command.iter().map(|part| (*part).to_owned()).collect();
-    ExecConfig { command, timeout: Duration::from_secs(10), ..ExecConfig::default() }
+    ExecConfig { timeout: Duration::from_secs(10), ..ExecConfig::new(command) }
 }
 
 fn shell(answer: &str) -> ExecConfig {
@@ -79,7 +79,7 @@ fn except_good(answer: &str) -> ExecConfig {
 
 fn with_dir(mut config: ExecConfig, dir: &TempDir) -> ExecConfig {
     let path = dir.path().to_str().unwrap().to_owned();
-    config.env = BTreeMap::from([("DIR".to_owned(), path)]);
+    config.env.push(("DIR".to_owned(), path));
     config
 }
 
@@ -416,7 +416,7 @@ async fn u02_environment_and_directory_reach_the_process() {
 
 #[test]
 fn u02_settings_that_cannot_work_are_refused() {
-    assert!(ExecFactory::new(ExecConfig::default()).unwrap_err().contains("`command` is empty"));
+    assert!(ExecFactory::new(program(&[])).unwrap_err().contains("`command` is empty"));
     let config = ExecConfig { timeout: Duration::ZERO, ..program(&["true"]) };
     assert!(ExecFactory::new(config).unwrap_err().contains("`timeout` is 0"));
     let config = ExecConfig { in_flight: 0, ..program(&["true"]) };
