@@ -17,7 +17,10 @@ mod values;
 use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
-use greenroom_bus::sink::file::FileOutput;
+use greenroom_bus::{
+    engine::{NoHandler, OnFull, OutageConfig},
+    sink::file::FileOutput,
+};
 use greenroom_config::{Word, World, defaults, schema::Group};
 
 use super::*;

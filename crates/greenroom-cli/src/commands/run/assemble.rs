@@ -21,7 +21,7 @@ use super::{
 };
 use crate::config::{
     self, AckWhen, Config, FieldCondition, Finish, HandlerConfig, InputConfig, LettersTo,
-    NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
+    OnFinalFailure, OutputConfig, PoolConfig, Retry,
 };
 
 /// Where dead letters go, for those who look.
@@ -46,13 +46,9 @@ pub(super) async fn engine(
     recorder: Option<Arc<dyn Recorder>>,
 ) -> Result<(Engine, HandlerLayers, LettersAt), String> {
     let mut builder = Engine::builder()
-        .no_handler(no_handler(config.no_handler))
-        .handler_rejected(no_handler(config.handler_rejected))
-        .outage(engine::OutageConfig {
-            failures: config.outage.failures,
-            window: config.outage.window,
-            limit: config.outage.limit,
-        })
+        .no_handler(config.no_handler)
+        .handler_rejected(config.handler_rejected)
+        .outage(config.outage)
         .all_outputs(config.all_outputs)
         .deadline(config.shutdown.deadline)
         .finish(finish(config.shutdown.finish));
@@ -137,14 +133,6 @@ fn finish(option: Option<Finish>) -> engine::Finish {
     }
 }
 
-fn no_handler(option: NoHandler) -> engine::NoHandler {
-    match option {
-        NoHandler::DeadLetter => engine::NoHandler::DeadLetter,
-        NoHandler::Ignore => engine::NoHandler::Ignore,
-        NoHandler::Refuse => engine::NoHandler::Refuse,
-    }
-}
-
 fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
@@ -173,11 +161,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
             OnFinalFailure::Park => FinalAction::ParkKey,
             OnFinalFailure::Stop => FinalAction::StopPool,
         },
-        on_full: match pool.on_full {
-            OnFull::Pause => engine::OnFull::Pause,
-            OnFull::Reject => engine::OnFull::Reject,
-            OnFull::DeadLetter => engine::OnFull::DeadLetter,
-        },
+        on_full: pool.on_full,
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
         rate: pool.rate.map(rate),
         concurrency: match pool.adaptive_limit() {

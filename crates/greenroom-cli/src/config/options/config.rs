@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::{
+    engine::{NoHandler, OutageConfig},
     sink::Rotate,
     store::letters::{LetterStoreOptions, Mask},
 };
@@ -176,35 +177,6 @@ words! {
         InHand = "in_hand",
         /// All that was taken.
         All = "all",
-    }
-}
-
-options! {
-    /// In an outage attempts are not counted and nothing is dead-lettered: events wait and one at
-    /// a time probes.
-    #[derive(Copy, Eq)]
-    pub struct OutageConfig = "outage" {
-        /// So many failed attempts in a row, over at least two events, are an outage.
-        failures: u32 = count(2..=1_000_000).default("20");
-        /// So long with failures only, of at least two events, is an outage.
-        window: Duration = duration(1..=DAY_MS).default("10s");
-        /// Once all inputs have ended, a run waits so long, from that moment on, for a handler in
-        /// outage, for an output that fails or is paused (from the last event on that it stored or
-        /// rejected, if that is later), and for dead letters that cannot be taken for a replay.
-        /// Then it gives up: the rest is refused, exit code 3.
-        limit: Duration = duration(1..=DAY_MS).default("5m");
-    }
-}
-
-words! {
-    /// What happens to an event that no handler takes.
-    pub enum NoHandler {
-        /// It becomes a dead letter.
-        DeadLetter = "dead_letter",
-        /// It is acknowledged and counted.
-        Ignore = "ignore",
-        /// It is refused to its source.
-        Refuse = "refuse",
     }
 }
 

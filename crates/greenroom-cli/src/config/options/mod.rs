@@ -20,15 +20,14 @@ pub use self::{
     condition::FieldCondition,
     config::{
         Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention, LetterStoreConfig,
-        LettersTo, LoopbackConfig, NoHandler, OutageConfig, ShutdownConfig,
+        LettersTo, LoopbackConfig, ShutdownConfig,
     },
     handler::{AckWhen, HandlerConfig},
     input::InputConfig,
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
     output::OutputConfig,
     pool::{
-        AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
-        Retry,
+        AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, PoolConfig, Retry,
     },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     telemetry::{OtlpConfig, TelemetryConfig},
