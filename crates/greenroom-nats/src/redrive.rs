@@ -17,7 +17,7 @@ use async_nats::{
     },
 };
 use greenroom_bus::{
-    dead_letter::redrive::{Choice, RedriveError, Redriven},
+    dead_letter::redrive::{LetterChoice, RedriveError, Redriven},
     event::http::encode,
 };
 
@@ -44,13 +44,13 @@ pub struct RedriveOptions {
     /// server of the letters.
     pub inputs: Vec<(String, NatsServer)>,
     /// Which letters. There is no group.
-    pub choice: Choice,
+    pub choice: LetterChoice,
 }
 
 impl RedriveOptions {
     /// All letters of this subject.
     pub fn new(subject: NatsSubject) -> Self {
-        Self { subject, inputs: Vec::new(), choice: Choice::default() }
+        Self { subject, inputs: Vec::new(), choice: LetterChoice::default() }
     }
 
     fn takes(&self, letter: &StreamMessage) -> bool {

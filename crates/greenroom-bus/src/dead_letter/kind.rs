@@ -6,7 +6,7 @@ use greenroom_config::{AnyOptions, At};
 
 use super::{
     DeadLetterStore,
-    redrive::{Choice, InputOfLetters, Redriven},
+    redrive::{InputOfLetters, LetterChoice, Redriven},
 };
 use crate::BoxFuture;
 
@@ -34,7 +34,7 @@ pub trait LettersKind: AnyOptions {
     /// What cannot be used, or why it could not go on. What was done before stays done.
     fn redrive(
         &self,
-        choice: Choice,
+        choice: LetterChoice,
         inputs: &[InputOfLetters<'_>],
         tells: &mut dyn FnMut(&Redriven),
     ) -> Result<Redriven, String>;

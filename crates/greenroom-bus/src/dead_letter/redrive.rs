@@ -10,7 +10,7 @@ const NAMED: usize = 10;
 
 /// Which letters are sent back.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Choice {
+pub struct LetterChoice {
     /// Only letters of this reason, such as `retries_exhausted`.
     pub reason: Option<String>,
     /// Only letters of this handler.

@@ -105,7 +105,7 @@ fn with_a_broker(
     )
 }
 
-/// The configuration for a kind of input that has no template of its own, but options to start from.
+/// The configuration of a kind of input that has options to start from, and no template of its own.
 const OF_AN_INPUT: &str = include_str!("init/input.yaml");
 
 /// Name and content; the first is the configuration.

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use greenroom_bus::{
     dead_letter::{
         DeadLetterStore,
-        redrive::{Choice, InputOfLetters, Redriven},
+        redrive::{InputOfLetters, LetterChoice, Redriven},
     },
     kind::are_readable,
     record::Mapping,
@@ -89,7 +89,7 @@ pub(super) fn letters(kafka: &KafkaLetters) -> Result<Arc<dyn DeadLetterStore>, 
 /// Sends the records of letters back to the brokers of their inputs.
 pub(super) fn redrive(
     letters: &KafkaLetters,
-    choice: Choice,
+    choice: LetterChoice,
     inputs: &[InputOfLetters<'_>],
     tells: &mut dyn FnMut(&Redriven),
 ) -> Result<Redriven, String> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use greenroom_bus::{
     dead_letter::{
         DeadLetterStore,
-        redrive::{Choice, InputOfLetters, Redriven},
+        redrive::{InputOfLetters, LetterChoice, Redriven},
     },
     sink::Sink,
     source::{InputSetup, Source},
@@ -42,7 +42,7 @@ pub(super) fn letters(_: &KafkaLetters) -> Result<Arc<dyn DeadLetterStore>, Stri
 
 pub(super) fn redrive(
     _: &KafkaLetters,
-    _: Choice,
+    _: LetterChoice,
     _: &[InputOfLetters<'_>],
     _: &mut dyn FnMut(&Redriven),
 ) -> Result<Redriven, String> {

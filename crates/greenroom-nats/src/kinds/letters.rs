@@ -6,7 +6,7 @@ use greenroom_bus::{
     BoxFuture,
     dead_letter::{
         DeadLetterStore, LettersKind, letters,
-        redrive::{Choice, InputOfLetters, Redriven},
+        redrive::{InputOfLetters, LetterChoice, Redriven},
     },
 };
 use greenroom_config::{At, Listing};
@@ -34,7 +34,7 @@ impl LettersKind for NatsLetters {
 
     fn redrive(
         &self,
-        choice: Choice,
+        choice: LetterChoice,
         inputs: &[InputOfLetters<'_>],
         tells: &mut dyn FnMut(&Redriven),
     ) -> Result<Redriven, String> {

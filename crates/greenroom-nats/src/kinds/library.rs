@@ -6,7 +6,7 @@ use greenroom::Backoff;
 use greenroom_bus::{
     dead_letter::{
         DeadLetterStore,
-        redrive::{Choice, InputOfLetters, Redriven},
+        redrive::{InputOfLetters, LetterChoice, Redriven},
     },
     sink::Sink,
     source::{InputSetup, Source},
@@ -78,7 +78,7 @@ pub(super) async fn letters(nats: &NatsLetters) -> Result<Arc<dyn DeadLetterStor
 /// Publishes the messages of letters again, on a runtime of its own.
 pub(super) fn redrive(
     letters: &NatsLetters,
-    choice: Choice,
+    choice: LetterChoice,
     inputs: &[InputOfLetters<'_>],
     tells: &mut dyn FnMut(&Redriven),
 ) -> Result<Redriven, String> {

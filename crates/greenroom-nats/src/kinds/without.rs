@@ -5,7 +5,7 @@ use std::sync::Arc;
 use greenroom_bus::{
     dead_letter::{
         DeadLetterStore,
-        redrive::{Choice, InputOfLetters, Redriven},
+        redrive::{InputOfLetters, LetterChoice, Redriven},
     },
     sink::Sink,
     source::{InputSetup, Source},
@@ -35,7 +35,7 @@ pub(super) async fn letters(_: &NatsLetters) -> Result<Arc<dyn DeadLetterStore>,
 
 pub(super) fn redrive(
     _: &NatsLetters,
-    _: Choice,
+    _: LetterChoice,
     _: &[InputOfLetters<'_>],
     _: &mut dyn FnMut(&Redriven),
 ) -> Result<Redriven, String> {

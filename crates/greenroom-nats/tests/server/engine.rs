@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_nats::{HeaderMap, jetstream::stream::StorageType};
 use greenroom_bus::{
-    dead_letter::redrive::Choice,
+    dead_letter::redrive::LetterChoice,
     engine::{Control, Engine, HandlerConfig, RunReport},
     event::Event,
     handler::pass::PassFactory,
@@ -129,11 +129,11 @@ async fn d06_letters_go_back_to_the_subjects_that_their_messages_had() {
     let server = from.server();
     let redrives =
         async |options: RedriveOptions| redrive(&server, &options, |_| {}).await.unwrap();
-    let choice = Choice { counts_only: true, ..Choice::default() };
+    let choice = LetterChoice { counts_only: true, ..LetterChoice::default() };
     let counted = redrives(RedriveOptions { choice, ..all.clone() }).await;
     assert_eq!((counted.published, counted.left), ([(from.name.clone(), 1)].into(), 1));
     let of = |reason: &str| {
-        let choice = Choice { reason: Some(reason.to_owned()), ..Choice::default() };
+        let choice = LetterChoice { reason: Some(reason.to_owned()), ..LetterChoice::default() };
         RedriveOptions { choice, ..all.clone() }
     };
     let others = redrives(of("poisoned")).await;

@@ -2,7 +2,7 @@
 
 use std::{io::Write, process::ExitCode};
 
-use greenroom_bus::dead_letter::redrive::{Choice, Redriven};
+use greenroom_bus::dead_letter::redrive::{LetterChoice, Redriven};
 use greenroom_config::Chosen;
 use serde_json::json;
 
@@ -42,7 +42,7 @@ fn from_broker(
     if let Some(why) = lacking(broker.key()) {
         return Err(why);
     }
-    let choice = Choice {
+    let choice = LetterChoice {
         reason: arguments.reason.clone(),
         handler: arguments.handler.clone(),
         input: arguments.input.clone(),

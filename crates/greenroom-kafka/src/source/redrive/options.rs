@@ -1,6 +1,6 @@
 //! What a redrive is told.
 
-use greenroom_bus::dead_letter::redrive::{Choice, RedriveError};
+use greenroom_bus::dead_letter::redrive::{LetterChoice, RedriveError};
 
 use super::super::options::KafkaSourceOptions;
 use crate::{
@@ -25,7 +25,7 @@ pub struct RedriveOptions {
     /// [`brokers`](Self::brokers).
     pub inputs: Vec<(String, KafkaSourceOptions)>,
     /// Which letters.
-    pub choice: Choice,
+    pub choice: LetterChoice,
 }
 
 impl RedriveOptions {
@@ -36,7 +36,7 @@ impl RedriveOptions {
             topic: topic.into(),
             properties: Properties::default(),
             inputs: Vec::new(),
-            choice: Choice::default(),
+            choice: LetterChoice::default(),
         }
     }
 
