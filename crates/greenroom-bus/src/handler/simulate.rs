@@ -133,6 +133,8 @@ impl Handler for Simulate {
 
 #[cfg(test)]
 mod tests {
+    use greenroom_config::table::assert_options;
+
     use super::*;
     use crate::handler::samples;
 
@@ -191,5 +193,17 @@ mod tests {
         assert!(SimulateFactory::new(config).unwrap_err().contains("between 0 and 1"));
         let config = SimulateConfig { latency: millis(2, 1), ..SimulateConfig::default() };
         assert!(SimulateFactory::new(config).unwrap_err().contains("smaller bound first"));
+    }
+
+    #[test]
+    fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+        assert_options::<SimulateConfig>(
+            &[],
+            &[
+                ("latency", "5ms", &["5", "slow"]),
+                ("failures", "1", &["1.1", "-0.1"]),
+                ("seed", "7", &["x"]),
+            ],
+        );
     }
 }

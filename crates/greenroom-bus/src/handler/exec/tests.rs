@@ -4,6 +4,7 @@ mod in_flight;
 
 use std::{fs, path::Path, time::Duration};
 
+use greenroom_config::table::assert_options;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -690,4 +691,20 @@ async fn a_worker_whose_attempt_is_dropped_leaves_no_child() {
         () = until(|| fs::read_to_string(dir.path().join("child")).is_ok_and(|pid| pid.ends_with('\n'))) => {}
     }
     until_the_child_is_gone(&dir).await;
+}
+
+#[test]
+fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+    assert_options::<ExecConfig>(
+        &[("command", "[sh]")],
+        &[
+            ("command", "[sh, '', -c]", &["sh", "[]", ""]),
+            ("timeout", "1ms", &["0s", "5"]),
+            ("timeout", "24h", &["25h"]),
+            ("in_flight", "1_024", &["0", "1025", "many"]),
+            ("restart", "{ max: 0, window: 1s }", &["{ max: -1 }", "{ window: 0s }"]),
+            ("env", "{ A: b }", &["{ A: 1 }", "1", "{ 'A=': b }"]),
+            ("cwd", ".", &["1"]),
+        ],
+    );
 }
