@@ -97,6 +97,12 @@ fn handler(option: &str) -> String {
     format!("{BASE}handlers: {{ h: {{ on: a, {option} }} }}\n")
 }
 
+fn generator(option: &str) -> String {
+    format!(
+        "inputs: {{ in: {{ generator: {{ {option} }} }} }}\nhandlers: {{ h: {{ on: '**', pass: {{}} }} }}\n"
+    )
+}
+
 fn records(option: &str) -> String {
     format!(
         "inputs: {{ in: {{ file: {{ path: '-' }}, {option} }} }}\nhandlers: {{ h: {{ on: '**', pass: {{}} }} }}\n"
@@ -251,12 +257,7 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (handler, "pass", "", &["{ x: 1 }", "5", "[]"]),
         (handler, "log", "{}", &["{ level: 1 }"]),
         (handler, "drop", "{}", &["yes"]),
-        (
-            handler,
-            "exec",
-            "{ command: [sh], cwd: . }",
-            &["{}", "{ command: [sh], cwd: nowhere }"],
-        ),
+        (handler, "exec", "{ command: [sh], cwd: . }", &["{}", "{ command: [sh], cwd: nowhere }"]),
         (
             handler,
             "http",
