@@ -67,9 +67,9 @@ impl std::str::FromStr for NatsKeyTemplate {
 impl Take for NatsKeyTemplate {
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
         let written = String::take(found, at)?;
-        let template = written.parse();
+        let template = written.parse::<Self>();
         if let Err(BadKeyTemplate(_)) = template {
-            let shown = BadKeyTemplate(at.written("").show(&written).into());
+            let shown = BadKeyTemplate(at.written("").show(&written));
             at.error("", shown.to_string(), "for example `{2}.{3}`");
         }
         template.ok()

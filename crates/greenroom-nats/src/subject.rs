@@ -71,10 +71,9 @@ impl FromStr for NatsSubject {
 impl Take for NatsSubject {
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
         let written = String::take(found, at)?;
-        let subject = written.parse();
+        let subject = written.parse::<Self>();
         if let Err(BadSubject { why, .. }) = &subject {
-            let shown =
-                BadSubject { subject: at.written("").show(&written).into(), why: why.clone() };
+            let shown = BadSubject { subject: at.written("").show(&written), why: why.clone() };
             at.error(
                 "",
                 shown.to_string(),
