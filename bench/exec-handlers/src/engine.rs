@@ -20,8 +20,7 @@ pub async fn run(
     in_flight: usize,
     is_ordered: bool,
 ) -> Result<u64, Failure> {
-    let command = command.to_vec();
-    let exec = ExecFactory::new(ExecConfig { command, in_flight, ..Default::default() })?;
+    let exec = ExecFactory::new(ExecConfig { in_flight, ..ExecConfig::new(command.to_vec()) })?;
     let workers = PROCESSES * in_flight;
     let mut handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(exec));
     if is_ordered {

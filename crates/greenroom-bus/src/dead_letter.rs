@@ -1,17 +1,20 @@
 //! Events that could not be handled, and where they go.
 
 pub mod file;
+mod kind;
 pub mod redrive;
 pub mod replay;
 
 use std::{sync::Arc, time::SystemTime};
 
+pub use self::kind::{LettersKind, letters};
 use self::replay::{Replayed, Replays};
 use crate::{
     BoxFuture,
     event::Event,
     settlement::Ack,
     sink::{SinkError, Trouble},
+    source::{InputKind, InputSetup},
 };
 
 /// Where dead letters go. The event stays unsettled until its letter is stored.
@@ -31,6 +34,16 @@ pub trait DeadLetterStore: Send + Sync + 'static {
 
     /// Why the store cannot store any more, once that has happened.
     fn failure(&self) -> Option<SinkError>;
+
+    /// An input of these options is there, and letters may be about what it reads. In place of one
+    /// of its name that was there before.
+    ///
+    /// # Errors
+    /// What of its options cannot be used.
+    fn add_input(&self, kind: &dyn InputKind, setup: &InputSetup) -> Result<(), SinkError> {
+        let _ = (kind, setup);
+        Ok(())
+    }
 
     /// The text of an error without those parts of its event that are to stay hidden. Called for
     /// each failed attempt, before it is reported.

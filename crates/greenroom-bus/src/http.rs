@@ -25,9 +25,9 @@ pub(crate) mod tls;
 
 pub use self::{
     answer::OUTCOME,
-    config::{Auth, Identity, TargetConfig, Tls},
+    config::{Identity, TargetConfig, Tls},
     credentials::{BadAuth, BadHeader, check_auth, check_header},
-    options::{BasicAuth, HttpAuth, HttpTls, UnreadFile},
+    options::{Auth, BasicAuth, HttpTls, UnreadFile},
     post::{NotPosted, Posted, Poster},
     posting::{Posting, check_headers, check_scheme, check_target, status_map},
     status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict},

@@ -364,7 +364,7 @@ impl Decoder<'_> {
         let kinds: Vec<_> = given.iter().filter(|(name, _)| group.is_kind(name)).collect();
         let refused = given.iter().any(|(name, _)| refused_kind(group, name));
         match kinds.as_slice() {
-            [] if refused => {}
+            [] if refused || !group.needs_kind => {}
             [] => self.problems.push(
                 Problem::error(format!("{} needs a kind", group.title), at.clone())
                     .help(format!("one of {}", listed(&group.kind_names()))),

@@ -61,6 +61,8 @@ mod reference;
 mod registry;
 mod scalar;
 pub mod schema;
+#[cfg(feature = "text")]
+pub mod table;
 mod take;
 #[cfg(feature = "text")]
 mod toml;

@@ -81,7 +81,8 @@
 ///   what does not go together, and puts in place what one option inherits from another. `None`
 ///   leaves the mapping out.
 /// - `field as "key"` is for keys that cannot be fields.
-/// - `..` before the last field takes in the keys of an `enum`, of which exactly one is given.
+/// - `..` before the last field takes in the keys of an `enum` or of a [registry](crate::registry),
+///   of which exactly one is given; as an `Option`, one at most.
 /// - `refused` names keys that get a message of their own.
 /// - An `enum` declares such keys, each with what it takes; without a payload, it is
 ///   [`bare`](crate::bare).
@@ -126,6 +127,7 @@ macro_rules! options {
                     $($($crate::schema::Opt::refused($refused, $why),)*)?
                 ],
                 kinds: $crate::__kinds!($($kinds_type)?),
+                needs_kind: $crate::__needs_kind!($($kinds_type)?),
                 short: $crate::__short!($($short)?),
             };
 
@@ -221,6 +223,7 @@ macro_rules! options {
                 doc: concat!($($about),+).trim_ascii(),
                 options: &[],
                 kinds: <Self as $crate::Kinds>::kinds,
+                needs_kind: true,
                 short: None,
             };
 
@@ -451,6 +454,18 @@ macro_rules! __kinds {
     };
     ($type:ty) => {
         <$type as $crate::Kinds>::kinds
+    };
+}
+
+/// Whether one of these has to be given.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __needs_kind {
+    () => {
+        false
+    };
+    ($type:ty) => {
+        <$type as $crate::Kinds>::NEEDED
     };
 }
 

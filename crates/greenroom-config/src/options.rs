@@ -44,9 +44,12 @@ pub trait Options: Take {
     fn take_live(&mut self, wanted: &Self);
 }
 
-/// Keys of which exactly one is given, and the type that it is read into. Written by
+/// Keys of which one is given, and the type that it is read into. Written by
 /// [`options!`](crate::options).
 pub trait Kinds: Sized {
+    /// One has to be given.
+    const NEEDED: bool = true;
+
     /// Their table.
     fn kinds() -> &'static [Opt];
 

@@ -84,6 +84,7 @@ fn default(opt: &Opt, group: &Group) -> String {
     match opt.presence {
         Presence::Default(text) => format!("`{text}`"),
         Presence::Required => "required".to_owned(),
+        Presence::Optional if !group.needs_kind => String::new(),
         Presence::Optional if group.is_kind(opt.name) && only => "required".to_owned(),
         Presence::Optional if group.is_kind(opt.name) => "one of the kinds".to_owned(),
         Presence::Optional | Presence::Inherits(_) => String::new(),

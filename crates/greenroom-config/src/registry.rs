@@ -78,6 +78,7 @@ pub trait Registered: 'static {
 #[derive(Debug)]
 pub struct Listing<K: ?Sized + 'static> {
     opt: Opt,
+    start: Option<&'static str>,
     build: fn(&mut Record, &'static str, &mut At<'_>) -> Option<Arc<K>>,
     take_live: fn(&K, &K) -> Option<Arc<K>>,
 }
@@ -97,7 +98,13 @@ impl<K: ?Sized> Listing<K> {
         build: fn(&mut Record, &'static str, &mut At<'_>) -> Option<Arc<K>>,
         take_live: fn(&K, &K) -> Option<Arc<K>>,
     ) -> Self {
-        Self { opt, build, take_live }
+        Self { opt, start: None, build, take_live }
+    }
+
+    /// Options to start from, as YAML: what its key has in a first configuration.
+    pub const fn start(mut self, options: &'static str) -> Self {
+        self.start = Some(options);
+        self
     }
 
     /// All of its options change while the program runs.
@@ -144,6 +151,12 @@ impl<K: ?Sized> Registry<K> {
         }
         added.push(kind);
         Ok(())
+    }
+
+    /// The keys of kinds that have options to start from, each with these. No kind is added
+    /// afterwards.
+    pub fn starts(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.fixed().0.iter().filter_map(|kind| Some((kind.opt.name, kind.start?)))
     }
 
     fn fixed(&self) -> &(Vec<Listing<K>>, Vec<Opt>) {
@@ -242,6 +255,24 @@ impl<R: Registered> Kinds for Chosen<R> {
 
     fn key(&self) -> &'static str {
         self.listing.opt.name
+    }
+}
+
+/// It may be left out.
+impl<R: Registered> Kinds for Option<Chosen<R>> {
+    const NEEDED: bool = false;
+
+    fn kinds() -> &'static [Opt] {
+        Chosen::<R>::kinds()
+    }
+
+    fn pick(record: &mut Record, at: &mut At<'_>) -> Option<Self> {
+        let is_given = Self::kinds().iter().any(|kind| record.has(kind.name));
+        if is_given { Chosen::pick(record, at).map(Some) } else { Some(None) }
+    }
+
+    fn key(&self) -> &'static str {
+        self.as_ref().map_or("", Kinds::key)
     }
 }
 

@@ -16,9 +16,11 @@ pub struct Group {
     pub doc: &'static str,
     /// Its keys.
     pub options: &'static [Opt],
-    /// Further keys, of which exactly one has to be given; none where there is no such choice. A
-    /// function, because a [`Registry`](crate::Registry) is filled while the program runs.
+    /// Further keys, of which one is given; none where there is no such choice. A function, because
+    /// a [`Registry`](crate::Registry) is filled while the program runs.
     pub kinds: fn() -> &'static [Opt],
+    /// One of these has to be given.
+    pub needs_kind: bool,
     /// The key that a single value stands for, written in place of the mapping.
     pub short: Option<&'static str>,
 }
@@ -26,7 +28,8 @@ pub struct Group {
 impl Group {
     /// Without any key, for kinds that have no settings; `title` as in `this layer`.
     pub const fn without_settings(title: &'static str) -> Self {
-        Self { title, doc: "Has no settings.", options: &[], kinds: no_kinds, short: None }
+        let doc = "Has no settings.";
+        Self { title, doc, options: &[], kinds: no_kinds, needs_kind: false, short: None }
     }
 
     /// All keys.
@@ -59,12 +62,12 @@ impl Group {
         self.options.is_empty() && !self.has_kinds()
     }
 
-    /// True where exactly one of several keys has to be given.
+    /// True where there are keys of which one is given.
     pub fn has_kinds(&self) -> bool {
         !(self.kinds)().is_empty()
     }
 
-    /// True when it is one of the keys of which exactly one has to be given.
+    /// True when it is one of the keys of which one is given.
     pub fn is_kind(&self, name: &str) -> bool {
         (self.kinds)().iter().any(|opt| opt.name == name)
     }

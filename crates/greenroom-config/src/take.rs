@@ -1,6 +1,11 @@
 //! The types that options are declared with, from what was checked.
 
-use std::{fmt, ops::Deref, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    ops::{Deref, DerefMut},
+    path::PathBuf,
+    time::Duration,
+};
 
 use crate::{
     at::At,
@@ -28,6 +33,18 @@ impl<T> Deref for Secret<T> {
 
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+impl From<&str> for Secret<String> {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl<T> DerefMut for Secret<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
     }
 }
 

@@ -371,6 +371,7 @@ fn what_a_declaration_cannot_be_held_to_by_the_compiler_is_found() {
             flag().alias(&["one"]).opt("two", "no sentence"),
         ],
         kinds: greenroom_config::schema::no_kinds,
+        needs_kind: false,
         short: Some("one"),
     };
     let mistakes = BAD.mistakes();

@@ -30,27 +30,44 @@
 //! ```
 //!
 //! It is a member of the group by librdkafka, which is compiled along: a C compiler and `make` are
-//! needed, and nothing else. TLS and zstd are cargo features.
+//! needed, and nothing else. TLS and zstd are cargo features. Without the feature `client` (on
+//! unless turned off) there are [`kinds`] alone: the options of all that in a configuration.
 //!
 //! Its tests run against a broker in their own process, which speaks the protocol and fails by
 //! request. Against a real one: `GREENROOM_KAFKA=$(scripts/kafka up) cargo test -p
 //! greenroom-kafka`.
 
+#[cfg(feature = "client")]
 mod again;
+#[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
 pub mod commit_set;
+#[cfg(feature = "client")]
 mod decode;
+#[cfg(feature = "client")]
 mod kept;
+pub mod kinds;
+#[cfg(feature = "client")]
 mod marks;
+#[cfg(feature = "client")]
 pub mod output;
+#[cfg(feature = "client")]
 mod place;
+#[cfg(feature = "client")]
 pub mod source;
+#[cfg(feature = "client")]
 mod topic;
+#[cfg(feature = "client")]
 mod unusable;
 
-pub use client::Properties;
-pub use decode::RecordFormat;
+#[cfg(feature = "client")]
+pub use self::{
+    client::Properties,
+    decode::RecordFormat,
+    kept::{Kept, KeptHeaders},
+    source::redrive::{RedriveOptions, redrive},
+    unusable::Unusable,
+};
+#[cfg(feature = "client")]
 pub use greenroom_bus::dead_letter::redrive::{RedriveError, Redriven};
-pub use kept::{Kept, KeptHeaders};
-pub use source::redrive::{RedriveOptions, redrive};
-pub use unusable::Unusable;

@@ -44,9 +44,10 @@ use greenroom_bus::sink::{
 
 pub use self::{
     dead_letters::{KafkaDeadLetters, KafkaDeadLettersOptions},
-    options::{KafkaSinkMode, KafkaSinkOptions},
+    options::KafkaSinkOptions,
 };
 use self::{driver::Driver, shared::Shared};
+pub use crate::kinds::KafkaSinkMode;
 use crate::{topic::check_name, unusable::Unusable};
 
 /// Publishes events to a topic.

@@ -73,10 +73,10 @@ use self::{
     shared::{Heard, Shared, Tracker},
 };
 pub use self::{
-    guard::GuardOptions,
     looking::KafkaLooking,
-    options::{FormerConsumer, KafkaSourceOptions, StartAt},
+    options::{KafkaSourceOptions, StartAt},
 };
+pub use crate::kinds::{FormerConsumer, GuardOptions};
 use crate::{client, topic::check_name, unusable::Unusable};
 
 /// Events of one pull.

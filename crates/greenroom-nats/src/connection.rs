@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep, timeout_at},
 };
 
-use crate::server::{NatsAuth, NatsServer};
+use crate::server::{NatsAuth, NatsServer, NatsUser};
 
 /// Between attempts to connect at first.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
@@ -338,13 +338,13 @@ fn options(server: &NatsServer, seen: &Arc<Seen>) -> Result<ConnectOptions, Stri
             std::future::ready(())
         });
     options = match &server.auth {
-        NatsAuth::None => options,
-        NatsAuth::Token(token) => options.token(token.clone()),
-        NatsAuth::User { user, password } => {
-            options.user_and_password(user.clone(), password.clone())
+        None => options,
+        Some(NatsAuth::Token(token)) => options.token(token.to_string()),
+        Some(NatsAuth::User(NatsUser { name, password })) => {
+            options.user_and_password(name.to_string(), password.to_string())
         }
-        NatsAuth::NKey(seed) => options.nkey(seed.trim().to_owned()),
-        NatsAuth::Credentials(text) => options.credentials(text).map_err(|_| {
+        Some(NatsAuth::NKey(seed)) => options.nkey(seed.trim().to_owned()),
+        Some(NatsAuth::Credentials(text)) => options.credentials(text).map_err(|_| {
             "the NATS credentials are not those of a credentials file: it has a JWT and a seed"
                 .to_owned()
         })?,

@@ -1,18 +1,23 @@
 //! Where the key of a message comes from (N03).
 
-/// Where the key of a message comes from: its events have it as their extension `partitionkey`, and
-/// a record as its key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum NatsKey {
-    /// The whole subject.
-    Subject,
-    /// One token of the subject, from 1: of `orders.7.placed`, 2 is `7`.
-    Token(usize),
-    /// A text with tokens of the subject: `{2}.{3}`.
-    Template(NatsKeyTemplate),
-    /// A header. Of several of that name, the last one.
-    Header(String),
+use greenroom_config::{At, Take, Typed, bare, count, options, schema::Group, text};
+
+const NOTHING: &Group = &Group::without_settings("this part of a message");
+
+options! {
+    /// What a key is taken from: exactly one. Events have it as their extension `partitionkey`, and
+    /// records as their key.
+    #[derive(Eq)]
+    pub enum NatsKey = "key" {
+        /// The whole subject.
+        Subject as "subject" = bare(NOTHING);
+        /// One token of the subject, counted from 1: of `orders.7.placed`, 2 is `7`.
+        Token(usize) as "token" = count(1..=1_000);
+        /// A text with tokens of the subject: `{2}.{3}`.
+        Template(NatsKeyTemplate) as "template" = text().to::<NatsKeyTemplate>();
+        /// A header. Of several of that name, the last one.
+        Header(String) as "header" = text();
+    }
 }
 
 /// A text with tokens of the subject, from 1, in braces: `{2}.{3}`.
@@ -59,6 +64,19 @@ impl std::str::FromStr for NatsKeyTemplate {
     }
 }
 
+impl Take for NatsKeyTemplate {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        let written = String::take(found, at)?;
+        let template = written.parse::<Self>();
+        if let Err(BadKeyTemplate(_)) = template {
+            let shown = BadKeyTemplate(at.written("").show(&written));
+            at.error("", shown.to_string(), "for example `{2}.{3}`");
+        }
+        template.ok()
+    }
+}
+
+#[cfg(feature = "client")]
 impl NatsKey {
     /// The key of a message; `None` if it has none: the subject has fewer tokens, or there is no
     /// such header.
@@ -83,7 +101,7 @@ impl NatsKey {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "client"))]
 mod tests {
     use super::*;
 

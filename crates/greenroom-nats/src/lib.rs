@@ -6,6 +6,9 @@
 //! | [`source`] | [`NatsSource`](source::NatsSource): messages as events, acknowledged once they are settled |
 //! | [`output`] | [`NatsSink`](output::NatsSink): events to subjects of a stream, settled once the server has stored them; [`NatsDeadLetters`](output::NatsDeadLetters): dead letters to a subject, from where [`redrive`] publishes their messages again |
 //!
+//! [`kinds`] are the options of both in a configuration; without the feature `client` (on unless
+//! turned off) there is nothing else.
+//!
 //! Where to connect, and as whom, is a [`NatsServer`]. A server to try things out with is
 //! `scripts/nats up` in the repository.
 //!
@@ -41,14 +44,22 @@
 //! # Ok(()) }
 //! ```
 
+#[cfg(feature = "client")]
 mod connection;
 mod key;
+pub mod kinds;
+#[cfg(feature = "client")]
 pub mod output;
+#[cfg(feature = "client")]
 mod redrive;
 mod server;
+#[cfg(feature = "client")]
 pub mod source;
+mod subject;
 
+#[cfg(feature = "client")]
 pub use greenroom_bus::dead_letter::redrive::{RedriveError, Redriven};
 pub use key::{BadKeyTemplate, NatsKey, NatsKeyTemplate};
+#[cfg(feature = "client")]
 pub use redrive::{RedriveOptions, redrive};
-pub use server::{NatsAuth, NatsServer};
+pub use server::{NatsAuth, NatsServer, NatsUser};

@@ -34,7 +34,6 @@ mod dead_letters;
 mod message;
 mod options;
 mod refusal;
-mod subject;
 mod target;
 
 use std::fmt;
@@ -45,12 +44,12 @@ use greenroom_bus::sink::{
 };
 
 use self::target::NatsTarget;
-pub use self::{
-    dead_letters::NatsDeadLetters,
-    options::{NatsSinkMode, NatsSinkOptions},
+pub use self::{dead_letters::NatsDeadLetters, options::NatsSinkOptions};
+use crate::{connection::Connection, server::NatsServer};
+pub use crate::{
+    kinds::NatsSinkMode,
     subject::{BadSubject, NatsSubject},
 };
-use crate::{connection::Connection, server::NatsServer};
 
 /// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;

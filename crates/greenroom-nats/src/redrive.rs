@@ -17,7 +17,7 @@ use async_nats::{
     },
 };
 use greenroom_bus::{
-    dead_letter::redrive::{RedriveError, Redriven},
+    dead_letter::redrive::{LetterChoice, RedriveError, Redriven},
     event::http::encode,
 };
 
@@ -43,37 +43,21 @@ pub struct RedriveOptions {
     /// read from, and a letter of another input stays. Default: none, all messages are with the
     /// server of the letters.
     pub inputs: Vec<(String, NatsServer)>,
-    /// Only letters of this reason, such as `retries_exhausted`.
-    pub reason: Option<String>,
-    /// Only letters of this handler.
-    pub handler: Option<String>,
-    /// Only letters of this input.
-    pub input: Option<String>,
-    /// At most so many.
-    pub limit: Option<u64>,
-    /// Counts what would be published, and changes nothing.
-    pub counts_only: bool,
+    /// Which letters. There is no group.
+    pub choice: LetterChoice,
 }
 
 impl RedriveOptions {
     /// All letters of this subject.
     pub fn new(subject: NatsSubject) -> Self {
-        Self {
-            subject,
-            inputs: Vec::new(),
-            reason: None,
-            handler: None,
-            input: None,
-            limit: None,
-            counts_only: false,
-        }
+        Self { subject, inputs: Vec::new(), choice: LetterChoice::default() }
     }
 
     fn takes(&self, letter: &StreamMessage) -> bool {
         let asked = [
-            ("greenroom-reason", &self.reason),
-            ("greenroom-handler", &self.handler),
-            ("greenroom-input", &self.input),
+            ("greenroom-reason", &self.choice.reason),
+            ("greenroom-handler", &self.choice.handler),
+            ("greenroom-input", &self.choice.input),
         ];
         asked.iter().all(|(name, wanted)| {
             wanted.as_deref().is_none_or(|wanted| header(letter, name) == Some(&*encode(wanted)))
@@ -109,7 +93,7 @@ pub async fn redrive(
     let (mut redriven, mut told) = (Redriven::default(), Instant::now());
     let last = letters.cached_info().state.last_sequence;
     let mut next = letters.cached_info().state.first_sequence;
-    while next <= last && options.limit.is_none_or(|limit| redriven.count() < limit) {
+    while next <= last && options.choice.limit.is_none_or(|limit| redriven.count() < limit) {
         let letter = match letters.get_first_raw_message_by_subject(&subject, next).await {
             Ok(letter) if letter.sequence <= last => letter,
             Ok(_) => break,
@@ -146,7 +130,7 @@ async fn one(
             return Ok(());
         }
     };
-    if !options.counts_only {
+    if !options.choice.counts_only {
         let id = format!("redrive {} {number}", letters.cached_info().config.name);
         let published = publish(&origin, original, id).await;
         published.map_err(|error| failed(number, &*error))?;

@@ -1,6 +1,8 @@
 //! Which server to connect to, and as whom.
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
+
+use greenroom_config::{Secret, group, options, text};
 
 /// A server, or several of one cluster, and how to connect.
 #[derive(Debug, Clone, PartialEq)]
@@ -8,8 +10,8 @@ pub struct NatsServer {
     /// `HOST:PORT`, or a URL: `nats://HOST:PORT`, `tls://HOST:PORT`. Of several, one that answers
     /// is taken; others of the cluster are learnt from it.
     pub servers: Vec<String>,
-    /// As whom. Default: [`NatsAuth::None`].
-    pub auth: NatsAuth,
+    /// As whom. Default: nobody; credentials of a URL (`nats://USER:PASSWORD@HOST`) are used.
+    pub auth: Option<NatsAuth>,
     /// Refuses a connection without TLS. Default: false; a `tls://` URL, and a server that demands
     /// it, have it anyway.
     pub require_tls: bool,
@@ -26,26 +28,30 @@ pub struct NatsServer {
     pub connect_within: Duration,
 }
 
-/// As whom to connect. Nothing prints the secrets in it.
-#[derive(Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum NatsAuth {
-    /// Without credentials; those of a URL (`nats://USER:PASSWORD@HOST`) are used.
-    #[default]
-    None,
-    /// A token.
-    Token(String),
+options! {
+    /// As whom to connect: exactly one. Write `${NAME}` or `file:PATH` for what is secret.
+    #[derive(Eq)]
+    pub enum NatsAuth = "auth" {
+        /// A token.
+        Token(Secret<String>) as "token" = text().secret();
+        /// A user and a password.
+        User(NatsUser) as "user" = group();
+        /// The seed of an NKey.
+        NKey(Secret<String>) as "nkey" = text().secret();
+        /// What is in a credentials file: `file:PATH`.
+        Credentials(Secret<String>) as "credentials" = text().secret();
+    }
+}
+
+options! {
     /// A user and a password.
-    User {
+    #[derive(Eq)]
+    pub struct NatsUser = "user" {
         /// The user.
-        user: String,
-        /// Its password.
-        password: String,
-    },
-    /// The seed of an NKey.
-    NKey(String),
-    /// The content of a credentials file: a JWT and the seed that belongs to it.
-    Credentials(String),
+        name: Secret<String> = text().secret();
+        /// The password.
+        password: Secret<String> = text().secret();
+    }
 }
 
 impl NatsServer {
@@ -53,7 +59,7 @@ impl NatsServer {
     pub fn at(server: impl Into<String>) -> Self {
         Self {
             servers: vec![server.into()],
-            auth: NatsAuth::None,
+            auth: None,
             require_tls: false,
             root_certificates: None,
             client_certificate: None,
@@ -77,18 +83,6 @@ fn without_secrets(server: &str) -> &str {
     address.split('/').next().unwrap_or(address)
 }
 
-impl fmt::Debug for NatsAuth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "None",
-            Self::Token(_) => "Token(..)",
-            Self::User { .. } => "User(..)",
-            Self::NKey(_) => "NKey(..)",
-            Self::Credentials(_) => "Credentials(..)",
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,7 +91,7 @@ mod tests {
     fn what_is_shown_of_a_server_has_no_secrets() {
         let mut server = NatsServer::at("nats://ann:pa@ss@one:4222/x");
         server.servers.push("two:4222".into());
-        server.auth = NatsAuth::Token("s3cret".into());
+        server.auth = Some(NatsAuth::Token("s3cret".into()));
         assert_eq!(server.shown(), "one:4222,two:4222");
         assert!(!format!("{:?}", server.auth).contains("s3cret"));
     }

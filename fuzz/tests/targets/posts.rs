@@ -18,6 +18,7 @@ use greenroom_bus::{
     },
     store::log::{AppendError, Appended, EventLog},
 };
+use greenroom_config::Secret;
 use ring::hmac::{HMAC_SHA256, Key, sign};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, duplex},
@@ -177,7 +178,7 @@ fn assert_they_are_answers(answers: &[u8]) {
 #[test]
 fn connections() {
     let runtime = virtual_time();
-    let access = Access::Bearer(vec!["sesame".to_owned()]);
+    let access = Some(bearer("sesame"));
     let limits = HttpSettings { max_event: MAX_EVENT, max_batch: MAX_BATCH, ..Default::default() };
     let guarded = HttpSettings { access, ..limits.clone() };
     fuzz!(POSTS, PIECES, |input| {
@@ -192,7 +193,7 @@ fn connections() {
 #[test]
 fn connections_without_the_token() {
     let runtime = virtual_time();
-    let access = Access::Bearer(vec!["another".to_owned()]);
+    let access = Some(bearer("another"));
     let settings = HttpSettings { access, ..HttpSettings::default() };
     fuzz!(POSTS, PIECES, |input| {
         let (answers, stored) = runtime.block_on(post(input, settings.clone()));
@@ -210,15 +211,19 @@ const SIGNED: &[&[u8]] = &[
 
 const SECRET: &str = "It's a Secret to Everybody";
 
+fn bearer(token: &str) -> Access {
+    Access::Bearer(Secret(vec![token.to_owned()]))
+}
+
 fn signature(encoding: Encoding, time: bool) -> Signature {
     let window = Duration::from_secs(5);
     let time = time.then(|| SignedTime { header: "x-time".to_owned(), tolerance: window });
     Signature {
         header: "X-Sign".to_owned(),
-        secrets: vec!["another".to_owned(), SECRET.to_owned()],
-        prefix: "sha256=".to_owned(),
+        secret: Secret(vec!["another".to_owned(), SECRET.to_owned()]),
+        prefix: Some("sha256=".to_owned()),
         encoding,
-        time,
+        timestamp: time,
     }
 }
 
@@ -235,8 +240,8 @@ fn who_may_post() {
                 named.next().map(|(_, value)| String::from_utf8_lossy(value).into_owned())
             };
             let now = UNIX_EPOCH + Duration::from_secs(1_000);
-            let admitted = |access: &Access| admits(access, &headers, &body, now) == Ok(true);
-            if admitted(&Access::Bearer(vec!["sesame".to_owned()])) {
+            let admitted = |access: &Access| admits(Some(access), &headers, &body, now) == Ok(true);
+            if admitted(&bearer("sesame")) {
                 let shown = value("authorization").expect("credentials");
                 let (scheme, token) = shown.split_once(' ').expect("a scheme");
                 assert_eq!((&*scheme.to_ascii_lowercase(), token.trim()), ("bearer", "sesame"));

@@ -3,8 +3,30 @@
 
 use std::{collections::BTreeMap, fmt::Display};
 
+use crate::source::{InputKind, InputSetup};
+
 /// At most this many of the letters that stay are named.
 const NAMED: usize = 10;
+
+/// Which letters are sent back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LetterChoice {
+    /// Only letters of this reason, such as `retries_exhausted`.
+    pub reason: Option<String>,
+    /// Only letters of this handler.
+    pub handler: Option<String>,
+    /// Only letters of this input.
+    pub input: Option<String>,
+    /// At most so many.
+    pub limit: Option<u64>,
+    /// Counts what would be sent, and changes nothing.
+    pub counts_only: bool,
+    /// The consumer group that remembers what is done, where there is one.
+    pub group: Option<String>,
+}
+
+/// An input that letters may have come by: its options, and what it is opened with.
+pub type InputOfLetters<'a> = (&'a dyn InputKind, InputSetup);
 
 /// The outcome of redriving letters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -2,32 +2,38 @@
 
 use std::time::Duration;
 
+use greenroom_config::{count, duration, options, units::DAY_MS, words};
+
 use super::control::change::ChangeError;
 use crate::router::RouterError;
 
-/// The treatment of an event that has no handler, or that every matcher refuses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NoHandler {
-    /// It becomes a dead letter.
-    #[default]
-    DeadLetter,
-    /// It is acknowledged and counted.
-    Ignore,
-    /// It is refused.
-    Refuse,
+words! {
+    /// The treatment of an event that no handler takes. Default: it becomes a dead letter.
+    pub enum NoHandler {
+        /// It becomes a dead letter.
+        DeadLetter = "dead_letter",
+        /// It is acknowledged and counted.
+        Ignore = "ignore",
+        /// It is refused to its source.
+        Refuse = "refuse",
+    }
 }
 
-/// When a handler is taken to be in outage rather than fed bad events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OutageConfig {
-    /// Failed attempts in a row, over at least two events; 20 by default.
-    pub failures: u32,
-    /// Or failures only, over at least two events, for this long; 10 s by default.
-    pub window: Duration,
-    /// How long a run whose inputs have ended waits for a handler in outage; for an output that
-    /// fails or is paused, from the last event that it stored or rejected; and for a store of dead
-    /// letters that cannot give any for a replay; 5 min by default.
-    pub limit: Duration,
+options! {
+    /// In an outage attempts are not counted and nothing is dead-lettered: events wait and one at
+    /// a time probes.
+    #[derive(Copy, Eq)]
+    pub struct OutageConfig = "outage" {
+        /// So many failed attempts in a row, over at least two events, are an outage.
+        failures: u32 = count(2..=1_000_000).default("20");
+        /// So long with failures only, of at least two events, is an outage.
+        window: Duration = duration(1..=DAY_MS).default("10s");
+        /// Once all inputs have ended, a run waits so long, from that moment on, for a handler in
+        /// outage, for an output that fails or is paused (from the last event on that it stored or
+        /// rejected, if that is later), and for dead letters that cannot be taken for a replay.
+        /// Then it gives up: the rest is refused, exit code 3.
+        limit: Duration = duration(1..=DAY_MS).default("5m");
+    }
 }
 
 impl Default for OutageConfig {

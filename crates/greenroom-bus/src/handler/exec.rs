@@ -70,7 +70,6 @@
 //! several events in flight, those that arrive together share them.
 
 mod blame;
-mod config;
 mod counters;
 mod crashes;
 mod desk;
@@ -100,9 +99,8 @@ use std::{
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-pub use config::ExecConfig;
 pub use group::kill_all;
-pub use kind::{ExecOptions, HANDLER};
+pub use kind::{ExecConfig, HANDLER};
 pub use restarts::RestartLimit;
 
 use self::{counters::Counters, desk::Desk};

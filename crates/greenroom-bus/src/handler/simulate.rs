@@ -5,10 +5,7 @@
 //! draws from a generator of its own, seeded from the factory's seed and the worker's index: with
 //! one worker a run repeats itself exactly, and workers do not draw the same numbers.
 
-use std::{
-    ops::RangeInclusive,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use greenroom_config::{Listing, count, durations, number, options, units::DurationRange};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -22,11 +19,11 @@ use super::{
 
 /// Its line in the registry.
 pub const HANDLER: Listing<dyn HandlerKind> =
-    handler::<SimulateOptions>("simulate", "Waits, sometimes fails, then does as `pass`.");
+    handler::<SimulateConfig>("simulate", "Waits, sometimes fails, then does as `pass`.");
 
 options! {
     /// A stand-in for a real handler.
-    pub struct SimulateOptions = "simulate" {
+    pub struct SimulateConfig = "simulate" {
         /// How long an event takes, evenly distributed.
         latency: DurationRange = durations().default("0ms..5ms");
         /// The share of attempts that fail.
@@ -36,18 +33,13 @@ options! {
     }
 }
 
-impl HandlerKind for SimulateOptions {
+impl HandlerKind for SimulateConfig {
     fn makes(&self) -> Makes {
         Makes::Same
     }
 
     fn open(&self) -> Result<OpenHandler, String> {
-        let config = SimulateConfig {
-            latency: self.latency.from..=self.latency.to,
-            failures: self.failures,
-            seed: self.seed.unwrap_or_else(clock_seed),
-        };
-        SimulateFactory::new(config).map(OpenHandler::fixed)
+        SimulateFactory::new(self.clone()).map(OpenHandler::fixed)
     }
 }
 
@@ -57,20 +49,11 @@ fn clock_seed() -> u64 {
     now.unwrap_or(Duration::ZERO).as_nanos() as u64
 }
 
-/// What a simulated target does.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SimulateConfig {
-    /// How long an attempt takes, uniformly distributed. Default: `0..=0`, which costs no timer.
-    pub latency: RangeInclusive<Duration>,
-    /// The share of attempts that fail and may be tried again, from 0 (default) to 1.
-    pub failures: f64,
-    /// Where the random numbers start. Default: 0.
-    pub seed: u64,
-}
-
+/// Without latency, which costs no timer, and without failures.
 impl Default for SimulateConfig {
     fn default() -> Self {
-        Self { latency: Duration::ZERO..=Duration::ZERO, failures: 0.0, seed: 0 }
+        let (from, to) = (Duration::ZERO, Duration::ZERO);
+        Self { latency: DurationRange { from, to }, failures: 0.0, seed: Some(0) }
     }
 }
 
@@ -78,6 +61,8 @@ impl Default for SimulateConfig {
 #[derive(Debug, Clone)]
 pub struct SimulateFactory {
     config: SimulateConfig,
+    /// Where the random numbers start.
+    seed: u64,
 }
 
 impl SimulateFactory {
@@ -93,21 +78,20 @@ impl SimulateFactory {
                 config.failures
             ));
         }
-        if config.latency.is_empty() {
+        let DurationRange { from, to } = config.latency;
+        if from > to {
             return Err(format!(
-                "simulate: `latency` runs from {:?} down to {:?}; put the smaller bound first",
-                config.latency.start(),
-                config.latency.end()
+                "simulate: `latency` runs from {from:?} down to {to:?}; put the smaller bound first"
             ));
         }
-        Ok(Self { config })
+        let seed = config.seed.unwrap_or_else(clock_seed);
+        Ok(Self { config, seed })
     }
 }
 
 impl HandlerFactory for SimulateFactory {
     fn build(&self, worker: usize) -> Result<Box<dyn Handler>, String> {
-        let seed =
-            self.config.seed.wrapping_add((worker as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let seed = self.seed.wrapping_add((worker as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15));
         Ok(Box::new(Simulate { config: self.config.clone(), rng: StdRng::seed_from_u64(seed) }))
     }
 }
@@ -122,7 +106,7 @@ pub struct Simulate {
 
 impl Simulate {
     fn latency(&mut self) -> Duration {
-        let (least, most) = (*self.config.latency.start(), *self.config.latency.end());
+        let DurationRange { from: least, to: most } = self.config.latency;
         if least == most { least } else { self.rng.random_range(least..=most) }
     }
 
@@ -149,12 +133,19 @@ impl Handler for Simulate {
 
 #[cfg(test)]
 mod tests {
+    use greenroom_config::table::assert_options;
+
     use super::*;
     use crate::handler::samples;
 
+    fn millis(from: u64, to: u64) -> DurationRange {
+        let [from, to] = [from, to].map(Duration::from_millis);
+        DurationRange { from, to }
+    }
+
     fn handler(latency_ms: (u64, u64), failures: f64) -> Box<dyn Handler> {
-        let latency = Duration::from_millis(latency_ms.0)..=Duration::from_millis(latency_ms.1);
-        let config = SimulateConfig { latency, failures, seed: 7 };
+        let (from, to) = latency_ms;
+        let config = SimulateConfig { latency: millis(from, to), failures, seed: Some(7) };
         SimulateFactory::new(config).unwrap().build(0).unwrap()
     }
 
@@ -200,8 +191,19 @@ mod tests {
     fn u03_simulate_refuses_settings_that_mean_nothing() {
         let config = SimulateConfig { failures: 1.5, ..SimulateConfig::default() };
         assert!(SimulateFactory::new(config).unwrap_err().contains("between 0 and 1"));
-        let latency = Duration::from_millis(2)..=Duration::from_millis(1);
-        let config = SimulateConfig { latency, ..SimulateConfig::default() };
+        let config = SimulateConfig { latency: millis(2, 1), ..SimulateConfig::default() };
         assert!(SimulateFactory::new(config).unwrap_err().contains("smaller bound first"));
+    }
+
+    #[test]
+    fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+        assert_options::<SimulateConfig>(
+            &[],
+            &[
+                ("latency", "5ms", &["5", "slow"]),
+                ("failures", "1", &["1.1", "-0.1"]),
+                ("seed", "7", &["x"]),
+            ],
+        );
     }
 }

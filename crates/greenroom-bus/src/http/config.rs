@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use super::options::Auth;
+
 /// Where to post, and as whom.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TargetConfig {
@@ -45,30 +47,6 @@ impl fmt::Debug for TargetConfig {
             .field("auth", &self.auth)
             .field("tls", &self.tls)
             .finish_non_exhaustive()
-    }
-}
-
-/// Credentials in the header `authorization`.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Auth {
-    /// A user and a password (RFC 7617).
-    Basic {
-        /// Without a colon.
-        user: String,
-        /// Never shown.
-        password: String,
-    },
-    /// A token (RFC 6750). Never shown.
-    Bearer(String),
-}
-
-/// Without password and token.
-impl fmt::Debug for Auth {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Basic { .. } => "Basic(hidden)",
-            Self::Bearer(_) => "Bearer(hidden)",
-        })
     }
 }
 

@@ -3,7 +3,10 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use super::config::{Auth, TargetConfig};
+use super::{
+    config::TargetConfig,
+    options::{Auth, BasicAuth},
+};
 
 /// Headers that are written for each event, or belong to the connection.
 const RESERVED: [&str; 12] = [
@@ -86,7 +89,7 @@ pub enum BadAuth {
 pub fn check_auth(auth: &Auth) -> Result<(), BadAuth> {
     let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
     match auth {
-        Auth::Basic { user, .. } if user.contains(':') => Err(BadAuth::Colon),
+        Auth::Basic(basic) if basic.user.contains(':') => Err(BadAuth::Colon),
         Auth::Bearer(token) if token.is_empty() || !token.bytes().all(is_of_token) => {
             Err(BadAuth::Token)
         }
@@ -97,10 +100,10 @@ pub fn check_auth(auth: &Auth) -> Result<(), BadAuth> {
 fn authorization(auth: &Auth) -> Result<HeaderValue, String> {
     check_auth(auth).map_err(|why| format!("http: in `auth`, {why}"))?;
     let text = match auth {
-        Auth::Basic { user, password } => {
-            format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+        Auth::Basic(BasicAuth { user, password }) => {
+            format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", user.0, password.0)))
         }
-        Auth::Bearer(token) => format!("Bearer {token}"),
+        Auth::Bearer(token) => format!("Bearer {}", token.0),
     };
     // All of it is printable ASCII.
     let value =

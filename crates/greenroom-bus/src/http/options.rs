@@ -7,11 +7,12 @@ use std::{
 
 use greenroom_config::{At, Secret, group, options, path, text};
 
-use super::{Auth, BadTls, Identity, Tls, check_tls};
+use super::{BadTls, Identity, Tls, check_tls};
 
 options! {
     /// How the target is told who posts, in the header `authorization`: exactly one.
-    pub enum HttpAuth = "auth" {
+    #[derive(Eq)]
+    pub enum Auth = "auth" {
         /// A user and a password.
         Basic(BasicAuth) as "basic" = group();
         /// A token: `Authorization: Bearer TOKEN`.
@@ -21,6 +22,7 @@ options! {
 
 options! {
     /// Sent with every request. Write `${NAME}` or `file:PATH` for what is secret.
+    #[derive(Eq)]
     pub struct BasicAuth = "basic" {
         /// The user, without a colon.
         user: Secret<String> = text().secret();
@@ -51,18 +53,6 @@ impl HttpTls {
         let help = "the target is shown a certificate with its key: name both files";
         at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
         Some(self)
-    }
-}
-
-impl HttpAuth {
-    /// As the library has it.
-    pub fn to_bus(&self) -> Auth {
-        match self {
-            Self::Basic(basic) => {
-                Auth::Basic { user: basic.user.to_string(), password: basic.password.to_string() }
-            }
-            Self::Bearer(token) => Auth::Bearer(token.to_string()),
-        }
     }
 }
 

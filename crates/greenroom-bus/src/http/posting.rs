@@ -6,7 +6,7 @@ use greenroom_config::{At, near};
 use reqwest::Url;
 
 use super::{
-    BadHeader, HttpAuth, HttpTls, NoRow, NoTarget, NoVerdict, On, StatusMap, TargetConfig, Tls,
+    Auth, BadHeader, HttpTls, NoRow, NoTarget, NoVerdict, On, StatusMap, TargetConfig, Tls,
     Verdict, check_auth, check_header, check_url,
 };
 
@@ -18,7 +18,7 @@ pub struct Posting<'a> {
     /// `headers`.
     pub headers: &'a [(String, String)],
     /// `auth`.
-    pub auth: Option<&'a HttpAuth>,
+    pub auth: Option<&'a Auth>,
     /// `tls`.
     pub tls: Option<&'a HttpTls>,
     /// `status`: the rows that differ from the usual.
@@ -37,8 +37,8 @@ impl Posting<'_> {
         self.check_status(at);
     }
 
-    fn check_credentials(&self, at: &mut At<'_>, auth: &HttpAuth) {
-        if let Err(why) = check_auth(&auth.to_bus()) {
+    fn check_credentials(&self, at: &mut At<'_>, auth: &Auth) {
+        if let Err(why) = check_auth(auth) {
             let help = "write it as the target has given it; `file:PATH` reads a file without its last line end";
             at.error("auth", why.to_string(), help);
         }
@@ -85,7 +85,7 @@ impl Posting<'_> {
         Ok(TargetConfig {
             url: self.url.to_owned(),
             headers: self.headers.to_vec(),
-            auth: self.auth.map(HttpAuth::to_bus),
+            auth: self.auth.cloned(),
             tls: tls.map_err(|unread| unread.to_string())?.unwrap_or_else(Tls::default),
             timeout,
             ..TargetConfig::default()

@@ -15,7 +15,7 @@ use rustls::{
 };
 
 use super::{
-    Auth, BadAuth, Identity, TargetConfig, Tls, check_auth,
+    Auth, BadAuth, BasicAuth, Identity, TargetConfig, Tls, check_auth,
     connection::{Connection, NoAnswer},
     credentials::Identification,
     message::{self, Mode},
@@ -142,7 +142,7 @@ async fn u04_whether_credentials_are_sent_is_claimed_only_where_it_is_known() {
 #[tokio::test]
 async fn c08_credentials_are_sent_and_never_shown() {
     let (url, told) = server("server", false);
-    let basic = Auth::Basic { user: "me".into(), password: "hunter2:x".into() };
+    let basic = Auth::Basic(BasicAuth { user: "me".into(), password: "hunter2:x".into() });
     for (auth, sent) in [
         (basic, "authorization: Basic bWU6aHVudGVyMjp4\r\n"),
         (Auth::Bearer("hunter2".into()), "authorization: Bearer hunter2\r\n"),
@@ -166,7 +166,8 @@ async fn c08_credentials_are_sent_and_never_shown() {
 #[tokio::test]
 async fn c08_credentials_that_cannot_be_sent_are_refused_without_them() {
     let bearer = |token: &str| Auth::Bearer(token.into());
-    let basic = |user: &str| Auth::Basic { user: user.into(), password: "hunter2".into() };
+    let basic =
+        |user: &str| Auth::Basic(BasicAuth { user: user.into(), password: "hunter2".into() });
     assert_eq!(check_auth(&bearer("hunter2\n")), Err(BadAuth::Token));
     assert_eq!(check_auth(&basic("a:b")), Err(BadAuth::Colon));
     let refused = |config: TargetConfig| {

@@ -11,6 +11,8 @@ use greenroom::{
     limits::{Adaptive, Rate},
 };
 
+use greenroom_config::words;
+
 use super::matcher::Matcher;
 use crate::{
     event::{Event, OrderBy},
@@ -138,16 +140,17 @@ impl Default for PoolConfig {
     }
 }
 
-/// The treatment of an event whose pool is full.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnFull {
-    /// It waits for the pool; other pools continue. Its source pauses once
-    /// [`run_ahead`](crate::engine::InputConfig::run_ahead) events wait: 10,000 by default.
-    Pause,
-    /// It is refused: its source may deliver it again.
-    Reject,
-    /// It becomes a dead letter.
-    DeadLetter,
+words! {
+    /// The treatment of an event whose pool is full.
+    pub enum OnFull {
+        /// It waits for the pool; other pools continue. Its source pauses once
+        /// [`run_ahead`](crate::engine::InputConfig::run_ahead) events wait: 10,000 by default.
+        Pause = "pause",
+        /// It is refused: its source may deliver it again.
+        Reject = "reject",
+        /// It becomes a dead letter.
+        DeadLetter = "dead_letter",
+    }
 }
 
 /// A handler, the events that it takes, and how it is run.

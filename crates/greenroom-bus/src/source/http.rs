@@ -48,10 +48,7 @@ pub use self::{
     intake::{Intake, listen},
     kind::INPUT,
     message::{BadMessage, MEDIA_TYPES, Message, Reading, read},
-    options::{
-        HttpInput, HttpInputAuth, RepeatsConfig, RetentionConfig, ServerTlsConfig, SignatureConfig,
-        WebhookConfig,
-    },
+    options::{HttpInput, RepeatsConfig, RetentionConfig, ServerTlsConfig, WebhookConfig},
     settings::HttpSettings,
     tls::ServerTls,
     webhook::Webhook,

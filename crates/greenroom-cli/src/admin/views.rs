@@ -8,9 +8,8 @@ use greenroom::{
     stats::LatencySummary,
 };
 use greenroom_bus::engine::{
-    AttemptsSnapshot, Decided, HandlerView, HotView, InputView, KeyPartition, KeyView, OnFull,
-    OutageCause, OutageView, OutputView, ParkedEvent, ParkedView, PartitionView, Phase, PoolConfig,
-    PoolView,
+    AttemptsSnapshot, Decided, HandlerView, HotView, InputView, KeyPartition, KeyView, OutageCause,
+    OutageView, OutputView, ParkedEvent, ParkedView, PartitionView, Phase, PoolConfig, PoolView,
 };
 use greenroom_bus::store::letters::{Mask, error_group};
 use serde_json::{Map, Value, json};
@@ -18,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::{daemon::Daemon, sentence};
 use crate::{
     commands::run::layers::HandlerLayers,
-    config::{Config, Kinds},
+    config::{Config, Kinds, Word},
     report::Answers,
 };
 
@@ -152,11 +151,7 @@ fn pool_settings(pool: &PoolConfig) -> Value {
         "queue": pool.queue,
         "engine": pool.engine.to_string(),
         "max_per_key": pool.max_per_key,
-        "on_full": match pool.on_full {
-            OnFull::Pause => "pause",
-            OnFull::Reject => "reject",
-            OnFull::DeadLetter => "dead_letter",
-        },
+        "on_full": pool.on_full.word(),
         "on_final_failure": match pool.on_final_failure {
             FinalAction::ParkKey => "park",
             FinalAction::StopPool => "stop",

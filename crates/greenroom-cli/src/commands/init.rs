@@ -1,6 +1,7 @@
 //! `greenroom init`: a configuration to start from, with data and a worker, that runs as it is.
 
 use std::{
+    borrow::Cow,
     fs::{self, OpenOptions},
     io::{self, Write},
     path::Path,
@@ -9,7 +10,7 @@ use std::{
 
 use crate::{
     cli::InitArgs,
-    config::lacking,
+    config::{INPUTS, lacking},
     exit::{self, Exit},
 };
 
@@ -104,27 +105,47 @@ fn with_a_broker(
     )
 }
 
+/// The configuration of a kind of input that has options to start from, and no template of its own.
+const OF_AN_INPUT: &str = include_str!("init/input.yaml");
+
+/// Name and content; the first is the configuration.
+type Files = Vec<(&'static str, Cow<'static, str>)>;
+
+/// The files of this template, and what to do next.
+fn files(name: &str) -> Option<(Files, fn(&str, &Path) -> String)> {
+    if let Some(template) = TEMPLATES.iter().find(|template| template.name == name) {
+        let files = template.files.iter().map(|(name, content)| (*name, Cow::Borrowed(*content)));
+        return Some((files.collect(), template.next));
+    }
+    let (name, options) = INPUTS.starts().find(|(input, _)| *input == name)?;
+    let config = OF_AN_INPUT.replace("NAME", name).replace("OPTIONS", options);
+    let (worker, program) = WORKER;
+    let files = vec![("greenroom.yaml", config.into()), (worker, program.into())];
+    Some((files, |config, _| format!("next: greenroom run {config}\n")))
+}
+
 /// Writes the files of a template. Nothing is written when one of them exists,
 /// unless `--force` says so.
 pub fn init(args: &InitArgs) -> ExitCode {
     let name = args.template.as_str();
-    let Some(template) = TEMPLATES.iter().find(|template| template.name == name) else {
-        let names = TEMPLATES.map(|template| format!("`greenroom init {}`", template.name));
-        let names = names.join(", ");
-        let text = format!("there is no template `{name}`; use one of {names}");
+    let Some((files, next)) = files(name) else {
+        let inputs = INPUTS.starts().map(|(name, _)| name);
+        let names = TEMPLATES.iter().map(|template| template.name).chain(inputs);
+        let names: Vec<_> = names.map(|name| format!("`greenroom init {name}`")).collect();
+        let text = format!("there is no template `{name}`; use one of {}", names.join(", "));
         return Exit::BadConfiguration.because(text);
     };
-    match write_all(template, &args.dir, args.force) {
-        Ok(()) => exit::answer(&next_steps(template, &args.dir)),
+    match write_all(&files, &args.dir, args.force) {
+        Ok(()) => exit::answer(&next_steps(&files, next, &args.dir)),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
-fn write_all(template: &Template, directory: &Path, force: bool) -> Result<(), String> {
+fn write_all(files: &Files, directory: &Path, force: bool) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| {
         format!("cannot create the directory `{}`: {error}", directory.display())
     })?;
-    let mut paths = template.files.iter().map(|(name, _)| directory.join(name));
+    let mut paths = files.iter().map(|(name, _)| directory.join(name));
     let existing = paths.find(|path| path.exists());
     if let Some(path) = existing.filter(|_| !force) {
         return Err(format!(
@@ -132,7 +153,7 @@ fn write_all(template: &Template, directory: &Path, force: bool) -> Result<(), S
             path.display()
         ));
     }
-    for (name, content) in template.files {
+    for (name, content) in files {
         let path = directory.join(name);
         write(&path, content, force)
             .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
@@ -152,13 +173,9 @@ fn write(path: &Path, content: &str, force: bool) -> io::Result<()> {
     options.open(path)?.write_all(content.as_bytes())
 }
 
-fn next_steps(template: &Template, directory: &Path) -> String {
+fn next_steps(files: &Files, next: fn(&str, &Path) -> String, directory: &Path) -> String {
     let directory = directory.strip_prefix(".").unwrap_or(directory);
-    let files: String = template
-        .files
-        .iter()
-        .map(|(name, _)| format!("wrote {}\n", directory.join(name).display()))
-        .collect();
-    let config = directory.join(template.files[0].0).display().to_string();
-    files + &(template.next)(&config, directory)
+    let wrote = files.iter().map(|(name, _)| format!("wrote {}\n", directory.join(name).display()));
+    let config = directory.join(files[0].0).display().to_string();
+    wrote.collect::<String>() + &next(&config, directory)
 }

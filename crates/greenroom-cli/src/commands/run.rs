@@ -3,9 +3,7 @@
 pub(crate) mod assemble;
 mod dry;
 mod interrupt;
-pub(crate) mod kafka;
 pub(crate) mod layers;
-mod nats;
 pub(crate) mod reload;
 pub(crate) mod targets;
 

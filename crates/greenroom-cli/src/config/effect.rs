@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use greenroom::event_pool::Engine;
-use greenroom_bus::{handler::Makes, http::Verdict};
+use greenroom_bus::{engine::OnFull, handler::Makes, http::Verdict};
 use greenroom_config::{Kinds, Places, Problem, Problems, plural};
 
 use super::options::{
-    Autotune, Config, Finish, HandlerConfig, InputConfig, LayerConfig, OnFinalFailure, OnFull,
-    OtlpConfig, PoolConfig,
+    Autotune, Config, Finish, HandlerConfig, InputConfig, LayerConfig, OnFinalFailure, OtlpConfig,
+    PoolConfig,
 };
 
 /// Reports each option that was written and does nothing.

@@ -37,7 +37,7 @@ fn group(group: &Group) -> Map<String, Value> {
     schema.insert("description".to_owned(), json!(group.doc));
     let nullable = group.all().all(|opt| opt.presence != Presence::Required);
     let kind =
-        if nullable && !group.has_kinds() { json!(["object", "null"]) } else { json!("object") };
+        if nullable && !group.needs_kind { json!(["object", "null"]) } else { json!("object") };
     schema.insert("type".to_owned(), kind);
     schema.insert("properties".to_owned(), Value::Object(properties));
     schema.insert("additionalProperties".to_owned(), json!(false));
@@ -46,7 +46,7 @@ fn group(group: &Group) -> Map<String, Value> {
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
     }
-    if group.has_kinds() {
+    if group.needs_kind {
         let names = group.kind_names();
         let kinds: Vec<_> = names.iter().map(|name| json!({ "required": [name] })).collect();
         schema.insert("oneOf".to_owned(), json!(kinds));

@@ -1,9 +1,9 @@
 //! The kinds that a configuration may name, in the order in which they are listed.
 
-use greenroom_bus::{handler, sink, source};
+use greenroom_bus::{dead_letter::LettersKind, handler, sink, source};
 use greenroom_config::registry;
-
-use super::options::{kafka, nats};
+use greenroom_kafka::kinds as kafka;
+use greenroom_nats::kinds as nats;
 
 registry! {
     /// The kinds of inputs. A program with kinds of its own adds them before it reads a
@@ -11,8 +11,8 @@ registry! {
     pub static INPUTS: Inputs of dyn source::InputKind = [
         source::file::INPUT,
         source::http::INPUT,
-        kafka::input::INPUT,
-        nats::input::INPUT,
+        kafka::INPUT,
+        nats::INPUT,
         source::generator::INPUT,
     ];
 }
@@ -36,7 +36,13 @@ registry! {
     pub static OUTPUTS: Outputs of dyn sink::OutputKind = [
         sink::file::OUTPUT,
         sink::http::OUTPUT,
-        kafka::output::OUTPUT,
-        nats::output::OUTPUT,
+        kafka::OUTPUT,
+        nats::OUTPUT,
     ];
+}
+
+registry! {
+    /// The brokers that dead letters may go to, in place of a file. A program with kinds of its own
+    /// adds them before it reads a configuration.
+    pub static LETTERS: Letters of dyn LettersKind = [kafka::LETTERS, nats::LETTERS];
 }

@@ -30,7 +30,7 @@ use greenroom_config::{Format, World, apply, decode, directory_of, interpolate, 
 pub(crate) use self::lacking::lacking;
 pub(crate) use self::reach::identity;
 pub use self::{
-    kinds::{HANDLERS, Handlers, INPUTS, Inputs, OUTPUTS, Outputs},
+    kinds::{HANDLERS, Handlers, INPUTS, Inputs, LETTERS, Letters, OUTPUTS, Outputs},
     options::*,
 };
 

@@ -82,8 +82,10 @@ pub(super) fn check(
             reach.output("dead_letters.file.path", &letters.path);
             reach.rotates("dead_letters.file", &letters.path, letters.rotate.is_some());
         }
-        LettersTo::Kafka(letters) => letters.reach(&mut reach.at("dead_letters.kafka", directory)),
-        LettersTo::Nats(letters) => letters.reach(&mut reach.at("dead_letters.nats", directory)),
+        LettersTo::Broker(broker) => {
+            let path = format!("dead_letters.{}", broker.key());
+            broker.reach(&mut reach.at(&path, directory));
+        }
     }
     for handler in &config.handlers {
         for (place, layer) in handler.layers.iter().enumerate() {

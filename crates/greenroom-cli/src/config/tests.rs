@@ -17,7 +17,10 @@ mod values;
 use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
-use greenroom_bus::sink::file::FileOutput;
+use greenroom_bus::{
+    engine::{NoHandler, OnFull, OutageConfig},
+    sink::file::FileOutput,
+};
 use greenroom_config::{Word, World, defaults, schema::Group};
 
 use super::*;
@@ -121,8 +124,8 @@ fn c18_every_option_is_documented_named_once_and_has_a_default_that_decodes() {
     assert!(seen > 100, "{seen}");
 }
 
-/// One row for each option: a good value, one of the wrong type, one out of range or otherwise
-/// impossible.
+/// What is not of a kind, whose table stands beside it, or looks outside of the file: a good value,
+/// one of the wrong type, one out of range or otherwise impossible.
 #[test]
 fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
     type Wrap = fn(&str) -> String;
@@ -214,15 +217,6 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
                 "{ type: a, source: s, content_type: 5 }",
             ],
         ),
-        (generator, "count", "1", &["0", "all"]),
-        (generator, "rate", "20/s", &["20", "0/s", "20/fortnight"]),
-        (generator, "rate", "100/min", &["-1/s"]),
-        (generator, "keys", "1", &["0", "few"]),
-        (generator, "zipf", "0", &["-0.1", "11", "steep"]),
-        (generator, "types", "[a.b, c]", &["[]", "[1]", "''", "{}"]),
-        (generator, "types", "a", &["5"]),
-        (generator, "payload", "64KiB", &["17MiB", "big", "-1"]),
-        (generator, "seed", "0", &["-1", "x"]),
         (handler, "pass: {}, key_required", "false", &["maybe", "1"]),
         (
             handler,
@@ -263,124 +257,20 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (handler, "pass", "", &["{ x: 1 }", "5", "[]"]),
         (handler, "log", "{}", &["{ level: 1 }"]),
         (handler, "drop", "{}", &["yes"]),
-        (handler, "simulate", "{ latency: 5ms }", &["{ latency: 5 }", "{ latency: slow }"]),
-        (handler, "simulate", "{ failures: 1 }", &["{ failures: 1.1 }", "{ failures: -0.1 }"]),
-        (handler, "simulate", "{ seed: 7 }", &["{ seed: x }"]),
-        (
-            handler,
-            "exec",
-            "{ command: [sh, '', -c] }",
-            &["{ command: sh }", "{ command: [] }", "{}"],
-        ),
-        (handler, "exec", "{ command: [sh], timeout: 1ms }", &["{ command: [sh], timeout: 0s }"]),
-        (handler, "exec", "{ command: [sh], timeout: 24h }", &["{ command: [sh], timeout: 25h }"]),
-        (
-            handler,
-            "exec",
-            "{ command: [sh], restart: { max: 0, window: 1s } }",
-            &[
-                "{ command: [sh], restart: { max: -1 } }",
-                "{ command: [sh], restart: { window: 0s } }",
-            ],
-        ),
-        (
-            handler,
-            "exec",
-            "{ command: [sh], env: { A: b } }",
-            &[
-                "{ command: [sh], env: { A: 1 } }",
-                "{ command: [sh], env: 1 }",
-                "{ command: [sh], env: { 'A=': b } }",
-            ],
-        ),
-        (
-            handler,
-            "exec",
-            "{ command: [sh], cwd: . }",
-            &["{ command: [sh], cwd: nowhere }", "{ command: [sh], cwd: 1 }"],
-        ),
-        (
-            handler,
-            "http",
-            "{ url: 'http://a/b' }",
-            &[
-                "{}",
-                "{ url: a }",
-                "{ url: 'ftp://a' }",
-                "{ url: 5 }",
-                "{ url: 'http://' }",
-                "{ url: 'http:///x' }",
-                "{ url: 'http:x' }",
-            ],
-        ),
-        (
-            handler,
-            "http",
-            "{ url: 'https://a', max_response: 1MiB }",
-            &["{ url: 'https://a', max_response: 0 }", "{ url: 'https://a', max_response: 5s }"],
-        ),
-        (
-            handler,
-            "http",
-            "{ url: 'https://a', timeout: 1m }",
-            &["{ url: 'https://a', timeout: 5 }"],
-        ),
-        (
-            handler,
-            "http",
-            "{ url: 'https://a', mode: structured }",
-            &["{ url: 'https://a', mode: text }"],
-        ),
-        (
-            handler,
-            "http",
-            "{ url: 'https://a', headers: { x-key: b } }",
-            &[
-                "{ url: 'https://a', headers: { ce-id: b } }",
-                "{ url: 'https://a', headers: { Content-Type: b } }",
-                "{ url: 'https://a', headers: { idempotency-key: b } }",
-                "{ url: 'https://a', headers: { 'a b': c } }",
-                "{ url: 'https://a', headers: { a: \"b\\nc\" } }",
-                "{ url: 'https://a', headers: [a] }",
-            ],
-        ),
-        (
-            handler,
-            "http",
-            "{ url: 'https://a', auth: { bearer: token } }",
-            &[
-                "{ url: 'https://a', auth: {} }",
-                "{ url: 'https://a', auth: token }",
-                "{ url: 'https://a', auth: { bearer: 'to ken' } }",
-                "{ url: 'https://a', auth: { bearer: t, basic: { user: a, password: b } } }",
-                "{ url: 'https://me:you@a', auth: { bearer: t } }",
-                "{ url: 'https://a', auth: { bearer: t }, headers: { Authorization: x } }",
-            ],
-        ),
-        (
-            handler,
-            "http",
-            "{ url: 'https://a', auth: { basic: { user: a, password: b } } }",
-            &[
-                "{ url: 'https://a', auth: { basic: { user: a } } }",
-                "{ url: 'https://a', auth: { basic: { user: 'a:b', password: b } } }",
-            ],
-        ),
+        (handler, "exec", "{ command: [sh], cwd: . }", &["{}", "{ command: [sh], cwd: nowhere }"]),
         (
             handler,
             "http",
             "{ url: 'https://a', tls: {} }",
             &[
+                "{}",
                 "{ url: 'http://a', tls: {} }",
                 "{ url: 'https://a', tls: { ca: nowhere } }",
                 "{ url: 'https://a', tls: { ca: . } }",
-                "{ url: 'https://a', tls: { cert: x } }",
-                "{ url: 'https://a', tls: { key: x } }",
                 "{ url: 'https://a', tls: { server_name: a } }",
-                "{ url: 'https://a', tls: { insecure: true } }",
+                "{ url: 'https://me:you@a', auth: { bearer: t } }",
             ],
         ),
-        (handler, "http", "{ url: 'https://a', pass: true }", &["{ url: 'https://a', pass: 1 }"]),
         (root, "no_handler", "ignore", &["error", "1"]),
         (root, "noHandler", "refuse", &["later"]),
         (
@@ -418,18 +308,9 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (
             root,
             "outputs",
-            "{ o: { http: { url: 'http://a/b', concurrency: 1, timeout: 1s, backoff: 1ms..1s } } }",
+            "{ o: { http: { url: 'https://a', tls: {} } } }",
             &[
                 "{ o: { http: {} } }",
-                "{ o: { http: { url: 'ftp://a' } } }",
-                "{ o: { http: { url: 'http://a', concurrency: 0 } } }",
-                "{ o: { http: { url: 'http://a', concurrency: 1025 } } }",
-                "{ o: { http: { url: 'http://a', timeout: 0s } } }",
-                "{ o: { http: { url: 'http://a', status: { 404: stop } } } }",
-                "{ o: { http: { url: 'http://a', batch: { events: 5 } } } }",
-                "{ o: { http: { url: 'http://a', mode: text } } }",
-                "{ o: { http: { url: 'http://a', headers: { ce-id: x } } } }",
-                "{ o: { http: { url: 'http://a', auth: { bearer: 'a b' } } } }",
                 "{ o: { http: { url: 'https://a', tls: { ca: nowhere } } } }",
                 "{ o: { http: { url: 'http://a' }, file: { path: x } } }",
             ],
@@ -437,34 +318,13 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
         (
             root,
             "outputs",
-            "{ o: { http: { url: 'http://a', mode: batch, batch: { events: 5, within: 0s } } } }",
-            &["{ o: { http: { url: 'http://a', mode: batch, batch: { events: 0 } } } }"],
-        ),
-        (
-            root,
-            "outputs",
             "{ o: { file: { path: x, truncate: true } } }",
             &[
-                "{ o: { file: { path: x, truncate: 1 } } }",
                 "{ o: {} }",
                 "{ o: { file: {} } }",
-                "{ o: { file: { path: '-', truncate: true } } }",
                 "{ o: { on: 'a..b', file: { path: x } } }",
                 "{ o: { where: { /a: { present: maybe } }, file: { path: x } } }",
                 "{ 'a.b': { file: { path: x } } }",
-            ],
-        ),
-        (root, "outputs", "{ o: { file: { path: '-' } } }", &["{ o: { file: { path: 5 } } }"]),
-        (
-            root,
-            "outputs",
-            "{ o: { file: { path: x, rotate: { size: 100MiB, every: 1d, keep: 10 } } } }",
-            &[
-                "{ o: { file: { path: x, rotate: {} } } }",
-                "{ o: { file: { path: x, rotate: { size: 0 } } } }",
-                "{ o: { file: { path: x, rotate: { every: daily } } } }",
-                "{ o: { file: { path: x, rotate: { every: 1d, keep: 0 } } } }",
-                "{ o: { file: { path: '-', rotate: { every: 1d } } } }",
             ],
         ),
         (

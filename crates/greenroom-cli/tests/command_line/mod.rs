@@ -189,6 +189,17 @@ fn c03_init_of_a_broker_writes_what_there_is_to_try_and_says_what_to_do() {
 }
 
 #[test]
+fn c03_init_knows_each_input_that_has_options_to_start_from() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = greenroom(directory.path(), &["init", "generator"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let run = greenroom(directory.path(), &["run", "greenroom.yaml"]);
+    assert_eq!(code(&run), 0, "{}", stderr(&run));
+    let done = std::fs::read_to_string(directory.path().join("done.ndjson")).unwrap();
+    assert_eq!(done.lines().count(), 1_000);
+}
+
+#[test]
 fn c03_init_writes_a_configuration_that_passes_check_and_overwrites_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let first = greenroom(directory.path(), &["init", "--dir", "shop"]);

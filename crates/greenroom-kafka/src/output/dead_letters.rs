@@ -19,11 +19,12 @@ use greenroom_bus::{
     BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     sink::{SinkError, Trouble},
+    source::{InputKind, InputSetup},
 };
 
 pub use self::options::KafkaDeadLettersOptions;
 use self::{driver::LetterDriver, reader::RecordReader, shared::Shared};
-use crate::{source::KafkaSourceOptions, topic::check_name, unusable::Unusable};
+use crate::{kinds::KafkaInput, source::KafkaSourceOptions, topic::check_name, unusable::Unusable};
 
 /// Publishes each dead letter to a topic.
 ///
@@ -123,6 +124,11 @@ impl DeadLetterStore for KafkaDeadLetters {
 
     fn trouble(&self) -> Option<Trouble> {
         self.shared.trouble()
+    }
+
+    fn add_input(&self, kind: &dyn InputKind, setup: &InputSetup) -> Result<(), SinkError> {
+        let Some(kafka) = kind.as_any().downcast_ref::<KafkaInput>() else { return Ok(()) };
+        self.input(setup.name.as_str(), &kafka.options(setup.records.clone()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use greenroom_bus::event::OrderBy;
 
-use crate::client::Properties;
+use crate::{client::Properties, kinds::KafkaSinkMode};
 
 /// Where to publish, and how.
 #[derive(Debug, Clone)]
@@ -20,17 +20,6 @@ pub struct KafkaSinkOptions {
     /// `linger.ms`, `message.max.bytes`, `partitioner` (here `murmur2_random` unless it is set, as
     /// clients of Java choose).
     pub properties: Properties,
-}
-
-/// How an event is written, by the Kafka binding of CloudEvents 1.0.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KafkaSinkMode {
-    /// Attributes are headers, and the data is the value, as it is. An event without data is a
-    /// tombstone.
-    #[default]
-    Binary,
-    /// The event as JSON is the value.
-    Structured,
 }
 
 impl KafkaSinkOptions {

@@ -280,7 +280,8 @@ mod tests {
     };
     use tokio::sync::Semaphore;
 
-    use super::{super::options::KafkaSinkMode, *};
+    use super::*;
+    use crate::kinds::KafkaSinkMode;
 
     /// The settlement of an event whose partition may be lost.
     struct Ticket(Arc<AtomicBool>);

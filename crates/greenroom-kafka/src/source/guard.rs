@@ -19,16 +19,15 @@
 mod allowance;
 mod moves;
 mod moving;
-mod options;
 
 use std::time::{Duration, Instant};
 
 use greenroom_bus::watermark::Positions;
 
 pub(super) use self::moves::{Moved, Moves};
-pub use self::options::GuardOptions;
 use self::{allowance::Allowance, moving::Mover};
 use super::{limits::Limits, options::KafkaSourceOptions};
+use crate::kinds::GuardOptions;
 
 /// The used share of a commit: above this, the oldest may be moved.
 const FULL: f64 = 0.9;

@@ -21,9 +21,9 @@ use rdkafka::{
 
 use super::{
     context::SourceContext,
-    options::{FormerConsumer, KafkaSourceOptions, StartAt},
+    options::{KafkaSourceOptions, StartAt},
 };
-use crate::{commit_set, place::Place};
+use crate::{commit_set, kinds::FormerConsumer, place::Place};
 
 /// For how long a broker may think about each question.
 const PATIENCE: Duration = Duration::from_secs(10);

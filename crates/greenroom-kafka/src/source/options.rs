@@ -4,8 +4,12 @@ use std::time::Duration;
 
 pub use greenroom_bus::source::StartAt;
 
-use super::guard::GuardOptions;
-use crate::{client::Properties, decode::RecordFormat, kept::Kept};
+use crate::{
+    client::Properties,
+    decode::RecordFormat,
+    kept::Kept,
+    kinds::{FormerConsumer, GuardOptions},
+};
 
 /// What to read, as which group, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,13 +94,4 @@ impl KafkaSourceOptions {
         }
         self.guard.as_ref().map_or(Ok(()), GuardOptions::check)
     }
-}
-
-/// A program that groups move from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FormerConsumer {
-    /// Confluent's parallel-consumer, which is retired: what it had done out of order is not
-    /// handled again.
-    ParallelConsumer,
 }

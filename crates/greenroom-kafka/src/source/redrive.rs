@@ -199,7 +199,7 @@ impl<'a> Redrive<'a> {
     }
 
     fn has_enough(&self) -> bool {
-        self.options.limit.is_some_and(|limit| self.taken - self.failed >= limit)
+        self.options.choice.limit.is_some_and(|limit| self.taken - self.failed >= limit)
     }
 
     /// Takes the brokers' answers, and waits while too much is under way.
@@ -249,7 +249,7 @@ impl<'a> Redrive<'a> {
 
     /// For each partition with done letters.
     fn commit(&mut self) -> Result<(), RedriveError> {
-        if self.options.counts_only {
+        if self.options.choice.counts_only {
             return Ok(());
         }
         for part in self.parts.values_mut() {
@@ -299,7 +299,7 @@ impl Taking<'_, '_> {
                 return Ok(false);
             }
         };
-        if self.options.counts_only {
+        if self.options.choice.counts_only {
             self.redriven.is_published(&place.topic);
             return Ok(true);
         }

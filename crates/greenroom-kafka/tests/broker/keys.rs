@@ -14,6 +14,7 @@ use greenroom_bus::{
     settlement::Ack,
     sink::{Outgoing, Sink},
 };
+use greenroom_config::units::DurationRange;
 use greenroom_kafka::{
     Kept, KeptHeaders, RecordFormat,
     output::{KafkaSink, KafkaSinkOptions},
@@ -78,7 +79,7 @@ fn publish(broker: &str, topic: &str, mode: &str) {
 async fn pass_on(broker: &str, (from, to): (&str, &str), format: RecordFormat) {
     let mut source = options(broker, from, &[from.to_owned()]);
     source.format = format;
-    let latency = Duration::ZERO..=Duration::from_millis(3);
+    let latency = DurationRange { from: Duration::ZERO, to: Duration::from_millis(3) };
     let simulate = SimulateFactory::new(SimulateConfig { latency, ..SimulateConfig::default() });
     let everything = || vec!["**".parse().unwrap()];
     let handler = HandlerConfig {

@@ -104,7 +104,7 @@ impl Desk {
 
     fn redrive(&self, change: impl FnOnce(&mut RedriveOptions)) -> Redriven {
         let mut options = RedriveOptions::new(&self.broker, &self.dead);
-        options.group = format!("redrive-{}", self.dead);
+        options.choice.group = Some(format!("redrive-{}", self.dead));
         change(&mut options);
         redrive(&options, |_| {}).unwrap()
     }
@@ -169,10 +169,10 @@ async fn d06_a_poisonous_record_is_a_letter_as_it_was_and_goes_back_and_is_handl
     assert_eq!(poisoned.header("greenroom_handler"), Some("all"));
     assert_eq!(letters[&2].header("greenroom_reason"), Some("malformed"));
 
-    let chosen = |options: &mut RedriveOptions| options.reason = Some("rejected".to_owned());
+    let chosen = |options: &mut RedriveOptions| options.choice.reason = Some("rejected".to_owned());
     let counted = desk.redrive(|options| {
         chosen(options);
-        options.counts_only = true;
+        options.choice.counts_only = true;
     });
     assert_eq!((counted.count(), counted.passed_over, counted.left), (1, 1, 0));
     assert_eq!(records(&broker, &desk.orders).len(), 3, "nothing is sent");
@@ -203,7 +203,7 @@ async fn d06_letters_of_many_records_are_redriven_in_their_order_and_once() {
     }
     letters.finish().await.unwrap();
     assert_eq!((ends.stored(), letters.trouble()), (300, None));
-    let part = desk.redrive(|options| options.limit = Some(100));
+    let part = desk.redrive(|options| options.choice.limit = Some(100));
     assert_eq!(part.count(), 100);
     assert_eq!(desk.redrive(|_| {}).count(), 200);
     assert_eq!(desk.redrive(|_| {}).count(), 0);

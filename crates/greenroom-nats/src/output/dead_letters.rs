@@ -17,10 +17,9 @@ use super::{
     message::{CONTENT_TYPE, Message, insert},
     options::NatsSinkOptions,
     requests,
-    subject::NatsSubject,
     target::NatsTarget,
 };
-use crate::server::NatsServer;
+use crate::{server::NatsServer, subject::NatsSubject};
 
 /// This many bytes of an error are a header; all of it is in the letter.
 const SHOWN: usize = 512;

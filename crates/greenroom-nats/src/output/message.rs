@@ -4,7 +4,8 @@ use async_nats::{HeaderMap, HeaderName, HeaderValue, header::NATS_MESSAGE_ID};
 use bytes::Bytes;
 use greenroom_bus::event::{Event, http};
 
-use super::options::{NatsSinkMode, NatsSinkOptions};
+use super::options::NatsSinkOptions;
+use crate::kinds::NatsSinkMode;
 
 pub(super) const CONTENT_TYPE: &str = "content-type";
 const STRUCTURED: &str = "application/cloudevents+json";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom::Backoff;
 
-use super::subject::NatsSubject;
+use crate::{kinds::NatsSinkMode, subject::NatsSubject};
 
 /// Of the publishes of one connection, the client has so many under way at most.
 const MOST_CONCURRENCY: usize = 4_096;
@@ -24,16 +24,6 @@ pub struct NatsSinkOptions {
     pub backoff: Backoff,
     /// How long a paused sink waits before it probes. Default: 1 s to 60 s.
     pub probe: Backoff,
-}
-
-/// How an event is written, by the NATS binding of CloudEvents 1.0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum NatsSinkMode {
-    /// Attributes are headers (`ce-id`), and the data is the payload, as it is.
-    #[default]
-    Binary,
-    /// The event as JSON is the payload.
-    Structured,
 }
 
 impl NatsSinkOptions {

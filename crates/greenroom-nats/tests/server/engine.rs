@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_nats::{HeaderMap, jetstream::stream::StorageType};
 use greenroom_bus::{
+    dead_letter::redrive::LetterChoice,
     engine::{Control, Engine, HandlerConfig, RunReport},
     event::Event,
     handler::pass::PassFactory,
@@ -128,18 +129,21 @@ async fn d06_letters_go_back_to_the_subjects_that_their_messages_had() {
     let server = from.server();
     let redrives =
         async |options: RedriveOptions| redrive(&server, &options, |_| {}).await.unwrap();
-    let counted = redrives(RedriveOptions { counts_only: true, ..all.clone() }).await;
+    let choice = LetterChoice { counts_only: true, ..LetterChoice::default() };
+    let counted = redrives(RedriveOptions { choice, ..all.clone() }).await;
     assert_eq!((counted.published, counted.left), ([(from.name.clone(), 1)].into(), 1));
-    let reason = Some("poisoned".to_owned());
-    let others = redrives(RedriveOptions { reason, ..all.clone() }).await;
+    let of = |reason: &str| {
+        let choice = LetterChoice { reason: Some(reason.to_owned()), ..LetterChoice::default() };
+        RedriveOptions { choice, ..all.clone() }
+    };
+    let others = redrives(of("poisoned")).await;
     assert_eq!((others.count(), others.passed_over, others.left), (0, 2, 0));
     let inputs = vec![("another".to_owned(), from.server())];
     let elsewhere = redrives(RedriveOptions { inputs, ..all.clone() }).await;
     assert_eq!((elsewhere.count(), elsewhere.left), (0, 2));
     assert!(elsewhere.left_because[0].contains("which is not known here"), "{elsewhere:?}");
     assert_eq!(messages(&from).await.len(), 3, "nothing was published");
-    let reason = Some("output_rejected".to_owned());
-    let redriven = redrives(RedriveOptions { reason, ..all.clone() }).await;
+    let redriven = redrives(of("output_rejected")).await;
     assert_eq!((redriven.count(), redriven.passed_over), (1, 1));
     let again = redrives(all).await;
     let [why] = again.left_because.as_slice() else { panic!("{again:?}") };

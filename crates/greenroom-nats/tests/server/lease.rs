@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::stream::{Config, StorageType};
-use greenroom_nats::{NatsAuth, NatsServer, source::NatsSourceOptions};
+use greenroom_nats::{NatsAuth, NatsServer, NatsUser, source::NatsSourceOptions};
 
 use crate::{
     own_server::Server,
@@ -67,7 +67,7 @@ async fn n03_an_account_that_may_keep_no_lease_is_read_without_one_and_says_so()
     let Some(own) = Server::start_with("n03_denied", config) else { return };
     let stream = TestStream::at(own.address(), StorageType::Memory).await;
     stream.publish(0..3, 1).await;
-    let auth = NatsAuth::User { user: "ann".into(), password: "hunter2".into() };
+    let auth = Some(NatsAuth::User(NatsUser { name: "ann".into(), password: "hunter2".into() }));
     let server = NatsServer { auth, ..stream.server() };
     let mut reader = Reader::at(&server, stream.options()).await;
     assert_eq!(reader.ids(3).await, numbers(0..3));

@@ -9,7 +9,7 @@ use greenroom_bus::{
     sink::{Outgoing, Sink},
 };
 use greenroom_nats::{
-    NatsAuth, NatsServer,
+    NatsAuth, NatsServer, NatsUser,
     output::{NatsSink, NatsSinkMode, NatsSinkOptions},
 };
 
@@ -323,7 +323,7 @@ async fn d13_a_subject_that_is_not_allowed_pauses_the_output_and_no_secret_is_sh
         no_auth_user: root"#;
     let Some(server) = Server::start_with("d13_denied", users) else { return };
     let stream = TestStream::at(server.address(), StorageType::File).await;
-    let auth = NatsAuth::User { user: "ann".into(), password: "hunter2".into() };
+    let auth = Some(NatsAuth::User(NatsUser { name: "ann".into(), password: "hunter2".into() }));
     let server_of_ann = NatsServer { auth, ..stream.server() };
     let to = NatsSinkOptions::new(format!("{}.denied", stream.name).parse().unwrap());
     let (sink, ends) = (NatsSink::open(&server_of_ann, to).await.unwrap(), Ends::default());

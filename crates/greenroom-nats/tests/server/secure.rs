@@ -2,7 +2,7 @@
 
 use async_nats::jetstream::stream::StorageType;
 use greenroom_nats::{
-    NatsAuth, NatsServer,
+    NatsAuth, NatsServer, NatsUser,
     source::{NatsSource, NatsSourceOptions},
 };
 
@@ -34,7 +34,7 @@ fn config() -> String {
 
 fn server(stream: &TestStream, ca: &str, auth: NatsAuth) -> NatsServer {
     NatsServer {
-        auth,
+        auth: Some(auth),
         require_tls: true,
         root_certificates: Some(certificate(ca)),
         connect_within: std::time::Duration::from_secs(1),
@@ -47,7 +47,8 @@ async fn n05_a_stream_is_read_over_tls_by_a_password_or_a_key_and_a_wrong_one_is
     let Some(own) = Server::start_with("n05_secure", &config()) else { return };
     let stream = TestStream::at(own.address(), StorageType::Memory).await;
     stream.publish(0..20, 5).await;
-    let ann = |password: &str| NatsAuth::User { user: "ann".into(), password: password.into() };
+    let ann =
+        |password: &str| NatsAuth::User(NatsUser { name: "ann".into(), password: password.into() });
     for (consumer, auth) in [("user", ann("hunter2")), ("nkey", NatsAuth::NKey(SEED.into()))] {
         let options = NatsSourceOptions { consumer: consumer.to_owned(), ..stream.options() };
         let mut reader = Reader::at(&server(&stream, "ca.pem", auth), options).await;
@@ -61,7 +62,11 @@ async fn n05_a_stream_is_read_over_tls_by_a_password_or_a_key_and_a_wrong_one_is
     for (ca, auth, says) in [
         ("other-ca.pem", ann("hunter2"), "invalid peer certificate: UnknownIssuer; correct the"),
         ("ca.pem", ann("swordfish"), "refuses the credentials"),
-        ("ca.pem", NatsAuth::NKey(SEED.replace("SUACSS", "SUACSX")), "refuses the credentials"),
+        (
+            "ca.pem",
+            NatsAuth::NKey(SEED.replace("SUACSS", "SUACSX").as_str().into()),
+            "refuses the credentials",
+        ),
     ] {
         let refused = NatsSource::open(&server(&stream, ca, auth), stream.options()).await;
         let why = refused.map(|_| ()).unwrap_err().to_string();

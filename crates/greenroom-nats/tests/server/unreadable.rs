@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::stream::StorageType;
-use greenroom_nats::{NatsAuth, NatsServer, source::NatsSourceOptions};
+use greenroom_nats::{NatsAuth, NatsServer, NatsUser, source::NatsSourceOptions};
 
 use crate::{
     own_server::Server,
@@ -127,7 +127,7 @@ async fn z12_where_the_stream_may_not_be_asked_the_others_go_on_too() {
     stream.publish([0], 0).await;
     stream.publish_raw(b"in", b"NATS/1.0\r\nno colon", "line").await;
     stream.publish(2..5, 0).await;
-    let auth = NatsAuth::User { user: "some".into(), password: "p".into() };
+    let auth = Some(NatsAuth::User(NatsUser { name: "some".into(), password: "p".into() }));
     let some = NatsServer { auth, ..stream.server() };
     let mut reader = Reader::at(&some, stream.options()).await;
     let read = reader.some(4).await;

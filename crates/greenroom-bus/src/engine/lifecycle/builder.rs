@@ -123,8 +123,8 @@ impl Default for RoutingParts {
             pools: Vec::new(),
             handlers: Vec::new(),
             layers: Layers::new(),
-            no_handler: NoHandler::default(),
-            handler_rejected: NoHandler::default(),
+            no_handler: NoHandler::DeadLetter,
+            handler_rejected: NoHandler::DeadLetter,
         }
     }
 }

@@ -15,10 +15,10 @@ use tokio::sync::{
 };
 
 use super::{
-    config::ExecConfig,
     counters::Counters,
     driver::Driver,
     errors,
+    kind::ExecConfig,
     message::{Answer, DriverMessage, Stop, WorkerJob},
 };
 use crate::handler::Attempt;

@@ -10,10 +10,10 @@ use tokio::{
 
 use super::{
     blame::Follows,
-    config::ExecConfig,
     counters::Counters,
     errors::{self, effect, is_for_want_of_something},
     in_hand::InHand,
+    kind::ExecConfig,
     message::{DriverMessage, Stop, WorkerJob},
     process::{Broken, End, Happened, How, Process},
     reply::Reply,

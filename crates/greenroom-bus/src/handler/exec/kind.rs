@@ -1,4 +1,4 @@
-//! A program as a handler of a configuration.
+//! What to run, and how: a program as a handler of a configuration.
 
 use std::{
     env,
@@ -12,11 +12,14 @@ use greenroom_config::{
     At, Listing, Secret, command, count, duration, group, options, path, units::DAY_MS, variables,
 };
 
-use super::{ExecConfig, ExecFactory, RestartLimit};
+use super::{ExecFactory, RestartLimit};
 use crate::handler::{HandlerKind, Makes, OpenHandler, handler};
 
+/// How long one attempt may take when nothing is said.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Its line in the registry.
-pub const HANDLER: Listing<dyn HandlerKind> = handler::<ExecOptions>(
+pub const HANDLER: Listing<dyn HandlerKind> = handler::<ExecConfig>(
     "exec",
     "Hands the event to long-lived worker processes, one for each worker of the pool.",
 );
@@ -24,7 +27,7 @@ pub const HANDLER: Listing<dyn HandlerKind> = handler::<ExecOptions>(
 options! {
     /// One event per line on standard input, one result per line on standard output, standard
     /// error to the log.
-    pub struct ExecOptions = "exec", then ExecOptions::checked {
+    pub struct ExecConfig = "exec", then ExecConfig::checked {
         /// The program and its arguments. It is not run by a shell.
         command: Secret<Vec<String>> = command().secret();
         /// How long an event may take; then the process is killed and the event tried again.
@@ -43,7 +46,19 @@ options! {
     }
 }
 
-impl ExecOptions {
+impl ExecConfig {
+    /// This program with its arguments, and the defaults; it runs where greenroom does.
+    pub fn new(command: Vec<String>) -> Self {
+        Self {
+            command: Secret(command),
+            timeout: DEFAULT_TIMEOUT,
+            in_flight: 1,
+            restart: RestartLimit::default(),
+            env: Secret(Vec::new()),
+            cwd: None,
+        }
+    }
+
     /// Processes run beside the configuration file, unless something else is said.
     fn checked(mut self, at: &mut At<'_>) -> Option<Self> {
         for (name, value) in self.env.iter() {
@@ -58,7 +73,7 @@ impl ExecOptions {
     }
 }
 
-impl HandlerKind for ExecOptions {
+impl HandlerKind for ExecConfig {
     fn makes(&self) -> Makes {
         Makes::Answers
     }
@@ -90,19 +105,11 @@ impl HandlerKind for ExecOptions {
     }
 
     fn open(&self) -> Result<OpenHandler, String> {
-        let config = ExecConfig {
-            command: self.command.to_vec(),
-            timeout: self.timeout,
-            in_flight: self.in_flight,
-            restart: self.restart,
-            env: self.env.iter().cloned().collect(),
-            cwd: self.cwd.clone(),
-        };
-        ExecFactory::new(config).map(OpenHandler::fixed)
+        ExecFactory::new(self.clone()).map(OpenHandler::fixed)
     }
 }
 
-fn is_runnable(program: &str, exec: &ExecOptions) -> bool {
+fn is_runnable(program: &str, exec: &ExecConfig) -> bool {
     if program.contains('/') {
         let base = exec.cwd.clone().unwrap_or_default();
         return is_executable(&base.join(program));

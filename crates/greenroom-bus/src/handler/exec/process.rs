@@ -14,9 +14,9 @@ use tokio::{
 };
 
 use super::{
-    config::ExecConfig,
     counters::Counters,
     group::ProcessGroup,
+    kind::ExecConfig,
     lines::{LineReader, NextLine},
     reply::{self, Reply},
     request,
@@ -351,7 +351,7 @@ fn command(config: &ExecConfig) -> io::Result<Command> {
     command
         .args(arguments)
         .env(PROTOCOL.0, PROTOCOL.1)
-        .envs(&config.env)
+        .envs(config.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

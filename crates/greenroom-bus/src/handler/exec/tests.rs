@@ -2,8 +2,9 @@
 
 mod in_flight;
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
+use greenroom_config::table::assert_options;
 use tempfile::TempDir;
 use tokio::time::Instant;
 
@@ -60,7 +61,7 @@ const SHORT: Duration = Duration::from_secs(2);
 
 fn program(command: &[&str]) -> ExecConfig {
     let command = command.iter().map(|part| (*part).to_owned()).collect();
-    ExecConfig { command, timeout: Duration::from_secs(10), ..ExecConfig::default() }
+    ExecConfig { timeout: Duration::from_secs(10), ..ExecConfig::new(command) }
 }
 
 fn shell(answer: &str) -> ExecConfig {
@@ -79,7 +80,7 @@ fn except_good(answer: &str) -> ExecConfig {
 
 fn with_dir(mut config: ExecConfig, dir: &TempDir) -> ExecConfig {
     let path = dir.path().to_str().unwrap().to_owned();
-    config.env = BTreeMap::from([("DIR".to_owned(), path)]);
+    config.env.push(("DIR".to_owned(), path));
     config
 }
 
@@ -416,7 +417,7 @@ async fn u02_environment_and_directory_reach_the_process() {
 
 #[test]
 fn u02_settings_that_cannot_work_are_refused() {
-    assert!(ExecFactory::new(ExecConfig::default()).unwrap_err().contains("`command` is empty"));
+    assert!(ExecFactory::new(program(&[])).unwrap_err().contains("`command` is empty"));
     let config = ExecConfig { timeout: Duration::ZERO, ..program(&["true"]) };
     assert!(ExecFactory::new(config).unwrap_err().contains("`timeout` is 0"));
     let config = ExecConfig { in_flight: 0, ..program(&["true"]) };
@@ -690,4 +691,20 @@ async fn a_worker_whose_attempt_is_dropped_leaves_no_child() {
         () = until(|| fs::read_to_string(dir.path().join("child")).is_ok_and(|pid| pid.ends_with('\n'))) => {}
     }
     until_the_child_is_gone(&dir).await;
+}
+
+#[test]
+fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+    assert_options::<ExecConfig>(
+        &[("command", "[sh]")],
+        &[
+            ("command", "[sh, '', -c]", &["sh", "[]", ""]),
+            ("timeout", "1ms", &["0s", "5"]),
+            ("timeout", "24h", &["25h"]),
+            ("in_flight", "1_024", &["0", "1025", "many"]),
+            ("restart", "{ max: 0, window: 1s }", &["{ max: -1 }", "{ window: 0s }"]),
+            ("env", "{ A: b }", &["{ A: 1 }", "1", "{ 'A=': b }"]),
+            ("cwd", ".", &["1"]),
+        ],
+    );
 }

@@ -11,7 +11,7 @@ use greenroom_config::{
 use super::{HttpConfig, HttpFactory, Mode};
 use crate::{
     handler::{HandlerKind, Makes, OpenHandler, handler},
-    http::{HttpAuth, HttpTls, Posting, TargetConfig},
+    http::{Auth, HttpTls, Posting, TargetConfig},
     kind::Live,
 };
 
@@ -30,7 +30,7 @@ options! {
         /// greenroom and cannot be set.
         headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
         /// How the target is told who posts. Without it, by nothing but the URL and the headers.
-        auth: Option<HttpAuth> = group().optional();
+        auth: Option<Auth> = group().optional();
         /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
         tls: Option<HttpTls> = group().optional();
         /// How long one attempt may take.

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_config::table::assert_options;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -665,4 +666,49 @@ async fn c08_other_options_hold_from_the_next_attempt_on() {
     let url = "nowhere".to_owned();
     assert!(factory.reconfigure(HttpConfig { url, ..HttpConfig::default() }).is_err());
     assert!(samples::settle(handler.handle(&event, &attempt)).await.is_ok(), "the old ones hold");
+}
+
+#[test]
+fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+    let urls = ["a", "'ftp://a'", "5", "'http://'", "'http:///x'", "'http:x'"];
+    assert_options::<HttpOptions>(
+        &[("url", "'https://a'")],
+        &[
+            ("url", "'http://a/b'", &urls),
+            (
+                "headers",
+                "{ x-key: b }",
+                &[
+                    "{ ce-id: b }",
+                    "{ Content-Type: b }",
+                    "{ idempotency-key: b }",
+                    "{ 'a b': c }",
+                    "{ a: \"b\\nc\" }",
+                    "[a]",
+                ],
+            ),
+            (
+                "auth",
+                "{ bearer: token }",
+                &[
+                    "{}",
+                    "token",
+                    "{ bearer: 'to ken' }",
+                    "{ bearer: t, basic: { user: a, password: b } }",
+                    "{ bearer: t }, headers: { Authorization: x }",
+                ],
+            ),
+            (
+                "auth",
+                "{ basic: { user: a, password: b } }",
+                &["{ basic: { user: a } }", "{ basic: { user: 'a:b', password: b } }"],
+            ),
+            ("tls", "{}", &["{ cert: x }", "{ key: x }", "{ insecure: true }"]),
+            ("timeout", "1m", &["5"]),
+            ("max_response", "1MiB", &["0", "5s"]),
+            ("mode", "structured", &["text", "batch"]),
+            ("pass", "true", &["1"]),
+            ("status", "{ 404: retry, 5xx: park }", &["{ 404: stop }", "{ 40: retry }"]),
+        ],
+    );
 }

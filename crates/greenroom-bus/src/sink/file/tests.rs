@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_config::table::assert_options;
 use parking_lot::Mutex;
 
 use super::*;
@@ -499,4 +500,20 @@ fn what_is_no_regular_file_cannot_rotate() {
     let options = FileSinkOptions { rotate: Some(Rotate::default()), truncate: false };
     let error = FileSink::open("/dev/null", options).err().unwrap().to_string();
     assert!(error.contains("only a regular file can be rotated"), "{error}");
+}
+
+#[test]
+fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+    assert_options::<FileOutput>(
+        &[("path", "x")],
+        &[
+            ("path", "'-'", &["5", "'-', truncate: true", "'-', rotate: { every: 1d }"]),
+            ("truncate", "true", &["1"]),
+            (
+                "rotate",
+                "{ size: 100MiB, every: 1d, keep: 10 }",
+                &["{}", "{ size: 0 }", "{ every: daily }", "{ every: 1d, keep: 0 }"],
+            ),
+        ],
+    );
 }

@@ -9,7 +9,7 @@ use greenroom_config::{
 };
 
 use super::Batching;
-use crate::http::{HttpAuth, HttpTls, Posting, Verdict};
+use crate::http::{Auth, HttpTls, Posting, Verdict};
 
 options! {
     /// 2xx stores the event; 408, 425, 429, 5xx, a timeout or a refused connection is tried again
@@ -23,7 +23,7 @@ options! {
         /// greenroom and cannot be set.
         headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
         /// How the target is told who posts. Without it, by nothing but the URL and the headers.
-        auth: Option<HttpAuth> = group().optional();
+        auth: Option<Auth> = group().optional();
         /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
         tls: Option<HttpTls> = group().optional();
         /// `binary` sends the data as the body and the attributes as `ce-` headers;

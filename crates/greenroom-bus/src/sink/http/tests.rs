@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_config::table::assert_options;
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -844,4 +845,24 @@ async fn d13_a_retry_after_of_nothing_leaves_the_backoff() {
     assert_eq!(deliver(&sink, 1, |_| None).await.confirmed, numbers(1));
     // Of each, up to half is taken off.
     assert!(started.elapsed() >= wait);
+}
+
+#[test]
+fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+    assert_options::<HttpOutput>(
+        &[("url", "'https://a'")],
+        &[
+            ("url", "'http://a/b'", &["'ftp://a'", "5"]),
+            ("headers", "{ x-key: b }", &["{ ce-id: x }"]),
+            ("auth", "{ bearer: a }", &["{ bearer: 'a b' }"]),
+            ("tls", "{}", &["{ cert: x }"]),
+            ("mode", "structured", &["text"]),
+            ("mode", "batch, batch: { events: 5, within: 0s }", &["batch, batch: { events: 0 }"]),
+            ("batch", "{ events: 5 }, mode: batch", &["{ events: 5 }"]),
+            ("concurrency", "1", &["0", "1025"]),
+            ("timeout", "1s", &["0s"]),
+            ("backoff", "1ms..1s", &["1s..1ms", "5"]),
+            ("status", "{ 404: retry }", &["{ 404: stop }"]),
+        ],
+    );
 }

@@ -10,7 +10,8 @@ use crate::{
 
 /// Its line in the registry.
 pub const INPUT: Listing<dyn InputKind> =
-    input::<GeneratorOptions>("generator", "Makes events up, the same ones for the same seed.");
+    input::<GeneratorOptions>("generator", "Makes events up, the same ones for the same seed.")
+        .start("{ count: 1000, types: [order.changed] }");
 
 impl GeneratorOptions {
     pub(super) fn checked(self, at: &mut At<'_>) -> Option<Self> {

@@ -1,5 +1,7 @@
 use std::collections::HashMap;
 
+use greenroom_config::table::assert_options;
+
 use super::*;
 
 async fn all(options: GeneratorOptions) -> Vec<Taken> {
@@ -94,4 +96,22 @@ fn options_out_of_range_are_refused() {
     bad(|options| options.rate = Some(Rate { per_second: 0.0 }));
     bad(|options| options.rate = Some(Rate { per_second: f64::NAN }));
     bad(|options| options.zipf = -1.0);
+}
+
+#[test]
+fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
+    assert_options::<GeneratorOptions>(
+        &[],
+        &[
+            ("count", "1", &["0", "all"]),
+            ("rate", "20/s", &["20", "0/s", "20/fortnight"]),
+            ("rate", "100/min", &["-1/s"]),
+            ("keys", "1", &["0", "few"]),
+            ("zipf", "0", &["-0.1", "11", "steep"]),
+            ("types", "[a.b, c]", &["[]", "[1]", "''", "{}"]),
+            ("types", "a", &["5"]),
+            ("payload", "64KiB", &["17MiB", "big", "-1"]),
+            ("seed", "0", &["-1", "x"]),
+        ],
+    );
 }

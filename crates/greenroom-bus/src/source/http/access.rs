@@ -1,41 +1,39 @@
 //! Who may post, as it is configured.
 
-use std::{
-    fmt,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use greenroom_config::{duration, options, text, units::DAY_MS, words};
+use greenroom_config::{Secret, duration, group, options, text, texts, units::DAY_MS, word, words};
 use hyper::{HeaderMap, header::HeaderName};
 
-/// Who may post.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub enum Access {
-    /// Any client that can connect, except a page of a browser, which says so by the header
-    /// `origin`.
-    #[default]
-    Anybody,
-    /// Who has one of these tokens: `authorization: Bearer TOKEN`. Several, so that a new one can
-    /// be handed out before the old one goes.
-    Bearer(Vec<String>),
-    /// Who has signed the body.
-    Signature(Signature),
+options! {
+    /// Who may post: exactly one.
+    #[derive(Eq)]
+    pub enum Access = "auth" {
+        /// A token, or several of which each is good: `authorization: Bearer TOKEN`. Take them from
+        /// files or the environment. A reload reads them anew.
+        Bearer(Secret<Vec<String>>) as "bearer" = texts().secret();
+        /// A signature of the body, as webhooks have it.
+        Signature(Signature) as "signature" = group();
+    }
 }
 
-/// How a body is signed: HMAC with SHA-256, as webhooks do.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Signature {
-    /// The header that has the signature, for example `x-hub-signature-256`.
-    pub header: String,
-    /// The secrets, each of which is good.
-    pub secrets: Vec<String>,
-    /// What stands before the signature in its header, for example `sha256=`.
-    pub prefix: String,
-    /// How the signature is written.
-    pub encoding: Encoding,
-    /// When it was signed, where that is told and signed as well.
-    pub time: Option<SignedTime>,
+options! {
+    /// HMAC of the body with SHA-256.
+    #[derive(Eq)]
+    pub struct Signature = "signature" {
+        /// The header that has the signature, for example `x-hub-signature-256`.
+        header: String = text();
+        /// The secret, or several of which each is good.
+        secret: Secret<Vec<String>> = texts().secret();
+        /// What stands before the signature in its header, for example `sha256=`. Nothing does when
+        /// this is not given.
+        prefix: Option<String> = text().optional();
+        /// How the signature is written.
+        encoding: Encoding = word().default("hex");
+        /// When it was signed, where that is signed as well.
+        timestamp: Option<SignedTime> = group().optional();
+    }
 }
 
 words! {
@@ -56,28 +54,6 @@ options! {
         header: String = text();
         /// How far it may be from now.
         tolerance: Duration = duration(1_000..=DAY_MS).default("5m");
-    }
-}
-
-/// Neither tokens nor secrets.
-impl fmt::Debug for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Anybody => f.write_str("Anybody"),
-            Self::Bearer(tokens) => write!(f, "Bearer({} hidden)", tokens.len()),
-            Self::Signature(signature) => signature.fmt(f),
-        }
-    }
-}
-
-impl fmt::Debug for Signature {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Signature")
-            .field("header", &self.header)
-            .field("prefix", &self.prefix)
-            .field("encoding", &self.encoding)
-            .field("time", &self.time)
-            .finish_non_exhaustive()
     }
 }
 
@@ -106,7 +82,6 @@ impl Access {
     /// What is missing or wrong.
     pub fn check(&self) -> Result<(), BadAccess> {
         match self {
-            Self::Anybody => Ok(()),
             Self::Bearer(tokens) => check_tokens(tokens),
             Self::Signature(signature) => signature.check(),
         }
@@ -125,14 +100,14 @@ fn check_tokens(tokens: &[String]) -> Result<(), BadAccess> {
 
 impl Signature {
     fn check(&self) -> Result<(), BadAccess> {
-        let time = self.time.iter().map(|time| &time.header);
+        let time = self.timestamp.iter().map(|time| &time.header);
         for header in [&self.header].into_iter().chain(time) {
             if header.parse::<HeaderName>().is_err() {
                 return Err(BadAccess::Header(header.clone()));
             }
         }
-        match self.secrets.iter().position(String::is_empty) {
-            _ if self.secrets.is_empty() => Err(BadAccess::None("secret")),
+        match self.secret.iter().position(String::is_empty) {
+            _ if self.secret.is_empty() => Err(BadAccess::None("secret")),
             Some(place) => Err(BadAccess::Secret(place + 1)),
             None => Ok(()),
         }
@@ -141,7 +116,7 @@ impl Signature {
     /// The one that a request has, if it is written as it has to be.
     pub(super) fn signature(&self, headers: &HeaderMap) -> Option<Vec<u8>> {
         let value = headers.get(&*self.header)?.as_bytes().trim_ascii();
-        let written = value.strip_prefix(self.prefix.as_bytes())?;
+        let written = value.strip_prefix(self.prefix.as_deref().unwrap_or_default().as_bytes())?;
         match self.encoding {
             Encoding::Hex => hex(written),
             Encoding::Base64 => BASE64_STANDARD.decode(written).ok(),
@@ -155,7 +130,7 @@ impl Signature {
         headers: &'h HeaderMap,
         now: SystemTime,
     ) -> Option<Option<&'h [u8]>> {
-        let Some(rule) = &self.time else { return Some(None) };
+        let Some(rule) = &self.timestamp else { return Some(None) };
         let written = headers.get(&*rule.header)?;
         let seconds = written.to_str().ok()?.trim().parse().ok()?;
         let signed = UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?;

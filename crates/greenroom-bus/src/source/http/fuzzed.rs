@@ -37,7 +37,7 @@ where
 /// # Errors
 /// No client could post like this, or these are not valid headers.
 pub fn admits(
-    access: &Access,
+    access: Option<&Access>,
     headers: &[(&str, &[u8])],
     body: &Bytes,
     now: SystemTime,

@@ -41,18 +41,18 @@ pub(super) enum Refused {
 impl Guard {
     /// # Errors
     /// The system has no random numbers.
-    pub(super) fn new(access: &Access) -> Result<Self, String> {
+    pub(super) fn new(access: Option<&Access>) -> Result<Self, String> {
         Ok(match access {
-            Access::Anybody => Self::Anybody,
-            Access::Bearer(tokens) => {
+            None => Self::Anybody,
+            Some(Access::Bearer(tokens)) => {
                 let key = Key::generate(HMAC_SHA256, &SystemRandom::new())
                     .map_err(|_| "the system has no random numbers".to_owned())?;
                 let tags = tokens.iter().map(|token| hmac::sign(&key, token.as_bytes())).collect();
                 Self::Bearer { key, tags }
             }
-            Access::Signature(rule) => {
+            Some(Access::Signature(rule)) => {
                 let key = |secret: &String| Key::new(HMAC_SHA256, secret.as_bytes());
-                Self::Signature { keys: rule.secrets.iter().map(key).collect(), rule: rule.clone() }
+                Self::Signature { keys: rule.secret.iter().map(key).collect(), rule: rule.clone() }
             }
         })
     }
@@ -120,6 +120,7 @@ mod tests {
     use std::time::{Duration, UNIX_EPOCH};
 
     use base64::{Engine, prelude::BASE64_STANDARD};
+    use greenroom_config::Secret;
 
     use super::*;
     use crate::source::http::{Encoding, SignedTime};
@@ -134,16 +135,17 @@ mod tests {
     fn github(time: Option<SignedTime>) -> Signature {
         Signature {
             header: "X-Hub-Signature-256".into(),
-            secrets: vec!["the next one".into(), "It's a Secret to Everybody".into()],
-            prefix: "sha256=".into(),
+            secret: Secret(vec!["the next one".into(), "It's a Secret to Everybody".into()]),
+            prefix: Some("sha256=".into()),
             encoding: Encoding::Hex,
-            time,
+            timestamp: time,
         }
     }
 
     #[test]
     fn b02_any_of_several_tokens_is_good_and_no_other() {
-        let guard = Guard::new(&Access::Bearer(vec!["old".into(), "new".into()])).unwrap();
+        let guard =
+            Guard::new(Some(&Access::Bearer(Secret(vec!["old".into(), "new".into()])))).unwrap();
         let admit = |value: &str| guard.admit(&headers(&[("authorization", value)]));
         for good in ["Bearer old", "bearer new", "BEARER  new"] {
             assert_eq!(admit(good), Ok(()), "{good}");
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn b02_a_signature_is_that_of_the_body_by_one_of_the_secrets() {
-        let guard = Guard::new(&Access::Signature(github(None))).unwrap();
+        let guard = Guard::new(Some(&Access::Signature(github(None)))).unwrap();
         let now = SystemTime::now();
         let signed = headers(&[("x-hub-signature-256", SIGNED)]);
         assert_eq!(guard.admit(&signed), Ok(()));
@@ -176,11 +178,10 @@ mod tests {
     #[test]
     fn b02_a_signed_time_bounds_how_long_a_message_is_good() {
         let time = SignedTime { header: "x-time".into(), tolerance: Duration::from_secs(300) };
-        let rule =
-            Signature { encoding: Encoding::Base64, prefix: "".into(), ..github(Some(time)) };
-        let key = Key::new(HMAC_SHA256, rule.secrets[1].as_bytes());
+        let rule = Signature { encoding: Encoding::Base64, prefix: None, ..github(Some(time)) };
+        let key = Key::new(HMAC_SHA256, rule.secret[1].as_bytes());
         let signature = BASE64_STANDARD.encode(hmac::sign(&key, b"1000.body"));
-        let guard = Guard::new(&Access::Signature(rule)).unwrap();
+        let guard = Guard::new(Some(&Access::Signature(rule))).unwrap();
         let signed = headers(&[("x-hub-signature-256", &signature), ("x-time", "1000")]);
         let admit =
             |now| guard.admit_body(&signed, b"body", UNIX_EPOCH + Duration::from_secs(now)).is_ok();
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn b02_without_credentials_a_page_of_a_browser_is_refused() {
-        let guard = Guard::new(&Access::Anybody).unwrap();
+        let guard = Guard::new(None).unwrap();
         assert_eq!(guard.admit(&HeaderMap::new()), Ok(()));
         let page = headers(&[("origin", "http://example.org")]);
         assert_eq!(guard.admit(&page), Err(Refused::Page));

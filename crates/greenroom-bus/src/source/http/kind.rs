@@ -107,7 +107,7 @@ fn settings(http: &HttpInput, setup: &InputSetup) -> Result<HttpSettings, String
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let tls = http.tls.as_ref().map(ServerTlsConfig::read).transpose();
     Ok(HttpSettings {
-        access: http.access(),
+        access: http.auth.clone(),
         webhook: http.webhook.as_ref().map(WebhookConfig::to_bus),
         tls: tls.map_err(|unread| unread.to_string())?,
         records: setup.records.clone().map(Arc::new),

@@ -7,12 +7,11 @@ use std::{
 };
 
 use greenroom_config::{
-    At, Listen, Secret, count, duration, flag, group, options, path, rate, size, text, texts,
+    At, Listen, count, duration, flag, group, options, path, rate, size, text, texts,
     units::{DAY_MS, GIB, Rate},
-    word,
 };
 
-use super::{Access, Encoding, ServerTls, Signature, SignedTime, Webhook};
+use super::{Access, ServerTls, Webhook};
 use crate::http::{
     BadTls,
     options::{ITS_KEY, SHOW, UnreadFile, read},
@@ -57,7 +56,7 @@ options! {
         /// How long it may take for the body.
         body_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
         /// Who may post. Without it, any client that can connect may, but no page of a browser.
-        auth: Option<HttpInputAuth> = group().live().optional();
+        auth: Option<Access> = group().live().optional();
         /// Answers the question of CloudEvents' webhooks whether a sender may post (`OPTIONS`).
         /// Without it, that is refused, and a sender that asks does not post.
         webhook: Option<WebhookConfig> = group().live().optional();
@@ -93,17 +92,6 @@ options! {
 }
 
 options! {
-    /// Who may post: exactly one.
-    pub enum HttpInputAuth = "auth" {
-        /// A token, or several of which each is good: `authorization: Bearer TOKEN`. Take them from
-        /// files or the environment. A reload reads them anew.
-        Bearer(Secret<Vec<String>>) as "bearer" = texts().secret();
-        /// A signature of the body, as webhooks have it.
-        Signature(SignatureConfig) as "signature" = group();
-    }
-}
-
-options! {
     /// Which senders are told that they may post. They post by `auth`, as all others do.
     pub struct WebhookConfig = "webhook", then WebhookConfig::checked {
         /// The names that senders ask by, such as `eventgrid.azure.net`; `*` is any.
@@ -111,23 +99,6 @@ options! {
         /// How often they are told to post at most, from `1/min` on; as often as they like when
         /// left out. It is not enforced.
         rate: Option<Rate> = rate().optional();
-    }
-}
-
-options! {
-    /// HMAC of the body with SHA-256.
-    pub struct SignatureConfig = "signature" {
-        /// The header that has the signature, for example `x-hub-signature-256`.
-        header: String = text();
-        /// The secret, or several of which each is good.
-        secret: Secret<Vec<String>> = texts().secret();
-        /// What stands before the signature in its header, for example `sha256=`. Nothing does when
-        /// this is not given.
-        prefix: Option<String> = text().optional();
-        /// How the signature is written.
-        encoding: Encoding = word().default("hex");
-        /// When it was signed, where that is signed as well.
-        timestamp: Option<SignedTime> = group().optional();
     }
 }
 
@@ -204,15 +175,6 @@ impl WebhookConfig {
 }
 
 impl HttpInput {
-    /// Who may post.
-    pub fn access(&self) -> Access {
-        match &self.auth {
-            None => Access::Anybody,
-            Some(HttpInputAuth::Bearer(tokens)) => Access::Bearer(tokens.to_vec()),
-            Some(HttpInputAuth::Signature(signature)) => Access::Signature(signature.to_bus()),
-        }
-    }
-
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         let asks = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         if !self.listen.0.ip().is_loopback()
@@ -226,7 +188,7 @@ impl HttpInput {
             at.error("listen", text, help);
             return None;
         }
-        if let Err(why) = self.access().check() {
+        if let Some(Err(why)) = self.auth.as_ref().map(Access::check) {
             let help = "write `file:PATH` or `${NAME}` for what is secret";
             at.error("auth", why.to_string(), help);
             return None;
@@ -255,17 +217,5 @@ fn wrong_path(path: &str) -> Option<&'static str> {
         Some("this has characters that no request has in its path")
     } else {
         None
-    }
-}
-
-impl SignatureConfig {
-    fn to_bus(&self) -> Signature {
-        Signature {
-            header: self.header.clone(),
-            secrets: self.secret.to_vec(),
-            prefix: self.prefix.clone().unwrap_or_default(),
-            encoding: self.encoding,
-            time: self.timestamp.clone(),
-        }
     }
 }

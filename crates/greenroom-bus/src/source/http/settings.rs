@@ -9,7 +9,7 @@ use crate::record::Mapping;
 #[derive(Debug, Clone, PartialEq)]
 pub struct HttpSettings {
     /// The clients that may post. Default: all.
-    pub access: Access,
+    pub access: Option<Access>,
     /// Which webhook senders are allowed to post. Default: `OPTIONS` is refused.
     pub webhook: Option<Webhook>,
     /// Default: plain HTTP. Whether it is TLS cannot change while it is open; certificates can.
@@ -39,7 +39,7 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         Self {
-            access: Access::Anybody,
+            access: None,
             webhook: None,
             tls: None,
             records: None,

@@ -7,7 +7,8 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 
 use super::{
-    answers::Answers, body::BodyBudget, guard::Guard, settings::HttpSettings, tls::ServerTls,
+    access::Access, answers::Answers, body::BodyBudget, guard::Guard, settings::HttpSettings,
+    tls::ServerTls,
 };
 use crate::{
     http::server::{Connections, within_descriptors},
@@ -42,8 +43,9 @@ pub(super) struct CurrentSettings {
 
 impl CurrentSettings {
     pub(super) fn new(settings: HttpSettings) -> Result<Self, String> {
-        settings.access.check().map_err(|why| format!("`auth`: {why}"))?;
-        let guard = Guard::new(&settings.access)?;
+        let access = settings.access.as_ref();
+        access.map_or(Ok(()), Access::check).map_err(|why| format!("`auth`: {why}"))?;
+        let guard = Guard::new(access)?;
         let tls = settings.tls.as_ref().map(ServerTls::server).transpose();
         let tls = tls.map_err(|why| format!("in `tls`, {why}"))?;
         Ok(Self { settings, guard, tls })

@@ -4,6 +4,7 @@ mod sample;
 
 use std::{num::NonZeroU64, time::Duration};
 
+use greenroom_config::Secret;
 use rustls::pki_types::ServerName;
 use serde_json::json;
 use tokio::{
@@ -107,7 +108,7 @@ async fn b02_a_sender_of_webhooks_that_asks_is_told_whether_and_how_often_it_may
         (&["sender.example"], 100, "sender.example.org", None),
         (&["sender.example"], 100, "*", None),
     ] {
-        let access = Access::Bearer(vec!["token".into()]);
+        let access = Some(Access::Bearer(Secret(vec!["token".into()])));
         let webhook = webhook(origins, rate);
         let stage = Stage::open(HttpSettings { access, webhook, ..HttpSettings::default() });
         let answer = stage.ask(&asks(origin)).await;
@@ -228,7 +229,7 @@ async fn b02_a_full_log_is_429_and_a_failed_one_503_each_with_retry_after() {
 #[tokio::test]
 async fn b02_tokens_and_settings_are_replaced_while_it_is_open() {
     let with = |tokens: &[&str]| HttpSettings {
-        access: Access::Bearer(tokens.iter().map(|token| (*token).to_owned()).collect()),
+        access: Some(Access::Bearer(Secret(tokens.iter().map(|&token| token.into()).collect()))),
         ..HttpSettings::default()
     };
     let stage = Stage::open(with(&["old"]));

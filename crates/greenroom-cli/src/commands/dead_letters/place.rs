@@ -41,17 +41,14 @@ impl Place {
         if let Some(file) = &place.config {
             let (config, problems) = config::load(file, &[]);
             let config = config.ok_or_else(|| problems.render(false))?;
-            let at_broker = |place: String| {
-                Err(format!(
-                    "the dead letters of {0} go to {place}: read them there as other records; \
-                     `greenroom dead-letters redrive {0}` sends them back to where they came from",
-                    file.display()
-                ))
-            };
             return match config.dead_letters.to() {
                 LettersTo::Store(store) => Ok(Self::Store(store.path.clone())),
-                LettersTo::Kafka(to) => at_broker(format!("the topic {} of Kafka", to.topic)),
-                LettersTo::Nats(to) => at_broker(format!("the subject {} of NATS", to.subject)),
+                LettersTo::Broker(broker) => Err(format!(
+                    "the dead letters of {0} go to {1}: read them there as other records; \
+                     `greenroom dead-letters redrive {0}` sends them back to where they came from",
+                    file.display(),
+                    broker.place()
+                )),
                 LettersTo::File(letters) => Err(format!(
                     "the dead letters of {} are in the file {}, one JSON object a line: read it \
                      with any tool; `dead_letters: {{ store: {{}} }}` keeps them so that they can \

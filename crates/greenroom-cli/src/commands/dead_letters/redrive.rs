@@ -2,12 +2,13 @@
 
 use std::{io::Write, process::ExitCode};
 
-use greenroom_bus::dead_letter::redrive::Redriven;
+use greenroom_bus::dead_letter::redrive::{LetterChoice, Redriven};
+use greenroom_config::Chosen;
 use serde_json::json;
 
 use crate::{
     cli::RedriveArgs,
-    config::{self, Config, LettersTo, plural},
+    config::{self, Config, Kinds, Letters, LettersTo, lacking, plural},
     exit::{self, Exit},
     letters::escaped::Escaped,
 };
@@ -20,8 +21,7 @@ pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
         return Exit::BadConfiguration.because(problems.render(false));
     };
     let redriven = match config.dead_letters.to() {
-        LettersTo::Kafka(letters) => kafka::redrive(arguments, &config, letters),
-        LettersTo::Nats(letters) => nats::redrive(arguments, &config, letters),
+        LettersTo::Broker(broker) => from_broker(broker, arguments, &config),
         LettersTo::File(_) | LettersTo::Store(_) => Err(format!(
             "the dead letters of {} go to no broker; those of a store are replayed: `greenroom \
              dead-letters replay`",
@@ -32,6 +32,28 @@ pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
         Ok(redriven) => conclude(&redriven, arguments),
         Err(why) => Exit::CouldNotRun.because(shown(&why)),
     }
+}
+
+fn from_broker(
+    broker: &Chosen<Letters>,
+    arguments: &RedriveArgs,
+    config: &Config,
+) -> Result<Redriven, String> {
+    if let Some(why) = lacking(broker.key()) {
+        return Err(why);
+    }
+    let choice = LetterChoice {
+        reason: arguments.reason.clone(),
+        handler: arguments.handler.clone(),
+        input: arguments.input.clone(),
+        limit: arguments.limit,
+        counts_only: arguments.dry_run,
+        group: arguments.group.clone(),
+    };
+    let inputs = config.inputs.iter();
+    let inputs = inputs.map(|input| Ok((&*input.kind, input.setup(&config.pools)?)));
+    let inputs: Vec<_> = inputs.collect::<Result<_, String>>()?;
+    broker.redrive(choice, &inputs, &mut progress)
 }
 
 fn conclude(redriven: &Redriven, arguments: &RedriveArgs) -> ExitCode {
@@ -55,7 +77,6 @@ fn shown(text: &str) -> String {
 }
 
 /// Says on a terminal how far it is.
-#[cfg(any(feature = "kafka", feature = "nats"))]
 fn progress(redriven: &Redriven) {
     let mut stderr = std::io::stderr();
     if std::io::IsTerminal::is_terminal(&stderr) {
@@ -107,102 +128,4 @@ fn json_text(redriven: &Redriven, counts_only: bool) -> String {
         "all_seen": !redriven.is_cut_short,
     });
     format!("{object}\n")
-}
-
-#[cfg(feature = "kafka")]
-mod kafka {
-    use greenroom_kafka::RedriveOptions;
-
-    use super::{Config, RedriveArgs, Redriven, progress};
-    use crate::config::{KafkaInput, KafkaLetters};
-
-    pub(super) fn redrive(
-        arguments: &RedriveArgs,
-        config: &Config,
-        letters: &KafkaLetters,
-    ) -> Result<Redriven, String> {
-        let mut options = RedriveOptions {
-            reason: arguments.reason.clone(),
-            handler: arguments.handler.clone(),
-            input: arguments.input.clone(),
-            limit: arguments.limit,
-            counts_only: arguments.dry_run,
-            ..letters.redrive()
-        };
-        if let Some(group) = &arguments.group {
-            options.group.clone_from(group);
-        }
-        for input in &config.inputs {
-            if let Some(kafka) = input.kind.downcast_ref::<KafkaInput>() {
-                let setup = input.setup(&config.pools)?;
-                options.inputs.push((setup.name, kafka.options(setup.records)));
-            }
-        }
-        greenroom_kafka::redrive(&options, progress).map_err(|why| why.to_string())
-    }
-}
-
-#[cfg(not(feature = "kafka"))]
-mod kafka {
-    use super::{Config, RedriveArgs, Redriven};
-    use crate::config::{KafkaLetters, lacking};
-
-    pub(super) fn redrive(
-        _: &RedriveArgs,
-        _: &Config,
-        _: &KafkaLetters,
-    ) -> Result<Redriven, String> {
-        Err(lacking("kafka").unwrap_or_default())
-    }
-}
-
-#[cfg(feature = "nats")]
-mod nats {
-    use greenroom_nats::RedriveOptions;
-
-    use super::{Config, RedriveArgs, Redriven, progress};
-    use crate::config::{NatsInput, NatsLetters};
-
-    pub(super) fn redrive(
-        arguments: &RedriveArgs,
-        config: &Config,
-        letters: &NatsLetters,
-    ) -> Result<Redriven, String> {
-        if arguments.group.is_some() {
-            return Err("`--group` is for letters of Kafka: on NATS, one that was sent is removed"
-                .to_owned());
-        }
-        let mut options = RedriveOptions {
-            reason: arguments.reason.clone(),
-            handler: arguments.handler.clone(),
-            input: arguments.input.clone(),
-            limit: arguments.limit,
-            counts_only: arguments.dry_run,
-            ..RedriveOptions::new(letters.library_subject()?)
-        };
-        for input in &config.inputs {
-            if let Some(nats) = input.kind.downcast_ref::<NatsInput>() {
-                options.inputs.push((input.name.clone(), nats.server()));
-            }
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
-        let server = letters.server();
-        let redrive = greenroom_nats::redrive(&server, &options, progress);
-        runtime.block_on(redrive).map_err(|why| why.to_string())
-    }
-}
-
-#[cfg(not(feature = "nats"))]
-mod nats {
-    use super::{Config, RedriveArgs, Redriven};
-    use crate::config::{NatsLetters, lacking};
-
-    pub(super) fn redrive(
-        _: &RedriveArgs,
-        _: &Config,
-        _: &NatsLetters,
-    ) -> Result<Redriven, String> {
-        Err(lacking("nats").unwrap_or_default())
-    }
 }

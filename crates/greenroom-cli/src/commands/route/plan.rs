@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use greenroom::event_pool::Engine;
 use greenroom_bus::{
+    engine::NoHandler,
     event::Event,
     handler::pass::PassFactory,
     pattern::Pattern,
@@ -13,7 +14,7 @@ use greenroom_bus::{
 use super::way::{Handled, Made, Other, Outcome, SampleEvent, Way};
 use crate::{
     commands::run::assemble,
-    config::{Config, HandlerConfig, Kinds, NoHandler, Word},
+    config::{Config, HandlerConfig, Kinds, Word},
 };
 
 pub(super) struct Plan<'c> {

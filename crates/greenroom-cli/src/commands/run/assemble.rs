@@ -16,14 +16,12 @@ use greenroom_bus::{
 };
 
 use super::{
-    kafka,
     layers::HandlerLayers,
-    nats,
     targets::{self, Targets},
 };
 use crate::config::{
     self, AckWhen, Config, FieldCondition, Finish, HandlerConfig, InputConfig, LettersTo,
-    NoHandler, OnFinalFailure, OnFull, OutputConfig, PoolConfig, Retry,
+    OnFinalFailure, OutputConfig, PoolConfig, Retry,
 };
 
 /// Where dead letters go, for those who look.
@@ -48,13 +46,9 @@ pub(super) async fn engine(
     recorder: Option<Arc<dyn Recorder>>,
 ) -> Result<(Engine, HandlerLayers, LettersAt), String> {
     let mut builder = Engine::builder()
-        .no_handler(no_handler(config.no_handler))
-        .handler_rejected(no_handler(config.handler_rejected))
-        .outage(engine::OutageConfig {
-            failures: config.outage.failures,
-            window: config.outage.window,
-            limit: config.outage.limit,
-        })
+        .no_handler(config.no_handler)
+        .handler_rejected(config.handler_rejected)
+        .outage(config.outage)
         .all_outputs(config.all_outputs)
         .deadline(config.shutdown.deadline)
         .finish(finish(config.shutdown.finish));
@@ -84,7 +78,12 @@ pub(super) async fn engine(
         let added = add_output(builder, output, targets).await;
         builder = added.map_err(|why| within("output", &output.name, why))?;
     }
-    let (letters, at) = dead_letters(config, targets).await?;
+    let (letters, at) = dead_letters(config).await?;
+    for input in &config.inputs {
+        targets::add_to_letters(&*letters, input)
+            .map_err(|why| within("input", &input.name, why))?;
+    }
+    targets.letters(letters.clone());
     builder
         .dead_letters(letters)
         .build()
@@ -93,10 +92,7 @@ pub(super) async fn engine(
         .map_err(|error: BuildError| error.to_string())
 }
 
-async fn dead_letters(
-    config: &Config,
-    targets: &Targets,
-) -> Result<(Arc<dyn DeadLetterStore>, LettersAt), String> {
+async fn dead_letters(config: &Config) -> Result<(Arc<dyn DeadLetterStore>, LettersAt), String> {
     match config.dead_letters.to() {
         LettersTo::Store(config) => {
             let path = config.path.clone();
@@ -112,18 +108,9 @@ async fn dead_letters(
             let letters = letters.map_err(|error| error.to_string())?;
             Ok((Arc::new(letters), LettersAt::File(file.path.clone())))
         }
-        LettersTo::Kafka(kafka) => {
-            let letters = kafka::letters(kafka).map_err(|why| format!("dead_letters: {why}"))?;
-            for input in &config.inputs {
-                kafka::reads(&letters, input).map_err(|why| within("input", &input.name, why))?;
-            }
-            targets.letters(letters.clone());
-            Ok((letters, LettersAt::Broker(format!("the topic {} of Kafka", kafka.topic))))
-        }
-        LettersTo::Nats(nats) => {
-            let letters = nats::letters(nats).await;
-            let letters = letters.map_err(|why| format!("dead_letters: {why}"))?;
-            Ok((letters, LettersAt::Broker(format!("the subject {} of NATS", nats.subject))))
+        LettersTo::Broker(broker) => {
+            let letters = broker.open().await.map_err(|why| format!("dead_letters: {why}"))?;
+            Ok((letters, LettersAt::Broker(broker.place())))
         }
     }
 }
@@ -143,14 +130,6 @@ fn finish(option: Option<Finish>) -> engine::Finish {
         None => engine::Finish::ByInput,
         Some(Finish::InHand) => engine::Finish::InHand,
         Some(Finish::All) => engine::Finish::All,
-    }
-}
-
-fn no_handler(option: NoHandler) -> engine::NoHandler {
-    match option {
-        NoHandler::DeadLetter => engine::NoHandler::DeadLetter,
-        NoHandler::Ignore => engine::NoHandler::Ignore,
-        NoHandler::Refuse => engine::NoHandler::Refuse,
     }
 }
 
@@ -182,11 +161,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
             OnFinalFailure::Park => FinalAction::ParkKey,
             OnFinalFailure::Stop => FinalAction::StopPool,
         },
-        on_full: match pool.on_full {
-            OnFull::Pause => engine::OnFull::Pause,
-            OnFull::Reject => engine::OnFull::Reject,
-            OnFull::DeadLetter => engine::OnFull::DeadLetter,
-        },
+        on_full: pool.on_full,
         restarts: Restarts { max: pool.max_restarts, ..Restarts::default() },
         rate: pool.rate.map(rate),
         concurrency: match pool.adaptive_limit() {

@@ -9,6 +9,7 @@ use std::{
 
 use greenroom::Backoff;
 use greenroom_bus::{
+    dead_letter::DeadLetterStore,
     handler::{HandlerFactory, OpenHandler},
     kind::Live,
     sink::{OpenOutput, Sink},
@@ -18,7 +19,6 @@ use greenroom_config::AnyOptions;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::kafka;
 use crate::{
     config::{DurationRange, HandlerConfig, InputConfig, OutputConfig, PoolConfig},
     report::{AllAnswers, Answers},
@@ -32,8 +32,8 @@ pub(crate) struct Targets {
     live: Mutex<HashMap<String, Weak<dyn Live>>>,
     /// Of inputs that others send to.
     servers: Mutex<HashMap<String, Arc<dyn InputServer>>>,
-    /// Dead letters that go to a topic.
-    letters: Mutex<Option<Arc<kafka::Letters>>>,
+    /// Where dead letters go.
+    letters: Mutex<Option<Arc<dyn DeadLetterStore>>>,
 }
 
 impl Targets {
@@ -69,8 +69,9 @@ impl Targets {
         input: &InputConfig,
         pools: &[PoolConfig],
     ) -> Result<Box<dyn Source>, String> {
-        // Of an input that is added, letters are about records of it, too.
-        self.known_letters().map_or(Ok(()), |letters| kafka::reads(&letters, input))?;
+        if let Some(letters) = self.known_letters() {
+            add_to_letters(&*letters, input)?;
+        }
         let OpenInput { source, server, live } = input.kind.open(&input.setup(pools)?).await?;
         self.note(format!("inputs.{}", input.name), live);
         if let Some(server) = server {
@@ -98,13 +99,12 @@ impl Targets {
 }
 
 impl Targets {
-    /// Where dead letters go, which is a topic.
-    pub(super) fn letters(&self, letters: Arc<kafka::Letters>) {
+    /// Where dead letters go, from now on.
+    pub(super) fn letters(&self, letters: Arc<dyn DeadLetterStore>) {
         let _before = self.letters.lock().replace(letters);
     }
 
-    /// Where dead letters go, if that is a topic.
-    pub(super) fn known_letters(&self) -> Option<Arc<kafka::Letters>> {
+    fn known_letters(&self) -> Option<Arc<dyn DeadLetterStore>> {
         self.letters.lock().clone()
     }
 
@@ -142,6 +142,18 @@ impl Targets {
         }
         answers
     }
+}
+
+/// Letters are about what this input reads, too.
+///
+/// # Errors
+/// What of its options cannot be used.
+pub(super) fn add_to_letters(
+    letters: &dyn DeadLetterStore,
+    input: &InputConfig,
+) -> Result<(), String> {
+    let added = letters.add_input(&*input.kind, &input.setup(&[])?);
+    added.map_err(|error| error.to_string())
 }
 
 pub(super) fn backoff(waits: DurationRange) -> Backoff {

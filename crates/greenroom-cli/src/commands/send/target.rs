@@ -3,6 +3,7 @@
 use std::{env, time::Duration};
 
 use greenroom_bus::http::{Auth, Poster, TargetConfig, Tls};
+use greenroom_config::Secret;
 use url::Url;
 
 use crate::cli::SendArgs;
@@ -22,7 +23,7 @@ pub(super) fn poster(args: &SendArgs) -> Result<Poster, String> {
     let config = TargetConfig {
         url: url(&args.address)?,
         timeout: TIMEOUT,
-        auth: token.map(Auth::Bearer),
+        auth: token.map(|token| Auth::Bearer(Secret(token))),
         tls: Tls { ca, ..Tls::default() },
         ..TargetConfig::default()
     };

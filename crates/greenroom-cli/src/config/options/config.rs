@@ -3,11 +3,12 @@
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::{
+    engine::{NoHandler, OutageConfig},
     sink::Rotate,
     store::letters::{LetterStoreOptions, Mask},
 };
 use greenroom_config::{
-    At, count, defaults, duration, flag, group, named, options, path, size, texts,
+    At, Chosen, Kinds, count, defaults, duration, flag, group, named, options, path, size, texts,
     units::{DAY_MS, GIB},
     word, words,
 };
@@ -17,12 +18,11 @@ use super::{
     advisor::{AdvisorConfig, Autotune},
     handler::HandlerConfig,
     input::InputConfig,
-    kafka::KafkaLetters,
-    nats::NatsLetters,
     output::OutputConfig,
     pool::PoolConfig,
     telemetry::{OtlpConfig, TelemetryConfig},
 };
+use crate::config::kinds::Letters;
 
 options! {
     /// One file says where events come from, which pools of workers there are, what handles
@@ -95,10 +95,8 @@ options! {
         /// Keeps them in a store in place of the file, where they can be found, edited and replayed
         /// (`greenroom dead-letters`, docs/dead-letters.md).
         store: Option<LetterStoreConfig> = group().optional();
-        /// Publishes them to a topic of Kafka in place of the file.
-        kafka: Option<KafkaLetters> = group().optional();
-        /// Publishes them to a subject of NATS JetStream in place of the file.
-        nats: Option<NatsLetters> = group().optional();
+        .. /// The broker that they go to.
+        broker: Option<Chosen<Letters>>;
     }
 }
 
@@ -109,10 +107,8 @@ pub enum LettersTo<'a> {
     File(&'a DeadLetterFile),
     /// A store.
     Store(&'a LetterStoreConfig),
-    /// A topic.
-    Kafka(&'a KafkaLetters),
-    /// A subject.
-    Nats(&'a NatsLetters),
+    /// A topic or a subject of a broker.
+    Broker(&'a Chosen<Letters>),
 }
 
 options! {
@@ -184,44 +180,11 @@ words! {
     }
 }
 
-options! {
-    /// In an outage attempts are not counted and nothing is dead-lettered: events wait and one at
-    /// a time probes.
-    #[derive(Copy, Eq)]
-    pub struct OutageConfig = "outage" {
-        /// So many failed attempts in a row, over at least two events, are an outage.
-        failures: u32 = count(2..=1_000_000).default("20");
-        /// So long with failures only, of at least two events, is an outage.
-        window: Duration = duration(1..=DAY_MS).default("10s");
-        /// Once all inputs have ended, a run waits so long, from that moment on, for a handler in
-        /// outage, for an output that fails or is paused (from the last event on that it stored or
-        /// rejected, if that is later), and for dead letters that cannot be taken for a replay.
-        /// Then it gives up: the rest is refused, exit code 3.
-        limit: Duration = duration(1..=DAY_MS).default("5m");
-    }
-}
-
-words! {
-    /// What happens to an event that no handler takes.
-    pub enum NoHandler {
-        /// It becomes a dead letter.
-        DeadLetter = "dead_letter",
-        /// It is acknowledged and counted.
-        Ignore = "ignore",
-        /// It is refused to its source.
-        Refuse = "refuse",
-    }
-}
-
 impl DeadLettersConfig {
     fn one_place(self, at: &mut At<'_>) -> Option<Self> {
-        let others = [
-            ("store", self.store.is_some()),
-            ("kafka", self.kafka.is_some()),
-            ("nats", self.nats.is_some()),
-        ];
+        let others = self.store.as_ref().map(|_| "store").into_iter();
+        let others = others.chain(self.broker.as_ref().map(Kinds::key));
         let file = at.has("file").then_some("file");
-        let others = others.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
         let places: Vec<_> = file.into_iter().chain(others).collect();
         if let [one, another, ..] = places[..] {
             let help = format!("leave `{one}` or `{another}` out");
@@ -234,11 +197,10 @@ impl DeadLettersConfig {
 
     /// Where they go.
     pub fn to(&self) -> LettersTo<'_> {
-        match (&self.store, &self.kafka, &self.nats) {
-            (Some(store), ..) => LettersTo::Store(store),
-            (_, Some(kafka), _) => LettersTo::Kafka(kafka),
-            (.., Some(nats)) => LettersTo::Nats(nats),
-            (None, None, None) => LettersTo::File(&self.file),
+        match (&self.store, &self.broker) {
+            (Some(store), _) => LettersTo::Store(store),
+            (None, Some(broker)) => LettersTo::Broker(broker),
+            (None, None) => LettersTo::File(&self.file),
         }
     }
 }

@@ -8,9 +8,7 @@ mod condition;
 mod config;
 mod handler;
 mod input;
-pub(super) mod kafka;
 mod layer;
-pub(super) mod nats;
 mod output;
 mod pool;
 mod records;
@@ -22,23 +20,14 @@ pub use self::{
     condition::FieldCondition,
     config::{
         Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention, LetterStoreConfig,
-        LettersTo, LoopbackConfig, NoHandler, OutageConfig, ShutdownConfig,
+        LettersTo, LoopbackConfig, ShutdownConfig,
     },
     handler::{AckWhen, HandlerConfig},
     input::InputConfig,
-    kafka::{
-        KafkaCompression, KafkaGuard, KafkaInput, KafkaIsolation, KafkaLetters, KafkaMechanism,
-        KafkaMode, KafkaOutput, KafkaProtocol, KafkaSasl, KafkaTls,
-    },
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
-    nats::{
-        NatsAuth, NatsInput, NatsKeyFrom, NatsLetters, NatsMode, NatsOutput, NatsTls, NatsUser,
-        Partitions,
-    },
     output::OutputConfig,
     pool::{
-        AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, OnFull, PoolConfig,
-        Retry,
+        AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, PoolConfig, Retry,
     },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     telemetry::{OtlpConfig, TelemetryConfig},

@@ -8,6 +8,7 @@ use greenroom::{
     event_pool::{Engine, Preset},
     limits::{Adaptive, Mode},
 };
+use greenroom_bus::engine::OnFull;
 use greenroom_config::{
     At, CountOr, count, count_or, duration, durations, flag, group, number, options, rate, size,
     text,
@@ -167,18 +168,6 @@ impl PoolConfig {
         let most = MAX_QUEUE / workers;
         at.error(name, text, format!("`inbox_size` may be {most} at most here"));
         None
-    }
-}
-
-words! {
-    /// What happens to an event whose pool is full.
-    pub enum OnFull {
-        /// It waits, and after a while its input does.
-        Pause = "pause",
-        /// It is refused to its source.
-        Reject = "reject",
-        /// It becomes a dead letter.
-        DeadLetter = "dead_letter",
     }
 }
 

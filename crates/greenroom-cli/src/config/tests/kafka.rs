@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use greenroom_bus::source::StartAt;
+use greenroom_kafka::kinds::KafkaInput;
 
 use super::*;
 

@@ -1,5 +1,7 @@
 //! `nats` inputs: the same options in every build, and what a build does with them.
 
+use greenroom_nats::kinds::{NatsInput, Partitions};
+
 use super::*;
 
 fn input(options: &str) -> String {

@@ -1,6 +1,6 @@
 //! What a redrive is told.
 
-use greenroom_bus::dead_letter::redrive::RedriveError;
+use greenroom_bus::dead_letter::redrive::{LetterChoice, RedriveError};
 
 use super::super::options::KafkaSourceOptions;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     marks::{self, Marks},
 };
 
-/// The group that remembers which letters are done.
+/// The group that remembers which letters are done, unless another is chosen.
 const GROUP: &str = "greenroom-redrive";
 
 /// Which letters are sent back, and where to.
@@ -20,22 +20,12 @@ pub struct RedriveOptions {
     pub topic: String,
     /// Any property of librdkafka: TLS, SASL.
     pub properties: Properties,
-    /// The consumer group that remembers what is done. Default: `greenroom-redrive`.
-    pub group: String,
     /// The inputs that letters have come by, by name: their records go back to the brokers that
     /// these read from, and a letter of another input stays. Default: none, all records go to
     /// [`brokers`](Self::brokers).
     pub inputs: Vec<(String, KafkaSourceOptions)>,
-    /// Only letters of this reason, such as `retries_exhausted`.
-    pub reason: Option<String>,
-    /// Only letters of this handler.
-    pub handler: Option<String>,
-    /// Only letters of this input.
-    pub input: Option<String>,
-    /// At most so many.
-    pub limit: Option<u64>,
-    /// Counts what would be sent, and sends nothing.
-    pub counts_only: bool,
+    /// Which letters.
+    pub choice: LetterChoice,
 }
 
 impl RedriveOptions {
@@ -45,19 +35,18 @@ impl RedriveOptions {
             brokers: brokers.into(),
             topic: topic.into(),
             properties: Properties::default(),
-            group: GROUP.to_owned(),
             inputs: Vec::new(),
-            reason: None,
-            handler: None,
-            input: None,
-            limit: None,
-            counts_only: false,
+            choice: LetterChoice::default(),
         }
+    }
+
+    pub(super) fn group(&self) -> &str {
+        self.choice.group.as_deref().unwrap_or(GROUP)
     }
 
     /// As those of a source that reads the letters.
     pub(super) fn source(&self) -> KafkaSourceOptions {
-        let source = KafkaSourceOptions::new(&self.brokers, &self.group, [&self.topic]);
+        let source = KafkaSourceOptions::new(&self.brokers, self.group(), [&self.topic]);
         KafkaSourceOptions { properties: self.properties.clone(), ..source }
     }
 
@@ -72,9 +61,9 @@ impl RedriveOptions {
 
     pub(super) fn takes(&self, marks: &Marks) -> bool {
         let asked = [
-            (marks::REASON, &self.reason),
-            (marks::HANDLER, &self.handler),
-            (marks::INPUT, &self.input),
+            (marks::REASON, &self.choice.reason),
+            (marks::HANDLER, &self.choice.handler),
+            (marks::INPUT, &self.choice.input),
         ];
         asked.iter().all(|(name, wanted)| {
             wanted.as_deref().is_none_or(|wanted| marks.get(name) == Some(wanted))

@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use greenroom_config::units::DurationRange;
+
 use crate::{
     dead_letter::file::FileDeadLetterStore,
     engine::{Engine, EngineBuilder, HandlerConfig, PoolConfig, RunReport},
@@ -14,7 +16,7 @@ async fn run(set: impl FnOnce(EngineBuilder) -> EngineBuilder) -> RunReport {
     let directory = tempfile::tempdir().unwrap();
     let letters = FileDeadLetterStore::open(directory.path().join("letters")).unwrap();
     let options = GeneratorOptions { count: Some(200), keys: 1, ..GeneratorOptions::default() };
-    let latency = Duration::ZERO..=Duration::from_millis(20);
+    let latency = DurationRange { from: Duration::ZERO, to: Duration::from_millis(20) };
     let simulate = SimulateFactory::new(SimulateConfig { latency, ..SimulateConfig::default() });
     let mut handler = HandlerConfig::new(vec!["**".parse().unwrap()], Arc::new(simulate.unwrap()));
     handler.order_by = Some("subject".parse().unwrap());

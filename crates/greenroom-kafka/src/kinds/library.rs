@@ -1,25 +1,24 @@
-//! Inputs and outputs as the library has them.
+//! What the options open.
 
 use std::{path::PathBuf, sync::Arc};
 
 use greenroom_bus::{
+    dead_letter::{
+        DeadLetterStore,
+        redrive::{InputOfLetters, LetterChoice, Redriven},
+    },
     kind::are_readable,
     record::Mapping,
     sink::Sink,
     source::{InputSetup, Source},
 };
 use greenroom_config::{At, Word};
-use greenroom_kafka::{
-    Kept, KeptHeaders, Properties, RecordFormat, RedriveOptions, Unusable,
-    output::{
-        KafkaDeadLetters, KafkaDeadLettersOptions, KafkaSink, KafkaSinkMode, KafkaSinkOptions,
-    },
-    source::{self, GuardOptions, KafkaLooking, KafkaSource, KafkaSourceOptions},
-};
 
-use super::{
-    KafkaConnection, KafkaFormer, KafkaGuard, KafkaInput, KafkaLetters, KafkaMode, KafkaOutput,
-    KafkaPartitioner, KafkaTls,
+use super::{KafkaConnection, KafkaInput, KafkaLetters, KafkaOutput, KafkaPartitioner, KafkaTls};
+use crate::{
+    Kept, KeptHeaders, Properties, RecordFormat, RedriveOptions, Unusable,
+    output::{KafkaDeadLetters, KafkaDeadLettersOptions, KafkaSink, KafkaSinkOptions},
+    source::{KafkaLooking, KafkaSource, KafkaSourceOptions},
 };
 
 /// Joins the group, in the background.
@@ -72,15 +71,39 @@ pub(super) fn reach_output(kafka: &KafkaOutput, at: &mut At<'_>) {
     }
 }
 
-impl KafkaLetters {
-    /// Reports files that cannot be read, and properties that cannot be used.
-    pub(crate) fn reach(&self, at: &mut At<'_>) {
-        if reach_tls(self.tls.as_ref(), at)
-            && let Err(why) = KafkaDeadLetters::check(&self.options())
-        {
-            unusable(at, why);
-        }
+/// Reports files that cannot be read, and properties that cannot be used.
+pub(super) fn reach_letters(kafka: &KafkaLetters, at: &mut At<'_>) {
+    if reach_tls(kafka.tls.as_ref(), at)
+        && let Err(why) = KafkaDeadLetters::check(&kafka.options())
+    {
+        unusable(at, why);
     }
+}
+
+/// Connects in the background.
+pub(super) fn letters(kafka: &KafkaLetters) -> Result<Arc<dyn DeadLetterStore>, String> {
+    let letters = KafkaDeadLetters::open(&kafka.options());
+    Ok(Arc::new(letters.map_err(|error| error.to_string())?))
+}
+
+/// Sends the records of letters back to the brokers of their inputs.
+pub(super) fn redrive(
+    letters: &KafkaLetters,
+    choice: LetterChoice,
+    inputs: &[InputOfLetters<'_>],
+    tells: &mut dyn FnMut(&Redriven),
+) -> Result<Redriven, String> {
+    let inputs = inputs.iter().filter_map(|(kind, setup)| {
+        let kafka = kind.as_any().downcast_ref::<KafkaInput>()?;
+        Some((setup.name.clone(), kafka.options(setup.records.clone())))
+    });
+    let options = RedriveOptions {
+        properties: letters.connection().library_properties(),
+        inputs: inputs.collect(),
+        choice,
+        ..RedriveOptions::new(letters.brokers.join(","), &letters.topic)
+    };
+    crate::redrive(&options, tells).map_err(|why| why.to_string())
 }
 
 impl KafkaInput {
@@ -94,9 +117,7 @@ impl KafkaInput {
         }
         KafkaSourceOptions {
             start: self.start,
-            from: self.from.map(|former| match former {
-                KafkaFormer::ParallelConsumer => source::FormerConsumer::ParallelConsumer,
-            }),
+            from: self.from,
             format: records.map_or(RecordFormat::CloudEvents, |mapping| {
                 RecordFormat::Mapped(Box::new(mapping))
             }),
@@ -104,26 +125,18 @@ impl KafkaInput {
             remembers_done: self.remember_done,
             metadata_limit: self.metadata_limit,
             drain_budget: self.drain_budget,
-            guard: self.guard.as_ref().map(KafkaGuard::options),
+            guard: self.guard.clone(),
             properties,
             ..KafkaSourceOptions::new(self.brokers.join(","), &self.group, &self.topics)
         }
     }
-}
 
-impl KafkaInput {
     fn kept_headers(&self) -> KeptHeaders {
         match self.keep_headers.as_deref() {
             None => KeptHeaders::None,
             Some([all]) if all == "all" => KeptHeaders::All,
             Some(names) => KeptHeaders::Named(names.to_vec()),
         }
-    }
-}
-
-impl KafkaGuard {
-    fn options(&self) -> GuardOptions {
-        GuardOptions { topic: self.topic.clone(), events: self.events, every: self.every }
     }
 }
 
@@ -145,10 +158,7 @@ impl KafkaOutput {
         let key = self.key.as_ref().map(|key| key.parse()).transpose();
         Ok(KafkaSinkOptions {
             key: key.map_err(|error| format!("key: {error}"))?,
-            mode: match self.mode {
-                KafkaMode::Binary => KafkaSinkMode::Binary,
-                KafkaMode::Structured => KafkaSinkMode::Structured,
-            },
+            mode: self.mode,
             properties,
             ..KafkaSinkOptions::new(self.brokers.join(","), &self.topic)
         })
@@ -163,19 +173,11 @@ impl KafkaLetters {
         let options = KafkaDeadLettersOptions::new(self.brokers.join(","), &self.topic);
         KafkaDeadLettersOptions { properties, ..options }
     }
-
-    /// How to send their records back.
-    pub(crate) fn redrive(&self) -> RedriveOptions {
-        RedriveOptions {
-            properties: self.connection().library_properties(),
-            ..RedriveOptions::new(self.brokers.join(","), &self.topic)
-        }
-    }
 }
 
 impl KafkaTls {
     /// The files that it names, each with its option.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
         files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
     }

@@ -1,10 +1,13 @@
-//! Topics that are read and published to. What a build without the feature `kafka` reads of it, it
-//! refuses (`config/lacking.rs`).
+//! Topics as inputs, outputs and a place for dead letters of a configuration: their options, and
+//! what is asked of them. A build without the feature `client` reads them all the same, and opens
+//! none.
 
-pub(crate) mod input;
-#[cfg_attr(not(feature = "kafka"), path = "kafka/without.rs")]
+mod guard;
+mod input;
+mod letters;
+#[cfg_attr(not(feature = "client"), path = "kinds/without.rs")]
 mod library;
-pub(crate) mod output;
+mod output;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -13,6 +16,8 @@ use greenroom_config::{
     At, Secret, count, duration, flag, group, options, path, size, text, texts, units::DAY_MS,
     variables, word, words,
 };
+
+pub use self::{guard::GuardOptions, input::INPUT, letters::LETTERS, output::OUTPUT};
 
 options! {
     /// Reads topics as a member of a consumer group: CloudEvents by their Kafka binding, or what
@@ -33,7 +38,7 @@ options! {
         /// What has read as this group before. With `parallel-consumer`, its metadata is read where
         /// the group starts here for the first time, so what it had done out of order is not
         /// handled again. Leave it out afterwards.
-        from: Option<KafkaFormer> = word().optional();
+        from: Option<FormerConsumer> = word().optional();
         /// Who assigns partitions: the members (`classic`, with cooperative-sticky), or the broker
         /// (`consumer`, from Kafka 4 on).
         protocol: KafkaProtocol = word().default("classic");
@@ -60,7 +65,7 @@ options! {
         drain_budget: Duration = duration(0..=DAY_MS).default("10s");
         /// Moves the oldest events of a partition that is held up by many that are stuck.
         /// Without it, they hold it up.
-        guard: Option<KafkaGuard> = group().optional();
+        guard: Option<GuardOptions> = group().optional();
         /// Encrypts connections; `{}` trusts the authorities of the system.
         tls: Option<KafkaTls> = group().optional();
         /// Says who connects.
@@ -69,22 +74,6 @@ options! {
         /// `{ max.poll.interval.ms: "600000" }`. Those that have an option here, and those
         /// that would break a promise, are refused. Values are never shown.
         properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
-    }
-}
-
-options! {
-    /// Where more than 90% of what a commit can remember is in use, and at least 98% of
-    /// that is done, the oldest open events are published to a topic as they are, with
-    /// headers that say where they were, and are settled. They leave the order of their
-    /// key, and may be handled twice.
-    #[derive(Eq)]
-    pub struct KafkaGuard = "guard" {
-        /// Where they are moved to.
-        topic: String = text();
-        /// How many may be moved within `every`; what is stuck beyond that holds its partition up.
-        events: u64 = count(1..=1_000_000_000).default("1000");
-        /// That time.
-        every: Duration = duration(1..=DAY_MS).default("1h");
     }
 }
 
@@ -104,7 +93,7 @@ options! {
         key: Option<String> = text().optional();
         /// `binary` writes attributes as headers and the data as the value, which is none (a
         /// tombstone) without data; `structured` writes the event as JSON into the value.
-        mode: KafkaMode = word().default("binary");
+        mode: KafkaSinkMode = word().default("binary");
         /// How the partition of a key is chosen. Records of one key meet in one partition only if
         /// all producers of the topic choose alike: `murmur2` as clients of Java do, `crc32` as
         /// librdkafka and what is built on it (Python, Go, C#) unless told otherwise, `fnv1a` as
@@ -178,9 +167,10 @@ options! {
 }
 
 words! {
-    /// What has read as a group before.
-    pub enum KafkaFormer {
-        /// Confluent's parallel-consumer.
+    /// A program that groups move from.
+    pub enum FormerConsumer {
+        /// Confluent's parallel-consumer, which is retired: what it had done out of order is not
+        /// handled again.
         ParallelConsumer = "parallel-consumer",
     }
 }
@@ -206,11 +196,12 @@ words! {
 }
 
 words! {
-    /// How events are written into records.
-    pub enum KafkaMode {
-        /// Data as the value, attributes as headers.
+    /// How an event is written, by the Kafka binding of CloudEvents 1.0.2.
+    pub enum KafkaSinkMode {
+        /// Attributes are headers, and the data is the value, as it is. An event without data is a
+        /// tombstone.
         Binary = "binary",
-        /// The event as JSON.
+        /// The event as JSON is the value.
         Structured = "structured",
     }
 }
@@ -263,7 +254,7 @@ impl KafkaTls {
     }
 }
 
-/// How to connect: the same of inputs and outputs.
+/// How to connect: the same of inputs, outputs and dead letters.
 struct KafkaConnection<'a> {
     brokers: &'a [String],
     tls: Option<&'a KafkaTls>,
@@ -271,6 +262,28 @@ struct KafkaConnection<'a> {
     properties: &'a [(String, String)],
     /// Properties that have an option in this place only.
     own: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! connects {
+    ($($options:ty: $own:expr;)+) => {$(
+        impl $options {
+            fn connection(&self) -> KafkaConnection<'_> {
+                KafkaConnection {
+                    brokers: &self.brokers,
+                    tls: self.tls.as_ref(),
+                    sasl: self.sasl.as_ref(),
+                    properties: &self.properties,
+                    own: $own,
+                }
+            }
+        }
+    )+};
+}
+
+connects! {
+    KafkaInput: &[];
+    KafkaOutput: &HAVE_AN_OPTION_THERE;
+    KafkaLetters: &[];
 }
 
 /// Properties that have an option of their own, by what they begin with.
@@ -330,16 +343,6 @@ impl KafkaConnection<'_> {
 }
 
 impl KafkaInput {
-    fn connection(&self) -> KafkaConnection<'_> {
-        KafkaConnection {
-            brokers: &self.brokers,
-            tls: self.tls.as_ref(),
-            sasl: self.sasl.as_ref(),
-            properties: &self.properties,
-            own: &[],
-        }
-    }
-
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         Some(self)
@@ -347,16 +350,6 @@ impl KafkaInput {
 }
 
 impl KafkaLetters {
-    fn connection(&self) -> KafkaConnection<'_> {
-        KafkaConnection {
-            brokers: &self.brokers,
-            tls: self.tls.as_ref(),
-            sasl: self.sasl.as_ref(),
-            properties: &self.properties,
-            own: &[],
-        }
-    }
-
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         Some(self)
@@ -364,16 +357,6 @@ impl KafkaLetters {
 }
 
 impl KafkaOutput {
-    fn connection(&self) -> KafkaConnection<'_> {
-        KafkaConnection {
-            brokers: &self.brokers,
-            tls: self.tls.as_ref(),
-            sasl: self.sasl.as_ref(),
-            properties: &self.properties,
-            own: &HAVE_AN_OPTION_THERE,
-        }
-    }
-
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         if let Some(key) = &self.key

@@ -9,7 +9,7 @@ use greenroom_config::{At, Listing};
 use super::{KafkaOutput, library};
 
 /// Its line in the registry.
-pub(crate) const OUTPUT: Listing<dyn OutputKind> =
+pub const OUTPUT: Listing<dyn OutputKind> =
     output::<KafkaOutput>("kafka", "Publishes to a topic of Kafka.");
 
 impl OutputKind for KafkaOutput {

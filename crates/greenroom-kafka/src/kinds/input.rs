@@ -1,4 +1,4 @@
-//! Streams as an input of a configuration.
+//! Topics as an input of a configuration.
 
 use greenroom_bus::{
     BoxFuture,
@@ -6,23 +6,15 @@ use greenroom_bus::{
 };
 use greenroom_config::{At, Listing};
 
-use super::{NatsInput, library};
+use super::{KafkaInput, library};
 
 /// Its line in the registry.
-pub(crate) const INPUT: Listing<dyn InputKind> =
-    input::<NatsInput>("nats", "Reads a stream of NATS JetStream.");
+pub const INPUT: Listing<dyn InputKind> = input::<KafkaInput>("kafka", "Reads topics of Kafka.");
 
-impl InputKind for NatsInput {
+impl InputKind for KafkaInput {
     fn record(&self) -> Option<RecordShape> {
         let parts = &["pointer", "header", "key", "topic", "time"];
         Some(RecordShape { one: "a record", parts })
-    }
-
-    fn lacks(&self, part: &str) -> Option<(&'static str, &'static str)> {
-        (part == "key" && self.key.is_none()).then_some((
-            "a message of this input has no key",
-            "say what the key of a message is: `nats: { key: { token: 2 } }`",
-        ))
     }
 
     fn keeps_positions(&self) -> bool {
@@ -34,14 +26,14 @@ impl InputKind for NatsInput {
     }
 
     fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
-        Box::pin(async { library::source(self, setup).await.map(OpenInput::boxed) })
+        Box::pin(async { library::source(self, setup).map(OpenInput::boxed) })
     }
 
     fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
-        Box::pin(library::looking(self, setup))
+        Box::pin(async { library::looking(self, setup) })
     }
 
     fn looked(&self) -> Option<&'static str> {
-        Some("no consumer was read from: of streams, what is there now and not done was read")
+        Some("no group was joined: of topics, what is there now and not done was read")
     }
 }

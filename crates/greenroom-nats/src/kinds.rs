@@ -1,24 +1,25 @@
-//! Streams of NATS JetStream that are read and published to. What a build without the feature
-//! `nats` reads of it, it refuses (`config/lacking.rs`).
+//! Streams as inputs, outputs and a place for dead letters of a configuration: their options, and
+//! what is asked of them. A build without the feature `client` reads them all the same, and opens
+//! none.
 
-pub(crate) mod input;
-#[cfg_attr(not(feature = "nats"), path = "nats/without.rs")]
+mod input;
+mod letters;
+#[cfg_attr(not(feature = "client"), path = "kinds/without.rs")]
 mod library;
-pub(crate) mod output;
+mod output;
 
 use std::{path::PathBuf, time::Duration};
 
-use greenroom_bus::source::StartAt;
+use greenroom_bus::{kind::are_readable, source::StartAt};
 use greenroom_config::{
-    At, Secret, Take, Typed, bare, count, duration, durations, flag, group, options, path,
-    schema::Group,
-    size, text, texts,
-    units::DurationRange,
-    units::{DAY_MS, GIB},
+    At, Secret, Take, Typed, count, duration, durations, flag, group, options, path, size, text,
+    texts,
+    units::{DAY_MS, DurationRange, GIB},
     word, words,
 };
 
-const NOTHING: &Group = &Group::without_settings("this part of a message");
+pub use self::{input::INPUT, letters::LETTERS, output::OUTPUT};
+use crate::{NatsAuth, NatsKey, NatsServer, subject::NatsSubject};
 
 options! {
     /// Reads a stream of NATS JetStream by a durable pull consumer: CloudEvents by their
@@ -58,7 +59,7 @@ options! {
         hold: usize = size(1..=GIB).default("64MiB");
         /// What the key of a message is taken from: events have it as their extension
         /// `partitionkey`, for `order_by: partitionkey`, and records as their `key`.
-        key: Option<NatsKeyFrom> = group().optional();
+        key: Option<NatsKey> = group().optional();
         /// As whom to connect. Without it, by nothing but what the URL has.
         auth: Option<NatsAuth> = group().optional();
         /// Demands TLS.
@@ -81,10 +82,10 @@ options! {
         servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
         /// The subject, with fields of the event in braces: `orders.{subject}.{type}`,
         /// `tenants.{/customer/id}`.
-        subject: String = text();
+        subject: NatsSubject = text().to::<NatsSubject>();
         /// `binary` writes attributes as headers and the data as the payload; `structured` writes
         /// the event as JSON.
-        mode: NatsMode = word().default("binary");
+        mode: NatsSinkMode = word().default("binary");
         /// How many publishes are under way at once; of events that have an order, one.
         concurrency: usize = count(1..=4_096).default("1000");
         /// How long an event waits after a publish that failed for now: the
@@ -108,11 +109,11 @@ options! {
     /// and others). An event counts as settled once the stream has its letter, and waits for that
     /// as long as it takes. Needs a greenroom that was built with the cargo feature `nats`.
     /// docs/dead-letters.md says more.
-    pub struct NatsLetters = "nats dead letters" {
+    pub struct NatsLetters = "nats dead letters", then NatsLetters::checked {
         /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
         servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
         /// The subject, which a stream has to take.
-        subject: String = text();
+        subject: NatsSubject = text().to::<NatsSubject>();
         /// As whom to connect. Without it, by nothing but what the URL has.
         auth: Option<NatsAuth> = group().optional();
         /// Demands TLS.
@@ -125,50 +126,12 @@ options! {
 }
 
 words! {
-    /// How events are written into messages.
-    pub enum NatsMode {
-        /// Data as the payload, attributes as headers.
+    /// How events are written into messages, by the NATS binding of CloudEvents 1.0.
+    pub enum NatsSinkMode {
+        /// Attributes are headers (`ce-id`), and the data is the payload, as it is.
         Binary = "binary",
-        /// The event as JSON.
+        /// The event as JSON is the payload.
         Structured = "structured",
-    }
-}
-
-options! {
-    /// What a key is taken from: exactly one.
-    pub enum NatsKeyFrom = "key" {
-        /// The whole subject.
-        Subject as "subject" = bare(NOTHING);
-        /// One token of the subject, counted from 1: of `orders.7.placed`, 2 is `7`.
-        Token(usize) as "token" = count(1..=1_000);
-        /// A text with tokens of the subject: `{2}.{3}`.
-        Template(String) as "template" = text();
-        /// A header.
-        Header(String) as "header" = text();
-    }
-}
-
-options! {
-    /// As whom to connect: exactly one. Write `${NAME}` or `file:PATH` for what is secret.
-    pub enum NatsAuth = "auth" {
-        /// A token.
-        Token(Secret<String>) as "token" = text().secret();
-        /// A user and a password.
-        User(NatsUser) as "user" = group();
-        /// The seed of an NKey.
-        NKey(Secret<String>) as "nkey" = text().secret();
-        /// What is in a credentials file: `file:PATH`.
-        Credentials(Secret<String>) as "credentials" = text().secret();
-    }
-}
-
-options! {
-    /// A user and a password.
-    pub struct NatsUser = "user" {
-        /// The user.
-        name: Secret<String> = text().secret();
-        /// The password.
-        password: Secret<String> = text().secret();
     }
 }
 
@@ -228,6 +191,52 @@ impl NatsTls {
     fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
         let help = "the server is shown a certificate with its key: name both files";
         at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
+        Some(self)
+    }
+}
+
+/// Where to connect, and as whom: the same of inputs, outputs and dead letters.
+macro_rules! connects {
+    ($($options:ty)+) => {$(
+        impl $options {
+            /// Where to connect, and as whom.
+            pub fn server(&self) -> NatsServer {
+                let tls = self.tls.clone();
+                let mut server = NatsServer {
+                    servers: self.servers.to_vec(),
+                    auth: self.auth.clone(),
+                    domain: self.domain.clone(),
+                    connect_within: self.connect_within,
+                    ..NatsServer::at("")
+                };
+                if let Some(tls) = tls {
+                    server.require_tls = tls.required;
+                    server.root_certificates = tls.ca;
+                    server.client_certificate = tls.cert.zip(tls.key);
+                }
+                server
+            }
+
+            /// Reports files that cannot be read.
+            fn reach_files(&self, at: &mut At<'_>) {
+                let Some(tls) = &self.tls else { return };
+                let files = [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)];
+                let named = files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
+                are_readable(&mut at.inside("tls"), named);
+            }
+        }
+    )+};
+}
+
+connects!(NatsInput NatsOutput NatsLetters);
+
+impl NatsLetters {
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        if self.subject.wildcard().is_some() {
+            let text = "a letter may have no event, so no field of one can be in its subject";
+            at.error("subject", text, "for example `letters.orders`");
+            return None;
+        }
         Some(self)
     }
 }

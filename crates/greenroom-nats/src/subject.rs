@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use greenroom_bus::event::{Event, OrderBy};
+use greenroom_config::{At, Take, Typed};
 
 /// A subject, fixed or with fields of the event in braces: attributes, extensions, or JSON pointers
 /// into the data.
@@ -67,6 +68,22 @@ impl FromStr for NatsSubject {
     }
 }
 
+impl Take for NatsSubject {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        let written = String::take(found, at)?;
+        let subject = written.parse::<Self>();
+        if let Err(BadSubject { why, .. }) = &subject {
+            let shown = BadSubject { subject: at.written("").show(&written), why: why.clone() };
+            at.error(
+                "",
+                shown.to_string(),
+                "for example `orders.new` or `orders.{subject}.{type}`",
+            );
+        }
+        subject.ok()
+    }
+}
+
 /// As it is written in the configuration.
 impl fmt::Display for NatsSubject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,7 +111,7 @@ impl NatsSubject {
     }
 
     /// With wildcards, matching every subject that it makes; `None` if it always makes the same.
-    pub(super) fn wildcard(&self) -> Option<String> {
+    pub(crate) fn wildcard(&self) -> Option<String> {
         let field = self.parts.iter().position(|part| matches!(part, SubjectPart::Field(_)))?;
         let mut before = String::new();
         if let Some(SubjectPart::Text(text)) =

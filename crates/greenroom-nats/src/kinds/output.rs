@@ -9,12 +9,12 @@ use greenroom_config::{At, Listing};
 use super::{NatsOutput, library};
 
 /// Its line in the registry.
-pub(crate) const OUTPUT: Listing<dyn OutputKind> =
+pub const OUTPUT: Listing<dyn OutputKind> =
     output::<NatsOutput>("nats", "Publishes to NATS JetStream.");
 
 impl OutputKind for NatsOutput {
     fn reach(&self, at: &mut At<'_>) {
-        library::reach_output(self, at);
+        self.reach_files(at);
     }
 
     fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>> {

@@ -1,0 +1,51 @@
+//! What a head-of-line guard is told.
+
+use std::time::Duration;
+
+use greenroom_config::{count, duration, options, text, units::DAY_MS};
+
+options! {
+    /// Where more than 90% of what a commit can remember is in use, and at least 98% of
+    /// that is done, the oldest open events are published to a topic as they are, with
+    /// headers that say where they were, and are settled. They leave the order of their
+    /// key, and may be handled twice.
+    #[derive(Eq)]
+    pub struct GuardOptions = "guard" {
+        /// Where they are moved to.
+        topic: String = text();
+        /// How many may be moved within `every`; what is stuck beyond that holds its partition up.
+        events: u64 = count(1..=1_000_000_000).default("1000");
+        /// That time.
+        every: Duration = duration(1..=DAY_MS).default("1h");
+    }
+}
+
+impl GuardOptions {
+    /// To this topic, at most 1,000 events an hour. Each record has headers that say where it was:
+    /// `greenroom_topic`, `greenroom_partition`, `greenroom_offset`, and `greenroom_reason`, which
+    /// is `head_of_line` (F08).
+    pub fn new(topic: impl Into<String>) -> Self {
+        Self { topic: topic.into(), events: 1_000, every: Duration::from_secs(3_600) }
+    }
+
+    /// # Errors
+    /// What cannot be used.
+    #[cfg(feature = "client")]
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if self.topic.trim().is_empty() {
+            return Err(
+                "the head-of-line guard's `topic` is empty; name the topic that events are \
+                        moved to"
+                    .to_owned(),
+            );
+        }
+        if self.events == 0 || self.every.is_zero() {
+            return Err(
+                "the head-of-line guard's budget is nothing; leave the guard out, or let it \
+                        move at least one event in some time"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
