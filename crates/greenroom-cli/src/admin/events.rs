@@ -7,8 +7,7 @@ use std::{
 
 use greenroom::{
     PoolEvent, PoolEvents,
-    pool_events::{PoolEventReceiver, PoolEventRecord},
-    topic::Event,
+    pool_events::{Event, PoolEventReceiver, PoolEventRecord},
 };
 use serde_json::{Value, json};
 
