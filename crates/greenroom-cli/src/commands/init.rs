@@ -111,8 +111,11 @@ const OF_AN_INPUT: &str = include_str!("init/input.yaml");
 /// Name and content; the first is the configuration.
 type Files = Vec<(&'static str, Cow<'static, str>)>;
 
+/// What to do next, with this configuration in this folder.
+type Next = fn(&str, &Path) -> String;
+
 /// The files of this template, and what to do next.
-fn files(name: &str) -> Option<(Files, fn(&str, &Path) -> String)> {
+fn files(name: &str) -> Option<(Files, Next)> {
     if let Some(template) = TEMPLATES.iter().find(|template| template.name == name) {
         let files = template.files.iter().map(|(name, content)| (*name, Cow::Borrowed(*content)));
         return Some((files.collect(), template.next));

@@ -27,7 +27,6 @@ use greenroom_bus::watermark::Positions;
 pub(super) use self::moves::{Moved, Moves};
 use self::{allowance::Allowance, moving::Mover};
 use super::{limits::Limits, options::KafkaSourceOptions};
-use crate::kinds::GuardOptions;
 
 /// The used share of a commit: above this, the oldest may be moved.
 const FULL: f64 = 0.9;
