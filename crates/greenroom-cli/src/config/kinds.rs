@@ -13,6 +13,8 @@ registry! {
         source::http::INPUT,
         kafka::input::INPUT,
         nats::input::INPUT,
+        #[cfg(feature = "redis")]
+        greenroom_redis::kind::INPUT,
         source::generator::INPUT,
     ];
 }
