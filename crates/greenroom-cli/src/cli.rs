@@ -535,7 +535,7 @@ pub struct SendArgs {
 #[derive(Debug, Args)]
 pub struct InitArgs {
     /// The kind of configuration: `orders` (a file), `http` (events are posted), `kafka`
-    /// (a topic), `nats` (a stream) or another kind of input, such as `generator`
+    /// (a topic), `nats` or `redis` (a stream) or another kind of input, such as `generator`
     #[arg(default_value = "orders")]
     pub template: String,
     /// The directory to write into

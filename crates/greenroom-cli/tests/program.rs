@@ -9,5 +9,7 @@ mod kafka;
 mod nats;
 #[cfg(all(unix, feature = "otlp"))]
 mod otlp;
+#[cfg(all(unix, feature = "redis"))]
+mod redis;
 #[cfg(unix)]
 mod run;

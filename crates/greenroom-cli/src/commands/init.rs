@@ -25,7 +25,7 @@ struct Template {
     next: fn(config: &str, directory: &Path) -> String,
 }
 
-const TEMPLATES: [Template; 4] = [
+const TEMPLATES: [Template; 5] = [
     Template {
         name: "orders",
         files: &[
@@ -84,6 +84,21 @@ const TEMPLATES: [Template; 4] = [
         next: |config, directory| {
             let publish = format!("python3 {}", directory.join("publish.py").display());
             with_a_broker(directory, ("nats", "localhost:4222"), &publish, config)
+        },
+    },
+    Template {
+        name: "redis",
+        files: &[
+            ("greenroom.yaml", include_str!("init/redis/greenroom.yaml")),
+            ("publish.py", include_str!("init/redis/publish.py")),
+            ("orders.ndjson", include_str!("init/nats/orders.ndjson")),
+            ("service.py", include_str!("init/nats/service.py")),
+            ("compose.yaml", include_str!("init/redis/compose.yaml")),
+            ("README.md", include_str!("init/redis/README.md")),
+        ],
+        next: |config, directory| {
+            let publish = format!("python3 {}", directory.join("publish.py").display());
+            with_a_broker(directory, ("redis", "localhost:6379"), &publish, config)
         },
     },
 ];

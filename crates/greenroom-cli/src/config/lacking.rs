@@ -5,10 +5,11 @@ use greenroom_config::{Places, Problem, Problems};
 
 /// The kinds that are built only where they are asked for: the cargo feature of each, and whether
 /// this build has it.
-const OPTIONAL: [(&str, bool); 4] = [
+const OPTIONAL: [(&str, bool); 5] = [
     ("kafka", cfg!(feature = "kafka")),
     ("nats", cfg!(feature = "nats")),
     ("otlp", cfg!(feature = "otlp")),
+    ("redis", cfg!(feature = "redis")),
     ("json-schema", cfg!(feature = "json-schema")),
 ];
 

@@ -166,6 +166,7 @@ fn c03_init_of_a_broker_writes_what_there_is_to_try_and_says_what_to_do() {
     for (broker, files, publish) in [
         ("kafka", &["greenroom.yaml", "publish.yaml"][..], "greenroom run shop/publish.yaml"),
         ("nats", &["greenroom.yaml"][..], "python3 shop/publish.py"),
+        ("redis", &["greenroom.yaml"][..], "python3 shop/publish.py"),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let output = greenroom(directory.path(), &["init", broker, "--dir", "shop"]);

@@ -1,0 +1,44 @@
+//! The engine, with handlers that do nothing.
+
+use std::{sync::Arc, time::Instant};
+
+use greenroom_bus::{
+    dead_letter::file::FileDeadLetterStore,
+    engine::{Engine, HandlerConfig, PoolConfig},
+    handler::discard::DiscardFactory,
+};
+use greenroom_redis::{RedisInput, source::RedisSource};
+
+use crate::{Failed, stream::Filled};
+
+const WORKERS: usize = 64;
+
+/// Reads all: when the server had all acknowledgements.
+///
+/// # Errors
+/// Something went wrong, or not every event was handled once.
+pub async fn read(filled: &Filled, group: &str) -> Result<Instant, Failed> {
+    let url = format!("redis://{}", filled.address);
+    let input = RedisInput::new(url, [&filled.name], group, "engine");
+    let source = RedisSource::open(input, None).await?;
+    let directory = tempfile::tempdir()?;
+    let letters = FileDeadLetterStore::open(directory.path().join("dead.ndjson"))?;
+    let mut handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(DiscardFactory));
+    handler.order_by = Some("subject".parse()?);
+    let engine = Engine::builder()
+        .input(Box::new(source))
+        .pool("default", PoolConfig { workers: WORKERS, ..PoolConfig::default() })
+        .handler("all", handler)
+        .dead_letters(Arc::new(letters))
+        .build()
+        .await?;
+    let control = engine.control();
+    let running = tokio::spawn(engine.run());
+    let acknowledged = filled.acknowledged(group).await?;
+    control.drain();
+    let report = running.await?;
+    match (report.handled, report.dead_lettered, report.refused) {
+        (handled, 0, 0) if handled == filled.count => Ok(acknowledged),
+        _ => Err(format!("not every event was handled once: {report:?}").into()),
+    }
+}

@@ -1,0 +1,60 @@
+//! Streams as an input of a configuration.
+
+use greenroom_bus::{
+    BoxFuture,
+    kind::are_readable,
+    source::{InputKind, InputSetup, OpenInput, RecordShape, Source, input},
+};
+use greenroom_config::{At, Listing};
+
+use crate::{
+    options::RedisInput,
+    source::{RedisLooking, RedisSource},
+};
+
+/// Its line in the registry.
+pub const INPUT: Listing<dyn InputKind> =
+    input::<RedisInput>("redis", "Reads streams of Redis as a consumer of a group.");
+
+impl InputKind for RedisInput {
+    fn record(&self) -> Option<RecordShape> {
+        let parts = &["pointer", "header", "key", "topic", "time"];
+        Some(RecordShape { one: "an entry", parts })
+    }
+
+    fn lacks(&self, part: &str) -> Option<(&'static str, &'static str)> {
+        (part == "key" && self.key.is_none()).then_some((
+            "an entry of this input has no key",
+            "say what the key of an entry is: `redis: { key: { field: customer } }`",
+        ))
+    }
+
+    fn keeps_positions(&self) -> bool {
+        true
+    }
+
+    fn reach(&self, at: &mut At<'_>) {
+        let files = self.tls.iter().flat_map(|tls| tls.files());
+        are_readable(&mut at.inside("tls"), files);
+    }
+
+    fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
+        Box::pin(async {
+            let source = RedisSource::open(self.clone(), setup.records.clone()).await;
+            source.map(OpenInput::reads).map_err(|error| error.to_string())
+        })
+    }
+
+    fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
+        Box::pin(async {
+            let looking = RedisLooking::open(self, setup.records.clone()).await;
+            looking.map(|looking| Box::new(looking) as _).map_err(|error| error.to_string())
+        })
+    }
+
+    fn looked(&self) -> Option<&'static str> {
+        Some(
+            "no group was read as: of streams, what is there and was given to no consumer was read",
+        )
+    }
+}

@@ -1,0 +1,208 @@
+//! A consumer of a group, as a source.
+//!
+//! ```text
+//!           XREADGROUP, XAUTOCLAIM             taken, at most 256 at a time
+//!  server ◀────────────────────────▶ driver ──▶ ready ──▶ RedisSource ──▶ engine
+//!   streams     XACK, XCLAIM                      ▲                          │
+//!                                                 └── how it was settled ◀───┘
+//! ```
+//!
+//! **Delivery.** Each entry is acknowledged by itself (`XACK`), once what was made of its event is
+//! stored. Nothing is acknowledged because it was received.
+//!
+//! **What a crash repeats** is what was not settled, and the settled entries that the server had
+//! not heard of. A restart with the same name of the consumer reads them first, in the order of the
+//! stream.
+//!
+//! **Several processes** of one group share a stream: each has some of its entries, so the entries
+//! of a key have an order only if one process reads their stream. What a consumer does not
+//! acknowledge for [`claim_after`](RedisInput::claim_after) is read by another one. What is in hand
+//! is kept from that by an `XCLAIM` of this consumer before a quarter of that time is over. A
+//! process that was frozen for longer starts nothing before it has asked what is its own still, and
+//! gives up a stream of which something is not.
+//!
+//! **A stop** gives back what was never started and what was refused: it counts as idle, so that
+//! any consumer of the group may claim it at once.
+//!
+//! **Outages.** A lost connection is made anew without end; what is in hand goes on, and is
+//! acknowledged after that. A group that is gone is made again where it had got to, and the engine
+//! gives up what it has of the stream. What the server has stored is up to its persistence.
+
+mod committer;
+mod driver;
+mod groups;
+mod link;
+mod looking;
+mod shared;
+mod state;
+
+use std::sync::Arc;
+
+use greenroom_bus::{
+    BoxFuture,
+    record::Mapping,
+    source::{
+        Committer, Lease, Partition, Places, Pull, Receipts, Source, SourceError, StatusCell, Taken,
+    },
+};
+use tokio::sync::mpsc;
+
+pub use self::looking::RedisLooking;
+use self::{
+    committer::Commits,
+    driver::Driver,
+    link::Link,
+    shared::{Heard, PANICKED, Shared},
+    state::Revocation,
+};
+use crate::{
+    connection::{Attempts, Server},
+    form::Form,
+    options::RedisInput,
+};
+
+/// Events of one pull.
+const BATCH: usize = 256;
+
+/// Reads streams as a consumer of a group.
+pub struct RedisSource {
+    described: String,
+    shared: Arc<Shared>,
+    commits: Arc<Commits>,
+    /// Which stream gave last.
+    last: usize,
+}
+
+impl RedisSource {
+    /// Connects, finds or makes the groups, and begins to read. Call it on the runtime that the
+    /// engine runs on.
+    ///
+    /// # Errors
+    /// The options cannot be used, no server answers in the time that they give, it refuses the
+    /// credentials, or a key is no stream.
+    ///
+    /// # Cancel safety
+    /// A dropped future may have made streams and groups.
+    pub async fn open(input: RedisInput, records: Option<Mapping>) -> Result<Self, SourceError> {
+        let described = input.described();
+        let failed = |why: String| SourceError::new(&described, why);
+        let server = Server::new(&input).map_err(failed)?;
+        let mut attempts = Attempts::new(&server, input.connect_within);
+        let (link, resumed) = loop {
+            match Link::begin(&server, &input).await {
+                Ok(begun) => break begun,
+                Err(error) => attempts.failed(error).await.map_err(failed)?,
+            }
+        };
+        let shared = Shared::new(&described, &server.shown, &input.streams);
+        let (driver, commands) = mpsc::unbounded_channel();
+        let form = Form::new(&input, records);
+        let run = Driver { server, shared: shared.clone(), commands, input, form };
+        tokio::spawn(run.run(link));
+        let commits = Arc::new(Commits { shared: shared.clone(), driver, resumed });
+        Ok(Self { described, shared, commits, last: 0 })
+    }
+
+    fn next(&mut self, into: &mut Vec<Taken>) -> Option<Result<Pull, SourceError>> {
+        if self.shared.has_failed() {
+            return Some(Err(SourceError::new(&self.described, PANICKED)));
+        }
+        let is_wanted = |stream: &shared::Stream| {
+            stream.look(|state| state.standing.revocation == Revocation::Wanted)
+        };
+        if self.shared.streams.iter().any(is_wanted) {
+            return Some(Ok(Pull::Revoke));
+        }
+        let count = self.shared.streams.len();
+        let mut turn = (1..=count).map(|step| (self.last + step) % count);
+        self.last = turn.find(|index| self.shared.take(*index, BATCH, into))?;
+        Some(Ok(Pull::More))
+    }
+}
+
+impl Drop for RedisSource {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl Source for RedisSource {
+    fn describe(&self) -> String {
+        self.described.clone()
+    }
+
+    fn pull<'a>(
+        &'a mut self,
+        into: &'a mut Vec<Taken>,
+    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+        Box::pin(async move {
+            let shared = self.shared.clone();
+            loop {
+                let mut woken = std::pin::pin!(shared.to_source.notified());
+                woken.as_mut().enable();
+                if let Some(pull) = self.next(into) {
+                    return pull;
+                }
+                woken.await;
+            }
+        })
+    }
+
+    fn replayable(&self) -> bool {
+        true
+    }
+
+    fn places(&self) -> Option<Arc<dyn Places>> {
+        Some(self.shared.clone())
+    }
+
+    fn status(&self) -> Option<Arc<StatusCell>> {
+        Some(self.shared.status.clone())
+    }
+
+    fn lease(&self) -> Option<Arc<Lease>> {
+        Some(self.shared.lease.clone())
+    }
+
+    fn committer(&mut self) -> Option<Arc<dyn Committer>> {
+        Some(self.commits.clone())
+    }
+
+    fn receipts(&self) -> Option<Arc<dyn Receipts>> {
+        let epoch = self.shared.streams[self.last].look(|state| state.epoch);
+        Some(Arc::new(Heard { shared: self.shared.clone(), index: self.last, epoch }))
+    }
+
+    fn is_partitioned(&self) -> bool {
+        true
+    }
+
+    fn partition(&self) -> Partition {
+        Partition(self.last as u32)
+    }
+
+    fn set_paused(&mut self, paused: &[Partition]) {
+        self.shared.set_paused(paused);
+    }
+
+    fn revoking(&mut self) -> Vec<Partition> {
+        let all = (0..).map(Partition).zip(&self.shared.streams);
+        let told = all.filter(|(_, stream)| {
+            stream.look(|state| {
+                let is_wanted = state.standing.revocation == Revocation::Wanted;
+                if is_wanted {
+                    state.standing.revocation = Revocation::Told;
+                }
+                is_wanted
+            })
+        });
+        told.map(|(partition, _)| partition).collect()
+    }
+
+    fn revoked(&mut self, partition: Partition) {
+        if let Some(stream) = self.shared.stream(partition) {
+            stream.look(|state| state.begin_anew());
+            self.shared.to_driver.notify_one();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Keeping what is in hand: the server gives what was not heard of for `claim_after` to any
+//! consumer that asks. So it hears of it before, and is asked first whether it is this consumer's
+//! still, since a process that was frozen for longer does not know.
+
+use std::collections::HashSet;
+
+use greenroom_bus::source::InputState;
+use redis::{RedisError, Value, aio::MultiplexedConnection};
+use tokio::time::Instant;
+
+use super::Driver;
+use crate::{
+    entry::{Id, array, parts},
+    source::{groups::Groups, shared::Stream, state::Revocation},
+};
+
+/// Entries of one request.
+pub(super) const PAGE: usize = 1_000;
+
+impl Driver {
+    /// Keeps what is in hand, asks how much is left, and has what others have left looked for.
+    pub(super) async fn keep(
+        &self,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<(), RedisError> {
+        let asked = Instant::now();
+        let mut is_whole = true;
+        for stream in &self.shared.streams {
+            is_whole &= self.keep_of(stream, connection).await?;
+            let lag = Groups(&self.input).says(&stream.name, b"lag", connection).await?;
+            let lag = match lag {
+                Some(Value::Int(lag)) => u64::try_from(lag).ok(),
+                // A server before 7.0, or one that does not know: something was removed.
+                _ => None,
+            };
+            stream.look(|state| {
+                state.standing.lag = lag;
+                state.reading.left = state.reading.left.or(Some(Id::ZERO));
+            });
+        }
+        if is_whole {
+            self.shared.lease.extend((asked + self.input.claim_after).into_std());
+        }
+        let (server, input) = (&self.server.shown, &self.input);
+        let reads = format!("{} of {server} by group {}", input.streams.join(", "), input.group);
+        self.shared.status.set(InputState::Assigned, reads);
+        self.shared.to_driver.notify_one();
+        Ok(())
+    }
+
+    /// False where what is in hand of the stream is given up.
+    async fn keep_of(
+        &self,
+        stream: &Stream,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<bool, RedisError> {
+        if stream.look(|state| state.standing.revocation != Revocation::None) {
+            return Ok(false);
+        }
+        if stream.look(|state| state.repeated_at_most() == 0) {
+            return Ok(true);
+        }
+        let ours = self.ours(stream, connection).await?;
+        if !stream.look(|state| state.compare(&ours)) {
+            tracing::warn!(
+                stream = stream.name,
+                "another consumer has taken what this one had in hand, or the server has lost it: what waits is given up"
+            );
+            self.shared.revoke(stream);
+            return Ok(false);
+        }
+        let held = stream.look(|state| state.in_hand());
+        for page in held.chunks(PAGE) {
+            self.claim(stream, page, 0).query_async::<Value>(connection).await?;
+        }
+        Ok(true)
+    }
+
+    /// What the server takes for this consumer's.
+    async fn ours(
+        &self,
+        stream: &Stream,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<HashSet<Id>, RedisError> {
+        let (mut ours, mut from) = (HashSet::new(), "-".to_owned());
+        loop {
+            let mut pending = redis::cmd("XPENDING");
+            pending.arg(&stream.name).arg(&self.input.group).arg(&from).arg("+").arg(PAGE);
+            pending.arg(&self.input.consumer);
+            let page = array(pending.query_async(connection).await?)?;
+            let (mut last, is_last) = (None, page.len() < PAGE);
+            for entry in page {
+                let [id] = parts(entry)?;
+                last = Some(Id::read(&id)?);
+                ours.extend(last);
+            }
+            match last {
+                Some(last) if !is_last => from = format!("({last}"),
+                _ => return Ok(ours),
+            }
+        }
+    }
+
+    /// As if they had been given to this consumer so many milliseconds ago.
+    pub(super) fn claim(&self, stream: &Stream, ids: &[Id], idle: u64) -> redis::Cmd {
+        let mut claim = redis::cmd("XCLAIM");
+        claim.arg(&stream.name).arg(&self.input.group).arg(&self.input.consumer).arg(0);
+        ids.iter().for_each(|id| _ = claim.arg(id.to_string()));
+        claim.arg("IDLE").arg(idle).arg("JUSTID");
+        claim
+    }
+}
