@@ -267,8 +267,7 @@ impl<R: Registered> Kinds for Option<Chosen<R>> {
     }
 
     fn pick(record: &mut Record, at: &mut At<'_>) -> Option<Self> {
-        let is_given = Self::kinds().iter().any(|kind| record.has(kind.name));
-        if is_given { Chosen::pick(record, at).map(Some) } else { Some(None) }
+        Some(Chosen::pick(record, at))
     }
 
     fn key(&self) -> &'static str {

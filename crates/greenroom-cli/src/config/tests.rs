@@ -528,7 +528,7 @@ fn d06_dead_letters_go_to_one_place() {
         ("store: {}, nats: { servers: 'b:1', subject: s }", "`nats` is another"),
         (
             "kafka: { brokers: 'b:1', topic: t }, nats: { servers: 'b', subject: s }",
-            "`nats` is another",
+            "`nats` follows `kafka`",
         ),
         ("kafka: { brokers: 'b', topic: t }", "`b` is no broker"),
         ("kafka: { brokers: 'b:1' }", "`topic`"),
