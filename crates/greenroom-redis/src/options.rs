@@ -30,8 +30,8 @@ options! {
         /// Where a new group begins: `earliest`, `latest`, or a time (RFC 3339) such as
         /// `2026-01-31T12:00:00Z`.
         start: StartAt = text().to::<StartAt>().default("earliest");
-        /// Entries that another consumer has left pending for this long are claimed. A process renews
-        /// the claim on its own entries, however long its handlers take.
+        /// Entries that another consumer has left pending for this long are claimed. A process
+        /// renews the claim on its own entries, however long its handlers take.
         claim_after: Duration = duration(200..=DAY_MS).default("60s");
         /// How many entries of a stream one request asks for.
         batch: usize = count(1..=10_000).default("500");
