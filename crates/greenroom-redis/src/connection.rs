@@ -1,4 +1,4 @@
-//! Which server, and connections to it.
+//! The server, and connections to it.
 
 use std::{fs, path::PathBuf, time::Duration};
 
@@ -10,32 +10,32 @@ use tokio::time::{Instant, sleep};
 
 use crate::options::{RedisInput, RedisTls};
 
-/// A server that is there connects, and answers, within this time.
+/// The limit for connecting, and for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Between attempts to connect at first.
+/// The wait between attempts to connect at the start.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// A server, and how to connect.
 #[derive(Clone)]
 pub(crate) struct Server {
     client: Client,
-    /// Its address, for people.
+    /// Its address, without credentials.
     pub(crate) shown: String,
 }
 
 impl Server {
-    /// What a URL says.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// It is none, in words that do not repeat it: there may be a password in it.
+    /// It is not a URL of a Redis server. The message does not repeat it: it may hold a password.
     pub(crate) fn address(url: &str) -> Result<ConnectionInfo, String> {
         let info = url.into_connection_info();
         info.map_err(|error| format!("this is no URL of a Redis server: {error}"))
     }
 
     /// # Errors
-    /// The URL is none, or certificates cannot be used.
+    /// The URL or a certificate is invalid.
     pub(crate) fn new(input: &RedisInput) -> Result<Self, String> {
         let info = Self::address(&input.url)?;
         let shown = info.addr().to_string();
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-/// The attempts of a start.
+/// Attempts to connect at the start.
 pub(crate) struct Attempts<'a> {
     server: &'a Server,
     within: Duration,
@@ -65,15 +65,15 @@ pub(crate) struct Attempts<'a> {
 }
 
 impl<'a> Attempts<'a> {
-    /// Until it has taken so long.
+    /// Attempts within this time.
     pub(crate) fn new(server: &'a Server, within: Duration) -> Self {
         Self { server, within, until: Instant::now() + within, is_told: false }
     }
 
-    /// Waits until the next one.
+    /// Waits before the next attempt.
     ///
     /// # Errors
-    /// There is none, and why, in words for an operator.
+    /// No attempt is left, or none would help: the reason, for an operator.
     pub(crate) async fn failed(&mut self, error: RedisError) -> Result<(), String> {
         let (server, text, within) = (&self.server.shown, error.to_string(), self.within);
         if let Some(next) = correction(&error) {
@@ -91,7 +91,7 @@ impl<'a> Attempts<'a> {
     }
 }
 
-/// What an operator has to correct, where no other attempt would help.
+/// What an operator has to correct, if another attempt would not help.
 pub(crate) fn correction(error: &RedisError) -> Option<&'static str> {
     match (error.kind(), error.code()) {
         (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {

@@ -1,4 +1,4 @@
-//! Entries of a stream, as a server answers with them.
+//! Stream entries, parsed from the answers of the server.
 
 use std::{
     fmt,
@@ -7,24 +7,24 @@ use std::{
 
 use redis::{ErrorKind, RedisError, Value};
 
-/// The id of an entry: a time in milliseconds, and a number within that.
+/// The id of an entry: a time in milliseconds, and a number within that millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Id(pub(crate) u64, pub(crate) u64);
 
 impl Id {
-    /// Below all others.
+    /// The lowest id.
     pub(crate) const ZERO: Self = Self(0, 0);
 
-    /// From here on, positions are of entries whose ids are none.
+    /// Positions from here on belong to entries whose ids do not fit into one number.
     pub(crate) const NUMBERED: u64 = 1 << 63;
 
-    /// The id as one number. `None`: it is not one that a server makes, with a time before the year
-    /// 2109 and fewer than two millions of entries within a millisecond.
+    /// The id as one number, rising with the id. `None` if it does not fit: servers make ids that
+    /// do, until the year 2109 and below two million entries a millisecond; clients may not.
     pub(crate) fn position(self) -> Option<u64> {
         (self.0 < 1 << 42 && self.1 < 1 << 21).then_some(self.0 << 21 | self.1)
     }
 
-    /// The one just below.
+    /// The id just below this one.
     pub(crate) fn before(self) -> Self {
         match self {
             Self(0, 0) => self,
@@ -34,7 +34,7 @@ impl Id {
     }
 
     /// # Errors
-    /// The value is none.
+    /// The value is not an id.
     pub(crate) fn read(value: &Value) -> Result<Self, RedisError> {
         let text = match value {
             Value::BulkString(text) => std::str::from_utf8(text).ok(),
@@ -46,7 +46,7 @@ impl Id {
         read.ok_or_else(unexpected)
     }
 
-    /// When an entry was added, where its id was made by the server.
+    /// When the entry was added, if the server made the id.
     pub(crate) fn time(self) -> Option<SystemTime> {
         UNIX_EPOCH.checked_add(Duration::from_millis(self.0))
     }
@@ -58,23 +58,23 @@ impl fmt::Display for Id {
     }
 }
 
-/// Name and value.
+/// A field: name and value.
 pub(crate) type Field = (Vec<u8>, Vec<u8>);
 
 /// An entry.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: Id,
-    /// `None`: it was given to a consumer, and then removed from the stream.
+    /// `None` for a pending entry that was removed from the stream.
     pub(crate) fields: Option<Vec<Field>>,
 }
 
-/// An answer that this version of the protocol does not have.
+/// The error for an answer that the protocol does not have.
 pub(crate) fn unexpected() -> RedisError {
     RedisError::from((ErrorKind::UnexpectedReturnType, "an answer of another form than expected"))
 }
 
-/// The elements of an array. Nothing is an empty one.
+/// The elements of an array; nil counts as an empty array.
 pub(crate) fn array(value: Value) -> Result<Vec<Value>, RedisError> {
     match value {
         Value::Array(elements) => Ok(elements),
@@ -83,7 +83,7 @@ pub(crate) fn array(value: Value) -> Result<Vec<Value>, RedisError> {
     }
 }
 
-/// An array of that many elements; a newer server may have more.
+/// The first `N` elements of an array; newer servers may add more.
 pub(crate) fn parts<const N: usize>(value: Value) -> Result<[Value; N], RedisError> {
     let mut elements = array(value)?;
     elements.truncate(N);
@@ -97,7 +97,7 @@ pub(crate) fn bytes(value: Value) -> Result<Vec<u8>, RedisError> {
     }
 }
 
-/// Names of what a server says of a thing, each with its value.
+/// Pairs of a name and a value, as `XINFO` returns them.
 pub(crate) fn facts(value: Value) -> Result<Vec<(Vec<u8>, Value)>, RedisError> {
     let mut facts = Vec::new();
     let mut elements = array(value)?.into_iter();

@@ -1,4 +1,4 @@
-//! What an entry is: CloudEvents, or a record of which a rule makes one (M05).
+//! From an entry to an event: a CloudEvent, or a record that is mapped to one (M05).
 
 use std::{fmt, str};
 
@@ -14,7 +14,7 @@ use crate::{
     options::{RedisInput, RedisKey},
 };
 
-/// The field that has the data of an event, unless the options name another.
+/// The default field for the data of an event.
 const DATA: &str = "data";
 
 /// How entries are read.
@@ -24,7 +24,7 @@ pub(crate) struct Form {
     key: Option<RedisKey>,
 }
 
-/// Where an entry stands: the same for a repetition.
+/// Stream and id: the same for each delivery of an entry.
 struct Position<'a>(&'a str, Id);
 
 impl fmt::Display for Position<'_> {
@@ -96,14 +96,13 @@ impl Form {
                 mapping.event(&record).map_err(|error| error.to_string())?
             }
         };
-        // As instrumented clients write it, beside what the event says itself.
+        // Instrumented clients write these fields, in addition to those of the event.
         let trace = TraceHeaders::find(&headers);
         Ok(trace.into_iter().fold(event, Event::with_trace))
     }
 }
 
-/// As the binding of CloudEvents to HTTP has it: fields `ce-*` and the data, or the whole event as
-/// JSON.
+/// By the HTTP binding of CloudEvents: fields `ce-*` and the data, or the whole event as JSON.
 fn cloud_event(headers: &[(&str, &[u8])], value: &Bytes) -> Result<Event, String> {
     if !http::announces_events(headers) {
         return Event::parse(value).map_err(|error| error.to_string());
@@ -115,7 +114,7 @@ fn cloud_event(headers: &[(&str, &[u8])], value: &Bytes) -> Result<Event, String
     }
 }
 
-/// Fields as an object of texts. What is no UTF-8 in them is replaced.
+/// Fields as a JSON object of strings. Invalid UTF-8 is replaced.
 fn json(fields: &[Field]) -> Vec<u8> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let object = fields.iter().map(|(name, value)| (text(name), text(value).into()));

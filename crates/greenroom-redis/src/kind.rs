@@ -1,4 +1,4 @@
-//! Streams as an input of a configuration.
+//! The input `redis` of a configuration.
 
 use greenroom_bus::{
     BoxFuture,
@@ -12,7 +12,7 @@ use crate::{
     source::{RedisLooking, RedisSource},
 };
 
-/// Its line in the registry.
+/// The entry in the registry of kinds.
 pub const INPUT: Listing<dyn InputKind> =
     input::<RedisInput>("redis", "Reads streams of Redis as a consumer of a group.");
 
@@ -54,7 +54,7 @@ impl InputKind for RedisInput {
 
     fn looked(&self) -> Option<&'static str> {
         Some(
-            "no group was read as: of streams, what is there and was given to no consumer was read",
+            "no group was joined: entries of streams were read that no consumer of the group has read",
         )
     }
 }

@@ -1,10 +1,10 @@
 //! Redis Streams for [`greenroom_bus`]: a consumer of a group as a source.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | [`options`] | [`RedisInput`]: which streams, as which consumer |
 //! | [`kind`] | the input `redis` of a configuration |
-//! | [`source`] | [`RedisSource`](source::RedisSource): entries as events, acknowledged once they are settled |
+//! | [`source`] | [`RedisSource`](source::RedisSource): entries as events, each acknowledged after it is settled |
 //!
 //! ```no_run
 //! use std::sync::Arc;

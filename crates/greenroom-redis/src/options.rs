@@ -13,46 +13,45 @@ use crate::connection::Server;
 const NOTHING: &Group = &Group::without_settings("the name of the stream");
 
 options! {
-    /// Reads streams of Redis as a consumer of a group: CloudEvents, or what `records` makes events
-    /// of. Each entry is acknowledged by itself, once it is settled. Needs Redis 6.2 or later, and
-    /// a greenroom that was built with the cargo feature `redis`. docs/redis.md says more.
+    /// Reads Redis streams as a consumer of a group. Entries are CloudEvents, or records that
+    /// `records` maps to events. Each entry is acknowledged by itself, once it is settled. Needs
+    /// Redis 6.2 or later, and a greenroom built with the cargo feature `redis`; see docs/redis.md.
     pub struct RedisInput = "a redis input", then RedisInput::checked {
-        /// The server: `redis://HOST:PORT`, with a user, a password and a database where they are
-        /// needed: `redis://USER:PASSWORD@HOST:PORT/DATABASE`. `rediss://` is TLS.
+        /// The server: `redis://HOST:PORT`, or `redis://USER:PASSWORD@HOST:PORT/DATABASE`. Use
+        /// `rediss://` for TLS.
         url: Secret<String> = text().secret();
-        /// The streams. Each is a partition with an order of its own, and is made when it does not
-        /// exist.
+        /// The streams. Each is a partition with its own order. Missing ones are created.
         streams: Vec<String> = texts().alias(&["stream"]);
-        /// The consumer group, which is made when it does not exist.
+        /// The consumer group. A missing one is created.
         group: String = text();
-        /// The name of this process in the group. Keep it over restarts: what was in hand before is
-        /// then read first. No two processes may have the same name.
+        /// The name of this process in the group. It must be unique, and should survive restarts: a
+        /// process reads the pending entries of its name first.
         consumer: String = text();
-        /// Where a group begins that does not exist yet: `earliest`, `latest`, or a time (RFC 3339)
-        /// such as `2026-01-31T12:00:00Z`.
+        /// Where a new group begins: `earliest`, `latest`, or a time (RFC 3339) such as
+        /// `2026-01-31T12:00:00Z`.
         start: StartAt = text().to::<StartAt>().default("earliest");
-        /// What another consumer has not acknowledged for so long is read here. Entries that a
-        /// process has in hand are kept from others, by telling the server so.
+        /// Entries that another consumer has left pending for this long are claimed. A process
+        /// renews the claim on its own entries, however long its handlers take.
         claim_after: Duration = duration(200..=DAY_MS).default("60s");
-        /// How many entries of a stream are asked for at a time.
+        /// How many entries of a stream one request asks for.
         batch: usize = count(1..=10_000).default("500");
-        /// The field that has the data; all others are headers. Without it, the data of an event is
-        /// in the field `data`, and a record is the whole entry, as a JSON object of texts.
+        /// The field that holds the data; the other fields are headers. Default: `data`; with
+        /// `records`, the whole entry as a JSON object of strings.
         value: Option<String> = text().optional();
-        /// What the key of an entry is taken from: events have it as their extension
-        /// `partitionkey`, for `order_by: partitionkey`, and records as their `key`.
+        /// The key of an entry. It is the extension `partitionkey` of events, for `order_by:
+        /// partitionkey`, and the `key` of records.
         key: Option<RedisKey> = group().optional();
-        /// Certificates, where those of the system do not do.
+        /// Certificates to use in place of those of the system.
         tls: Option<RedisTls> = group().optional();
-        /// How long it is tried to connect at first. Once connected, it is tried again without end.
+        /// How long to try to connect at the start. A lost connection is retried without end.
         connect_within: Duration = duration(1..=DAY_MS).default("30s");
     }
 }
 
 options! {
-    /// What a key is taken from: exactly one.
+    /// Where a key is taken from: exactly one.
     pub enum RedisKey = "key" {
-        /// The name of the stream: all of its entries have one order.
+        /// The name of the stream: its entries are handled one after the other.
         Stream as "stream" = bare(NOTHING);
         /// A field.
         Field(String) as "field" = text();
@@ -62,8 +61,7 @@ options! {
 options! {
     /// Files are PEM, and are read at the start.
     pub struct RedisTls = "tls", then RedisTls::checked {
-        /// A file with the certificates of the authorities to trust, in place of those of the
-        /// system.
+        /// A file with the certificates of trusted authorities, in place of those of the system.
         ca: Option<PathBuf> = path().optional();
         /// A file with the certificate to show to the server.
         cert: Option<PathBuf> = path().optional();
@@ -73,8 +71,7 @@ options! {
 }
 
 impl RedisInput {
-    /// These streams of this server, read by this consumer of this group; all else as it is where
-    /// nothing is said.
+    /// Options with the defaults of a configuration.
     pub fn new<S: Into<String>>(
         url: impl Into<String>,
         streams: impl IntoIterator<Item = S>,
@@ -111,7 +108,7 @@ impl RedisInput {
         Some(self)
     }
 
-    /// What reports, logs and dead letters call it.
+    /// The name in reports, logs and dead letters.
     pub(crate) fn described(&self) -> String {
         format!("redis:{}/{}", self.streams.join(","), self.group)
     }
@@ -124,7 +121,7 @@ impl RedisTls {
         Some(self)
     }
 
-    /// Its files, with the options that name them.
+    /// Its files, by option.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
         let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
         files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))

@@ -1,32 +1,32 @@
 //! A consumer of a group, as a source.
 //!
 //! ```text
-//!           XREADGROUP, XAUTOCLAIM             taken, at most 256 at a time
+//!           XREADGROUP, XAUTOCLAIM             pulled, at most 256 at a time
 //!  server ◀────────────────────────▶ driver ──▶ ready ──▶ RedisSource ──▶ engine
 //!   streams     XACK, XCLAIM                      ▲                          │
 //!                                                 └── how it was settled ◀───┘
 //! ```
 //!
-//! **Delivery.** Each entry is acknowledged by itself (`XACK`), once what was made of its event is
-//! stored. Nothing is acknowledged because it was received.
+//! **Delivery.** Each entry is acknowledged by itself (`XACK`), once the result of its event is
+//! stored.
 //!
-//! **What a crash repeats** is what was not settled, and the settled entries that the server had
-//! not heard of. A restart with the same name of the consumer reads them first, in the order of the
-//! stream.
+//! **After a crash**, unsettled entries and those with unconfirmed acknowledgements are repeated. A
+//! restart with the same consumer name reads them first, in stream order.
 //!
-//! **Several processes** of one group share a stream: each has some of its entries, so the entries
-//! of a key have an order only if one process reads their stream. What a consumer does not
-//! acknowledge for [`claim_after`](RedisInput::claim_after) is read by another one. What is in hand
-//! is kept from that by an `XCLAIM` of this consumer before a quarter of that time is over. A
-//! process that was frozen for longer starts nothing before it has asked what is its own still, and
-//! gives up a stream of which something is not.
+//! **Several processes** of a group share a stream, and each gets some of its entries. So a key is
+//! handled in order only if one process reads its stream. Entries that a consumer leaves pending
+//! for [`claim_after`](RedisInput::claim_after) are claimed by another one. Each process renews the
+//! claim on its entries (`XCLAIM`) four times within that time. A process that was frozen for
+//! longer starts nothing until it has compared its entries with the pending list, and gives up a
+//! stream if it has lost one.
 //!
-//! **A stop** gives back what was never started and what was refused: it counts as idle, so that
-//! any consumer of the group may claim it at once.
+//! **A stop** gives back entries that were not started or were refused: their idle time is set so
+//! that any consumer of the group may claim them at once.
 //!
-//! **Outages.** A lost connection is made anew without end; what is in hand goes on, and is
-//! acknowledged after that. A group that is gone is made again where it had got to, and the engine
-//! gives up what it has of the stream. What the server has stored is up to its persistence.
+//! **Outages.** A lost connection is retried without end. Handlers continue, and their entries are
+//! acknowledged over the next connection. A group that was deleted is recreated at its last
+//! position, and the engine gives up waiting events of its stream. Which entries survive a restart
+//! of the server depends on its persistence.
 
 mod committer;
 mod driver;
@@ -61,7 +61,7 @@ use crate::{
     options::RedisInput,
 };
 
-/// Events of one pull.
+/// Events per pull.
 const BATCH: usize = 256;
 
 /// Reads streams as a consumer of a group.
@@ -69,17 +69,16 @@ pub struct RedisSource {
     described: String,
     shared: Arc<Shared>,
     commits: Arc<Commits>,
-    /// Which stream gave last.
+    /// The stream of the last pull.
     last: usize,
 }
 
 impl RedisSource {
-    /// Connects, finds or makes the groups, and begins to read. Call it on the runtime that the
-    /// engine runs on.
+    /// Connects, makes missing groups, and starts to read. Call it on the runtime of the engine.
     ///
     /// # Errors
-    /// The options cannot be used, no server answers in the time that they give, it refuses the
-    /// credentials, or a key is no stream.
+    /// The options are invalid, no server answers within `connect_within`, it refuses the
+    /// credentials, or a key is not a stream.
     ///
     /// # Cancel safety
     /// A dropped future may have made streams and groups.

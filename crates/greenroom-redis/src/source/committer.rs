@@ -1,4 +1,4 @@
-//! Who makes sure that the server has heard of what is settled.
+//! Commits: waits until the server has confirmed the acknowledgements.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,14 +13,14 @@ use tokio::{
 
 use super::shared::Shared;
 
-/// The answer of a server that is there. One that is away hears of it once it is back.
+/// How long a commit waits for the server. Later answers count as well.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// What a driver is told.
+/// A command for the driver.
 pub(super) enum Command {
-    /// Have the server hear of all that is settled by now.
+    /// Acknowledge everything that is settled by now.
     Commit(oneshot::Sender<()>),
-    /// Nothing more is given: give back what was not started, and end.
+    /// Give back entries that were not started, and end.
     End,
 }
 
@@ -34,11 +34,11 @@ impl Committer for Commits {
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
         Box::pin(async move {
             let (done, answer) = oneshot::channel();
-            // One that has ended has nothing to commit, and that one has panicked its source says.
+            // A driver that has ended has nothing to commit. After a panic, `pull` fails.
             let is_told = self.driver.send(Command::Commit(done)).is_ok();
             if is_told && timeout(WITHIN, answer).await.is_err() {
                 tracing::warn!(
-                    "Redis does not confirm what is settled: it is told again, and what it has not heard of by then is delivered again after a crash"
+                    "Redis does not confirm acknowledgements: they are sent again; after a crash, unconfirmed entries are delivered again"
                 );
             }
             Ok(())
@@ -46,7 +46,7 @@ impl Committer for Commits {
     }
 
     fn end(&self) {
-        // One that has ended needs not be told.
+        // The driver may have ended already.
         let _ = self.driver.send(Command::End);
     }
 

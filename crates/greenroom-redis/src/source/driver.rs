@@ -1,12 +1,12 @@
-//! The task that talks to the server. It waits for nothing but the server, and for what it is told:
-//! never for the engine (D11).
+//! The task that talks to the server. It waits for the server and for commands, never for the
+//! engine (D11).
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `reading` | reads what this consumer had, what others have left, and what is new |
-//! | `keeping` | keeps what is in hand from others, and notices what is not its own any more |
-//! | `telling` | acknowledges what is settled, and gives back what was never started |
-//! | `grouping` | finds the groups, or makes them |
+//! | `reading` | reads this consumer's pending entries, abandoned entries, then new ones |
+//! | `keeping` | renews the claim on entries in hand, and notices lost ones |
+//! | `telling` | acknowledges settled entries, gives back those that were never started |
+//! | `grouping` | recreates groups that are gone |
 
 mod grouping;
 mod keeping;
@@ -36,13 +36,13 @@ use crate::{
     options::RedisInput,
 };
 
-/// Between attempts to connect again.
+/// Waits between attempts to reconnect.
 const AGAIN: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 
-/// A connection that held for so long was a good one: the next attempt is made soon.
+/// A connection that lasted this long resets the backoff.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// What is in hand is kept at least this often, and the lag is asked for.
+/// The longest interval between two renewals of claims; the lag is read then, too.
 const KEEP_EVERY: Duration = Duration::from_secs(5);
 
 pub(super) struct Driver {
@@ -54,7 +54,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Until it is told to end, or no handle is left that could tell it.
+    /// Runs until `Command::End`, or until every sender of commands is dropped.
     pub(super) async fn run(mut self, mut link: Link) {
         let _fails = FailsOnPanic(self.shared.clone());
         let mut failures = 0;
@@ -70,7 +70,7 @@ impl Driver {
         }
     }
 
-    /// Says why it is not connected.
+    /// Reports the error as the status of the source.
     fn lost(&self, error: &RedisError) {
         let server = &self.server.shown;
         let (state, next) = match correction(error) {
@@ -80,7 +80,7 @@ impl Driver {
         self.shared.status.set(state, format!("{server}: {error}; {next}"));
     }
 
-    /// `None`: it is to end.
+    /// `None`: the driver has to end.
     async fn connect_again(&mut self, mut failures: u32) -> Option<Link> {
         let server = self.server.clone();
         loop {
@@ -99,10 +99,10 @@ impl Driver {
         }
     }
 
-    /// Until it is told to end.
+    /// Serves one connection until the driver has to end.
     ///
     /// # Errors
-    /// The connection is lost, or the server does not do what it is asked.
+    /// The connection is lost, or the server refuses a command.
     async fn serve(&mut self, link: &mut Link) -> Result<(), RedisError> {
         self.find_groups(&mut link.tells).await?;
         self.acknowledge(&mut link.tells).await?;
@@ -123,7 +123,7 @@ impl Driver {
                     self.acknowledge(&mut link.tells).await?;
                     self.give_back(&mut link.tells).await?;
                     match command {
-                        // Whoever does not wait any more needs not know.
+                        // The receiver may have timed out.
                         Some(Command::Commit(done)) => _ = done.send(()),
                         Some(Command::End) | None => return Ok(()),
                     }
@@ -139,7 +139,7 @@ impl Driver {
     }
 }
 
-/// The answer to what was asked, if anything was.
+/// The answer to the pending request; waits forever without one.
 async fn answer(asked: &mut Option<Asked>) -> (Read, Result<Value, RedisError>) {
     match asked {
         Some(asked) => asked.await,
@@ -147,10 +147,10 @@ async fn answer(asked: &mut Option<Asked>) -> (Read, Result<Value, RedisError>) 
     }
 }
 
-/// Waits until it is to end. What it is to commit meanwhile stays as it is.
+/// Waits until the driver has to end. Commits return at once, and confirm nothing.
 async fn ended(commands: &mut mpsc::UnboundedReceiver<Command>) {
     while let Some(Command::Commit(done)) = commands.recv().await {
-        // Whoever does not wait any more needs not know.
+        // The receiver may have timed out.
         let _ = done.send(());
     }
 }

@@ -1,4 +1,4 @@
-//! The groups of a source: finding them, making them, and what the server says of them.
+//! Consumer groups: making them, and their figures on the server.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ use crate::{
 /// The groups of a source.
 pub(super) struct Groups<'a>(pub(super) &'a RedisInput);
 
-/// The id behind which a group begins. `None`: behind all that is there.
+/// The id after which a new group begins. `None`: after the last entry.
 pub(super) fn start(input: &RedisInput) -> Option<Id> {
     match input.start {
         StartAt::Earliest => Some(Id::ZERO),
@@ -26,7 +26,7 @@ pub(super) fn start(input: &RedisInput) -> Option<Id> {
 }
 
 impl Groups<'_> {
-    /// False where the stream has the group already.
+    /// Makes the group; false if it exists.
     pub(super) async fn make(
         &self,
         stream: &str,
@@ -43,7 +43,7 @@ impl Groups<'_> {
         }
     }
 
-    /// What the server says of the group, if it says that, and there is one.
+    /// A fact of `XINFO GROUPS` about the group. `None` without the group or the fact.
     pub(super) async fn says(
         &self,
         stream: &str,
@@ -61,7 +61,7 @@ impl Groups<'_> {
         Ok(None)
     }
 
-    /// What this consumer was given of the stream and has not acknowledged.
+    /// How many entries of the stream are pending for this consumer.
     pub(super) async fn left(
         &self,
         stream: &str,
@@ -80,7 +80,7 @@ impl Groups<'_> {
     }
 }
 
-/// The highest id that a stream has had.
+/// The highest id that the stream has ever had.
 pub(super) async fn last_id(
     stream: &str,
     connection: &mut MultiplexedConnection,
@@ -90,7 +90,7 @@ pub(super) async fn last_id(
     last.map_or(Ok(Id::ZERO), |(_, last)| Id::read(last))
 }
 
-/// Nothing where there is no such stream.
+/// The answer of `XINFO`, or nil if there is no such stream.
 async fn information(
     what: &str,
     stream: &str,

@@ -1,4 +1,4 @@
-//! What a driver talks to its server by.
+//! The connections of a driver.
 
 use greenroom_bus::source::Resumed;
 use redis::{RedisError, aio::MultiplexedConnection};
@@ -6,7 +6,7 @@ use redis::{RedisError, aio::MultiplexedConnection};
 use super::groups::{Groups, start};
 use crate::{connection::Server, options::RedisInput};
 
-/// Two connections: one of them waits for what is new.
+/// Two connections, since a blocking read holds up all commands behind it.
 pub(super) struct Link {
     pub(super) reads: MultiplexedConnection,
     pub(super) tells: MultiplexedConnection,
@@ -17,7 +17,7 @@ impl Link {
         Ok(Self { reads: server.connect().await?, tells: server.connect().await? })
     }
 
-    /// Connects, and finds or makes the groups: what this consumer has of those that were there.
+    /// Connects, and makes missing groups. Returns the pending entries of existing ones.
     pub(super) async fn begin(
         server: &Server,
         input: &RedisInput,

@@ -1,5 +1,5 @@
-//! What is in streams, for those who only look (C15): what the group has given to no consumer. No
-//! group is made, and nothing is given to a consumer.
+//! A dry run (C15): reads the entries that no consumer of the group has read, by `XRANGE`. It makes
+//! no group and changes no pending list.
 
 use greenroom_bus::{
     BoxFuture,
@@ -16,15 +16,15 @@ use crate::{
     options::RedisInput,
 };
 
-/// Entries of one request.
+/// Entries per request.
 const BATCH: usize = 256;
 
-/// Reads what is new to the group, up to what is there now.
+/// Reads entries that are new to the group, up to the last one at its start.
 pub struct RedisLooking {
     described: String,
     form: Form,
     connection: MultiplexedConnection,
-    /// Those that are not read to their end; the first is read.
+    /// Streams that are not read to their end; the first one is being read.
     open: Vec<Part>,
     partition: Partition,
     position: u64,
@@ -33,18 +33,18 @@ pub struct RedisLooking {
 struct Part {
     partition: Partition,
     stream: String,
-    /// Read up to here.
+    /// The last id that was read.
     behind: Id,
-    /// The last that was there when it began.
+    /// The last id of the stream at the start.
     last: Id,
 }
 
 impl RedisLooking {
-    /// Connects, and finds out where the group would go on.
+    /// Connects, and looks up the position of the group.
     ///
     /// # Errors
-    /// The options cannot be used, no server answers in the time that they give, it refuses the
-    /// credentials, or a key is no stream.
+    /// The options are invalid, no server answers within `connect_within`, it refuses the
+    /// credentials, or a key is not a stream.
     ///
     /// # Cancel safety
     /// A dropped future has changed nothing.
@@ -63,7 +63,7 @@ impl RedisLooking {
         Ok(Self { described, form, connection, open, partition: Partition::ONLY, position: 0 })
     }
 
-    /// At least one entry, or `false` at the end.
+    /// Reads at least one entry; false at the end.
     async fn next(&mut self, into: &mut Vec<Taken>) -> Result<bool, RedisError> {
         while let Some(part) = self.open.first_mut() {
             let mut range = redis::cmd("XRANGE");
@@ -87,7 +87,7 @@ impl RedisLooking {
     }
 }
 
-/// What the group of these options has not been given.
+/// The parts of the streams that are new to the group.
 async fn parts(
     server: &Server,
     input: &RedisInput,
@@ -109,7 +109,7 @@ impl Source for RedisLooking {
     }
 
     /// # Cancel safety
-    /// A dropped future has read nothing that the next call does not return.
+    /// A dropped future loses no entry: the next call reads it again.
     fn pull<'a>(
         &'a mut self,
         into: &'a mut Vec<Taken>,

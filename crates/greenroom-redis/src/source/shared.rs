@@ -1,4 +1,4 @@
-//! What the driver of a source, the source and its receipts share.
+//! State shared by the driver, the source and its receipts.
 
 use std::sync::{
     Arc,
@@ -15,22 +15,22 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::state::{Revocation, State};
 
-/// What is said of a driver that has panicked.
+/// The error after a panic of the driver.
 pub(super) const PANICKED: &str =
     "the task that reads it has ended unexpectedly; see the log, and please report this";
 
 pub(super) struct Shared {
     pub(super) streams: Vec<Stream>,
-    /// Wakes the driver: something was settled, there is room, a pause began or ended.
+    /// Wakes the driver: an entry was settled, there is room, or a pause began or ended.
     pub(super) to_driver: Notify,
     /// Wakes the source.
     pub(super) to_source: Notify,
-    /// The source is gone: nothing more is given.
+    /// The source was dropped, so nothing more is read.
     is_closing: AtomicBool,
-    /// The driver has panicked: nothing more is read.
+    /// The driver has panicked.
     has_failed: AtomicBool,
     pub(super) status: Arc<StatusCell>,
-    /// Until when what was given is certain to be no other consumer's.
+    /// Until then, no other consumer can claim entries in hand.
     pub(super) lease: Arc<Lease>,
 }
 
@@ -76,7 +76,7 @@ impl Shared {
         self.has_failed.load(Ordering::Acquire)
     }
 
-    /// What is in hand of this stream is not this consumer's any more.
+    /// Asks the engine to give up this stream.
     pub(super) fn revoke(&self, stream: &Stream) {
         stream.look(|state| {
             state.standing.revocation = Revocation::Wanted;
@@ -93,7 +93,7 @@ impl Shared {
         self.to_driver.notify_one();
     }
 
-    /// Takes some of what is ready of this stream, unless it is paused.
+    /// Moves ready entries of this stream to `into`, unless it is paused.
     pub(super) fn take(&self, index: usize, most: usize, into: &mut Vec<Taken>) -> bool {
         let took = self.streams[index].look(|state| {
             let standing = &state.standing;
@@ -123,8 +123,7 @@ impl Places for Shared {
     }
 }
 
-/// What a driver holds: nothing else would be heard of one that has panicked, and the engine would
-/// wait for entries for ever.
+/// Held by the driver: without it, a panic would leave the engine waiting for entries forever.
 pub(super) struct FailsOnPanic(pub(super) Arc<Shared>);
 
 impl Drop for FailsOnPanic {
@@ -136,7 +135,7 @@ impl Drop for FailsOnPanic {
     }
 }
 
-/// Hears of the settlements of one stream in one assignment.
+/// The receipts of one stream in one assignment.
 pub(super) struct Heard {
     pub(super) shared: Arc<Shared>,
     pub(super) index: usize,
@@ -146,7 +145,7 @@ pub(super) struct Heard {
 impl Receipts for Heard {
     fn settled(&self, position: u64, how: Settled) {
         let is_first = self.shared.streams[self.index].look(|state| {
-            // What is of an earlier assignment was given up, or is about to be.
+            // The result belongs to an assignment that has ended or is about to end.
             let is_given_up = state.standing.revocation != Revocation::None;
             if is_given_up || state.epoch != self.epoch {
                 return false;

@@ -1,4 +1,4 @@
-//! What was read of one stream, and what has become of it.
+//! The entries of one stream, from their arrival to the confirmed acknowledgement.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -9,57 +9,57 @@ use greenroom_bus::{
 
 use crate::entry::Id;
 
-/// What is not settled, or was settled and is not known to the server.
+/// The state of one stream.
 pub(super) struct State {
-    /// Makes the numbers of assignments, and holds nothing else.
+    /// Numbers the assignments; it holds no positions.
     epochs: Watermark,
     pub(super) epoch: Epoch,
-    /// Received, and not settled or not confirmed.
+    /// Entries from their arrival until the server has confirmed their acknowledgement.
     held: BTreeMap<u64, Open>,
-    /// To be given next.
+    /// Entries that the engine has not pulled yet.
     pub(super) ready: VecDeque<Taken>,
-    /// Settled, and the server is to hear of it.
+    /// Settled entries whose acknowledgement is not sent.
     acks: Vec<Id>,
-    /// How many were settled, and of how many of them the server has heard.
+    /// How many entries were settled, and how many acknowledgements were confirmed.
     settled: u64,
     confirmed: u64,
-    /// What is read next, beside what is new.
+    /// Reads to do before new entries.
     pub(super) reading: Reading,
     pub(super) standing: StandsNow,
 }
 
-/// What is to be read of a stream before what is new.
+/// Reads to do before new entries.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
-    /// What this consumer was given before: all behind this.
+    /// Pending entries of this consumer, after this id.
     pub(super) own: Option<Id>,
-    /// What others have left: from here on.
+    /// Abandoned entries of other consumers, from this id on.
     pub(super) left: Option<Id>,
-    /// The highest that was read.
+    /// The highest id that was read.
     last: Option<Id>,
-    /// Ids that are no positions, so far.
+    /// How many entries had ids that do not fit into a position.
     numbered: u64,
 }
 
-/// How it stands.
+/// Pause, revocation and figures.
 #[derive(Debug, Default)]
 pub(super) struct StandsNow {
     pub(super) is_paused: bool,
     pub(super) revocation: Revocation,
-    /// Entries that were given to no consumer.
+    /// Entries that no consumer of the group has read.
     pub(super) lag: Option<u64>,
-    /// Entries that came again while they were in hand, or done.
+    /// Repeated deliveries of entries that were in hand or settled.
     pub(super) skipped: u64,
 }
 
-/// How what is taken away stands.
+/// The steps of a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Revocation {
     #[default]
     None,
-    /// The engine is to be told.
+    /// The engine has to be told.
     Wanted,
-    /// It was, and has not answered.
+    /// The engine was told, and has not answered.
     Told,
 }
 
@@ -71,11 +71,11 @@ struct Open {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// It waits or is handled.
+    /// It is waiting or being handled.
     InHand,
-    /// It was refused: another delivery of it is taken.
+    /// It was refused; the next delivery is a new attempt.
     Refused,
-    /// It is settled. The server does not know that.
+    /// It is settled, and the acknowledgement is not confirmed.
     Settled,
 }
 
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// Another assignment begins, in which nothing is known.
+    /// Starts a new assignment, with nothing in hand.
     pub(super) fn begin_anew(&mut self) {
         self.epoch = self.epochs.assign(&Positions::starting_at(1));
         self.held.clear();
@@ -107,7 +107,7 @@ impl State {
         self.standing.revocation = Revocation::None;
     }
 
-    /// An entry has come: its position. `None` where it is in hand already, or done.
+    /// Registers a delivery: the position of the entry, or `None` if it is in hand or settled.
     pub(super) fn receive(&mut self, id: Id) -> Option<u64> {
         let position = self.position(id);
         let entry = Open { id, stage: Stage::InHand };
@@ -122,8 +122,7 @@ impl State {
         Some(position)
     }
 
-    /// An id of one who gives ids of his own may be no position. Such an entry gets a number that
-    /// no other has in this process.
+    /// The position of an id. An id that does not fit gets a number that is unique in this process.
     fn position(&mut self, id: Id) -> u64 {
         if let Some(position) = id.position() {
             return position;
@@ -138,7 +137,7 @@ impl State {
         )
     }
 
-    /// An entry has come of which nothing is left.
+    /// Registers a pending entry that was removed from the stream: it is acknowledged.
     pub(super) fn receive_removed(&mut self, id: Id) {
         let position = self.position(id);
         if !self.held.contains_key(&position) {
@@ -147,7 +146,7 @@ impl State {
         }
     }
 
-    /// True where the server is to hear of it, and nothing else was waiting for that.
+    /// True if this is the first acknowledgement to send, so that the driver has to be woken.
     pub(super) fn settle(&mut self, position: u64) -> bool {
         match self.held.get_mut(&position) {
             Some(entry) if entry.stage != Stage::Settled => {
@@ -166,12 +165,12 @@ impl State {
         }
     }
 
-    /// What the server is to hear is settled, in one assignment.
+    /// The acknowledgements to send, with the assignment they belong to.
     pub(super) fn take_acks(&mut self) -> (Epoch, Vec<Id>) {
         (self.epoch, std::mem::take(&mut self.acks))
     }
 
-    /// The server has heard of these, or not: then it is to hear of them again.
+    /// The acknowledgements were confirmed; if not, they are sent again.
     pub(super) fn told(&mut self, epoch: Epoch, acks: Vec<Id>, is_heard: bool) {
         if epoch != self.epoch {
             return;
@@ -187,22 +186,21 @@ impl State {
         }
     }
 
-    /// What is in hand.
+    /// Entries that are waiting or being handled.
     pub(super) fn in_hand(&self) -> Vec<Id> {
         let entries = self.held.values().filter(|entry| entry.stage == Stage::InHand);
         entries.map(|entry| entry.id).collect()
     }
 
-    /// The server says that this consumer has these. False where it has not all that is in hand.
-    /// What was refused and is another's by now is forgotten.
+    /// Compares entries in hand with the pending list of the server: false if some are missing from
+    /// it. Refused entries that are missing belong to another consumer, and are forgotten.
     pub(super) fn compare(&mut self, ours: &HashSet<Id>) -> bool {
         self.held.retain(|_, entry| entry.stage != Stage::Refused || ours.contains(&entry.id));
         self.in_hand().iter().all(|id| ours.contains(id))
     }
 
-    /// What can go back: what was never started, while nothing else is in hand and the stream is
-    /// paused; and what was refused, once nothing more is given. It is read again first, where it
-    /// is this consumer's still.
+    /// Removes the entries to give back: waiting ones, if the stream is paused and nothing is being
+    /// handled; at the end, refused ones too. Unclaimed ones are read again first.
     pub(super) fn take_back(&mut self, is_closing: bool) -> Vec<Id> {
         let waits = self.standing.is_paused && !self.ready.is_empty();
         if !(is_closing || waits && self.in_hand().len() == self.ready.len()) {
@@ -224,18 +222,18 @@ impl State {
         self.held.iter().filter(|(_, entry)| entry.stage != Stage::Settled)
     }
 
-    /// Below all that is not settled; what was read is done up to here. `None`: nothing was read.
+    /// The id up to which everything is settled. `None`: nothing was read.
     pub(super) fn floor(&self) -> Option<Id> {
         let lowest = self.open().map(|(_, entry)| entry.id).min();
         lowest.map(Id::before).or(self.reading.last)
     }
 
-    /// The entry at this position, while it is not settled.
+    /// The entry at this position, until it is acknowledged.
     pub(super) fn entry(&self, position: u64) -> Option<Id> {
         self.held.get(&position).map(|entry| entry.id)
     }
 
-    /// Entries that are delivered again at most, should everything end now.
+    /// How many entries a crash would repeat at most.
     pub(super) fn repeated_at_most(&self) -> u64 {
         self.open().count() as u64 + self.settled - self.confirmed
     }
@@ -253,7 +251,7 @@ impl State {
             oldest_open: self.open().next().map_or(next, |(position, _)| *position),
             lag: self.standing.lag.map(|lag| lag + self.ready.len() as u64),
             ahead: DoneAhead {
-                // Most positions between two entries are of none.
+                // Positions have gaps of any width, so a difference of two counts nothing.
                 positions: 0,
                 stored: self.confirmed,
                 not_stored: self.settled - self.confirmed,

@@ -1,4 +1,4 @@
-//! Finding groups again, or making them.
+//! Recreating groups after a reconnect.
 
 use redis::{RedisError, aio::MultiplexedConnection};
 
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Driver {
-    /// With each connection: groups may be gone, and an answer with entries may have been lost with
-    /// the last one.
+    /// Called for each connection. A group may be gone, and the last answer may have been lost, so
+    /// pending entries are read again.
     pub(super) async fn find_groups(
         &self,
         connection: &mut MultiplexedConnection,
@@ -18,7 +18,7 @@ impl Driver {
         for stream in &self.shared.streams {
             let behind = match stream.look(|state| state.floor()) {
                 None => start(&self.input),
-                // Another stream is there by now, or none.
+                // The stream was deleted, and perhaps recreated.
                 Some(floor) if last_id(&stream.name, connection).await? < floor => Some(Id::ZERO),
                 floor => floor,
             };
@@ -26,7 +26,7 @@ impl Driver {
                 tracing::warn!(
                     stream = stream.name,
                     group = self.input.group,
-                    "the group was gone and is made again, where it had got to: what waits is given up"
+                    "the group was gone; it is recreated at its last position, and waiting events are given up"
                 );
                 self.shared.revoke(stream);
             }

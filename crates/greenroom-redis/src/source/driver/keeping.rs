@@ -1,6 +1,6 @@
-//! Keeping what is in hand: the server gives what was not heard of for `claim_after` to any
-//! consumer that asks. So it hears of it before, and is asked first whether it is this consumer's
-//! still, since a process that was frozen for longer does not know.
+//! Renewing the claim on entries in hand. Other consumers may claim an entry that was idle for
+//! `claim_after`, so each entry in hand is claimed again well before that. The pending list is read
+//! first: a process that was frozen for longer may have lost some of its entries.
 
 use std::collections::HashSet;
 
@@ -14,11 +14,11 @@ use crate::{
     source::{groups::Groups, shared::Stream, state::Revocation},
 };
 
-/// Entries of one request.
+/// Entries per request.
 pub(super) const PAGE: usize = 1_000;
 
 impl Driver {
-    /// Keeps what is in hand, asks how much is left, and has what others have left looked for.
+    /// Renews claims, reads the lag, and starts a search for abandoned entries.
     pub(super) async fn keep(
         &self,
         connection: &mut MultiplexedConnection,
@@ -30,7 +30,7 @@ impl Driver {
             let lag = Groups(&self.input).says(&stream.name, b"lag", connection).await?;
             let lag = match lag {
                 Some(Value::Int(lag)) => u64::try_from(lag).ok(),
-                // A server before 7.0, or one that does not know: something was removed.
+                // Servers before 7.0 do not say, nor does one after entries were deleted.
                 _ => None,
             };
             stream.look(|state| {
@@ -48,7 +48,7 @@ impl Driver {
         Ok(())
     }
 
-    /// False where what is in hand of the stream is given up.
+    /// False if entries in hand were lost, so that the stream is revoked.
     async fn keep_of(
         &self,
         stream: &Stream,
@@ -64,7 +64,7 @@ impl Driver {
         if !stream.look(|state| state.compare(&ours)) {
             tracing::warn!(
                 stream = stream.name,
-                "another consumer has taken what this one had in hand, or the server has lost it: what waits is given up"
+                "entries in hand were claimed by another consumer, or lost by the server; waiting events are given up"
             );
             self.shared.revoke(stream);
             return Ok(false);
@@ -76,7 +76,7 @@ impl Driver {
         Ok(true)
     }
 
-    /// What the server takes for this consumer's.
+    /// The pending entries of this consumer, by the server.
     async fn ours(
         &self,
         stream: &Stream,
@@ -101,7 +101,7 @@ impl Driver {
         }
     }
 
-    /// As if they had been given to this consumer so many milliseconds ago.
+    /// Claims entries for this consumer, with this idle time in milliseconds.
     pub(super) fn claim(&self, stream: &Stream, ids: &[Id], idle: u64) -> redis::Cmd {
         let mut claim = redis::cmd("XCLAIM");
         claim.arg(&stream.name).arg(&self.input.group).arg(&self.input.consumer).arg(0);

@@ -5,15 +5,15 @@ use redis::{RedisError, Value};
 
 use crate::entry::Id;
 
-/// A request that is under way, and its answer.
+/// A pending request, and its answer.
 pub(super) type Asked = BoxFuture<'static, (Read, Result<Value, RedisError>)>;
 
-/// What is asked for.
+/// Which entries to read.
 pub(super) enum Read {
-    /// Of this stream, what this consumer has behind that.
+    /// Pending entries of this consumer, after this id.
     Own(usize, Id),
-    /// Of this stream, what others have left from there on.
+    /// Abandoned entries of other consumers, from this id on.
     Left(usize, Id),
-    /// What is new in these streams.
+    /// New entries of these streams.
     New(Vec<usize>),
 }

@@ -1,5 +1,5 @@
-//! Reading: first what this consumer was given before, in its order, then what others have left,
-//! then what is new.
+//! Reading: first this consumer's pending entries in their order, then abandoned entries of other
+//! consumers, then new ones.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use crate::{
     source::{shared::Stream, state::Revocation, state::State},
 };
 
-/// The server waits for so long where nothing is new. A stop waits for that, too: what it would
-/// give to a request that nobody waits for would be in the hand of nobody.
+/// How long the server waits for a new entry. A stop waits for the answer too: entries in an
+/// abandoned answer would stay pending for a consumer that is gone.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// As long as it waits while some streams are left out, which may have room by then.
+/// How long it waits if some streams are left out, since they may have room soon.
 const WAIT_FOR_SOME: Duration = Duration::from_millis(20);
 
 impl Driver {
-    /// `None`: nothing has room.
+    /// `None`: no stream has room.
     pub(super) fn next_read(&self) -> Option<Read> {
         let most = self.input.batch;
         let has_room = |state: &State| {
@@ -81,7 +81,7 @@ impl Driver {
     }
 
     /// # Errors
-    /// The answer has another form than it should.
+    /// The answer is malformed.
     pub(super) fn receive(&self, read: Read, answer: Value) -> Result<(), RedisError> {
         match read {
             Read::Own(index, _) => {
@@ -113,7 +113,8 @@ impl Driver {
         Ok(())
     }
 
-    /// False where the stream is being given up: then these are read again.
+    /// Queues entries for the engine. False while the stream is being revoked: they are read again
+    /// after that.
     fn give(&self, stream: &Stream, entries: Vec<Entry>) -> bool {
         let gives = stream.look(|state| {
             let gives = state.standing.revocation == Revocation::None;

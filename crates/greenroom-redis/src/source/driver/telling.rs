@@ -1,11 +1,11 @@
-//! What the server is told of what is settled, and of what is not.
+//! Acknowledging settled entries, and giving back others.
 
 use redis::{RedisError, Value, aio::MultiplexedConnection};
 
 use super::{Driver, keeping::PAGE};
 
 impl Driver {
-    /// Acknowledges what is settled. Where that fails, it is done again with the next connection.
+    /// Acknowledges settled entries. After an error, the next connection does it again.
     pub(super) async fn acknowledge(
         &self,
         connection: &mut MultiplexedConnection,
@@ -27,8 +27,8 @@ impl Driver {
         Ok(())
     }
 
-    /// What was never started goes back where nothing more is given: after the source is gone, and
-    /// while the stream is paused and nothing of it is in hand. Any consumer may have it at once.
+    /// Gives back entries that were never started, after the source is dropped or while its stream
+    /// is paused and has nothing in hand: any consumer may claim them at once.
     pub(super) async fn give_back(
         &self,
         connection: &mut MultiplexedConnection,
