@@ -77,7 +77,9 @@ impl Driver {
         // the pending list was read.
         let least = self.keep_every() / 2;
         for page in held.chunks(PAGE) {
-            self.claim(stream, page, least, Duration::ZERO).query_async::<Value>(connection).await?;
+            self.claim(stream, page, least, Duration::ZERO)
+                .query_async::<Value>(connection)
+                .await?;
         }
         Ok(true)
     }
