@@ -16,7 +16,7 @@
 //! **Several processes** of a group share a stream, and each gets some of its entries. So a key is
 //! handled in order only if one process reads its stream. Entries that a consumer leaves pending
 //! for [`claim_after`](RedisInput::claim_after) are claimed by another one. Each process renews the
-//! claim on its entries (`XCLAIM`) four times within that time. A process that was frozen for
+//! claim on its entries (`XCLAIM`) before half of that time is over. A process that was frozen for
 //! longer starts nothing until it has compared its entries with the pending list, and gives up a
 //! stream if it has lost one.
 //!

@@ -42,9 +42,6 @@ const AGAIN: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_s
 /// A connection that lasted this long resets the backoff.
 const STEADY: Duration = Duration::from_secs(10);
 
-/// The longest interval between two renewals of claims; the lag is read then, too.
-const KEEP_EVERY: Duration = Duration::from_secs(5);
-
 pub(super) struct Driver {
     pub(super) server: Server,
     pub(super) shared: Arc<Shared>,
@@ -106,8 +103,7 @@ impl Driver {
     async fn serve(&mut self, link: &mut Link) -> Result<(), RedisError> {
         self.find_groups(&mut link.tells).await?;
         self.acknowledge(&mut link.tells).await?;
-        let every = (self.input.claim_after / 4).min(KEEP_EVERY);
-        let mut keep = interval(every);
+        let mut keep = interval(self.keep_every());
         keep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut asked, shared): (Option<Asked>, _) = (None, self.shared.clone());
         loop {

@@ -2,7 +2,7 @@
 //! `claim_after`, so each entry in hand is claimed again well before that. The pending list is read
 //! first: a process that was frozen for longer may have lost some of its entries.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, time::Duration};
 
 use greenroom_bus::source::InputState;
 use redis::{RedisError, Value, aio::MultiplexedConnection};
@@ -13,6 +13,9 @@ use crate::{
     entry::{Id, array, parts},
     source::{groups::Groups, shared::Stream, state::Revocation},
 };
+
+/// The longest interval between two renewals of claims; the lag is read then, too.
+const KEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Entries per request.
 pub(super) const PAGE: usize = 1_000;
@@ -70,8 +73,13 @@ impl Driver {
             return Ok(false);
         }
         let held = stream.look(|state| state.in_hand());
+        // An entry that is idle for less needs no renewal, or was claimed by another consumer since
+        // the pending list was read.
+        let least = self.keep_every() / 2;
         for page in held.chunks(PAGE) {
-            self.claim(stream, page, 0).query_async::<Value>(connection).await?;
+            self.claim(stream, page, least, Duration::ZERO)
+                .query_async::<Value>(connection)
+                .await?;
         }
         Ok(true)
     }
@@ -101,12 +109,25 @@ impl Driver {
         }
     }
 
-    /// Claims entries for this consumer, with this idle time in milliseconds.
-    pub(super) fn claim(&self, stream: &Stream, ids: &[Id], idle: u64) -> redis::Cmd {
+    /// How often claims are renewed.
+    pub(super) fn keep_every(&self) -> Duration {
+        (self.input.claim_after / 4).min(KEEP_EVERY)
+    }
+
+    /// Claims those entries for this consumer that are idle for at least this long, and sets their
+    /// idle time.
+    pub(super) fn claim(
+        &self,
+        stream: &Stream,
+        ids: &[Id],
+        least: Duration,
+        idle: Duration,
+    ) -> redis::Cmd {
         let mut claim = redis::cmd("XCLAIM");
-        claim.arg(&stream.name).arg(&self.input.group).arg(&self.input.consumer).arg(0);
+        claim.arg(&stream.name).arg(&self.input.group).arg(&self.input.consumer);
+        claim.arg(least.as_millis() as u64);
         ids.iter().for_each(|id| _ = claim.arg(id.to_string()));
-        claim.arg("IDLE").arg(idle).arg("JUSTID");
+        claim.arg("IDLE").arg(idle.as_millis() as u64).arg("JUSTID");
         claim
     }
 }

@@ -1,5 +1,7 @@
 //! Acknowledging settled entries, and giving back others.
 
+use std::time::Duration;
+
 use redis::{RedisError, Value, aio::MultiplexedConnection};
 
 use super::{Driver, keeping::PAGE};
@@ -33,11 +35,11 @@ impl Driver {
         &self,
         connection: &mut MultiplexedConnection,
     ) -> Result<(), RedisError> {
-        let (is_closing, idle) = (self.shared.is_closing(), self.input.claim_after.as_millis());
+        let (is_closing, idle) = (self.shared.is_closing(), self.input.claim_after);
         for stream in &self.shared.streams {
             let back = stream.look(|state| state.take_back(is_closing));
             for page in back.chunks(PAGE) {
-                let claim = self.claim(stream, page, idle as u64);
+                let claim = self.claim(stream, page, Duration::ZERO, idle);
                 claim.query_async::<Value>(connection).await?;
             }
         }
