@@ -22,7 +22,7 @@ pub async fn read(filled: &Filled, group: &str, is_parsed: bool) -> Result<Insta
             let mut acks = redis::pipe();
             for (id, event) in entries(read.query_async(&mut connection).await?)? {
                 if is_parsed {
-                    black_box(Event::parse(&event.into())?);
+                    black_box(Event::parse(&event)?);
                 }
                 acks.cmd("XACK").arg(&stream).arg(&group).arg(id);
                 left -= 1;
