@@ -35,8 +35,11 @@ pub async fn read(filled: &Filled, group: &str, is_parsed: bool) -> Result<Insta
     Ok(Instant::now())
 }
 
-/// Ids and events of the only stream.
-fn entries(answer: Value) -> Result<Vec<(Vec<u8>, Vec<u8>)>, Failed> {
+/// Id and event.
+type Entry = (Vec<u8>, Vec<u8>);
+
+/// The entries of the only stream.
+fn entries(answer: Value) -> Result<Vec<Entry>, Failed> {
     let Value::Array(mut streams) = answer else { return Err("no entries".into()) };
     let Some(Value::Array(mut stream)) = streams.pop() else { return Err("no stream".into()) };
     let Some(Value::Array(entries)) = stream.pop() else { return Err("no entries".into()) };

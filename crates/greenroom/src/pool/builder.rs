@@ -18,21 +18,22 @@ use super::{
     batch::{batches::Batches, bytes::BatchBytes, hand::in_batches::InBatches},
     bytes::ByteBound,
     core::{Core, PushOf, assign::ByTable, dispatch::ByPolicy},
-    frame::{
-        start::{start_all, watch},
-        task_guard::start_clock,
-    },
+    frame::start::start_all,
     limits::{Adaptive, AtOnce, Rate},
     membership::restart::{Restarts, WhenExhausted},
     policy::Policy,
     worker::Factory,
+};
+#[cfg(feature = "supervision")]
+use crate::pool::{
+    controllers::{advisor, autoscale},
+    frame::{start::watch, task_guard::start_clock},
 };
 use crate::{
     Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, FinalAction, Layer, PoolEvents,
     RestartPolicy, Rule, SpawnError,
     control::{advisor::Advisor, autoscale::Autoscale},
     layer::Layered,
-    pool::controllers::{advisor, autoscale},
 };
 use bounds::checked_bytes;
 use config::{LimitConfig, PoolConfig, checked::Surroundings};
