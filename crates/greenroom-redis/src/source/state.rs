@@ -171,7 +171,7 @@ impl State {
     }
 
     /// The acknowledgements were confirmed; if not, they are sent again.
-    pub(super) fn told(&mut self, epoch: Epoch, acks: Vec<Id>, is_heard: bool) {
+    pub(super) fn confirm(&mut self, epoch: Epoch, acks: Vec<Id>, is_heard: bool) {
         if epoch != self.epoch {
             return;
         }

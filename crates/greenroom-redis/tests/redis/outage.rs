@@ -15,7 +15,7 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn z07_a_server_that_is_killed_loses_nothing_that_it_has_stored() {
     let Some(server) = Server::start("z07_kill") else { return };
-    let stream = TestStream::at(server.address());
+    let stream = TestStream::fresh(server.address());
     stream.publish(0..200).await;
     let mut reader = Reader::open(RedisInput { batch: 50, ..stream.input("one") }).await;
     let mut ids = reader.finish(60).await;
@@ -40,7 +40,7 @@ async fn z07_a_server_that_is_killed_loses_nothing_that_it_has_stored() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n05_a_start_waits_for_a_server_that_is_about_to_come() {
     let Some(server) = Server::start("n05_start") else { return };
-    let stream = TestStream::at(server.address());
+    let stream = TestStream::fresh(server.address());
     server.script("down");
     let opening = tokio::spawn(RedisSource::open(stream.input("one"), None));
     server.script("up");

@@ -1,6 +1,6 @@
 //! What is read of a stream, and from where.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use greenroom_bus::source::{Partition, Source, StartAt};
 use greenroom_redis::{RedisInput, RedisKey, source::RedisSource};
@@ -13,11 +13,10 @@ use crate::{
 #[tokio::test(flavor = "multi_thread")]
 async fn n04_a_new_group_begins_where_it_is_told_to() {
     let Some(stream) = TestStream::new("n04_start") else { return };
-    stream.publish(0..3).await;
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    let between = SystemTime::now();
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    stream.publish(3..6).await;
+    for (id, number) in (1_000..).zip(0..6) {
+        stream.publish_as(&format!("{id}-1"), [number]).await;
+    }
+    let between = UNIX_EPOCH + Duration::from_millis(1_003);
     let input = |group: &str, start| RedisInput { start, group: group.into(), ..stream.input("c") };
     let mut earliest = Reader::open(input("earliest", StartAt::Earliest)).await;
     let mut time = Reader::open(input("time", StartAt::Time(between))).await;
@@ -31,7 +30,7 @@ async fn n04_a_new_group_begins_where_it_is_told_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn several_streams_are_partitions_with_a_lag_of_their_own() {
     let Some(one) = TestStream::new("several") else { return };
-    let two = TestStream::at(one.address.clone());
+    let two = TestStream::fresh(one.address.clone());
     one.publish(0..20).await;
     two.publish(100..140).await;
     let streams = vec![one.name.clone(), two.name.clone()];

@@ -30,7 +30,7 @@ async fn n05_a_stream_is_read_over_tls_by_a_user_and_a_wrong_password_or_authori
         )
     };
     let Some(own) = Server::start_with("n05_secure", config) else { return };
-    let stream = TestStream::at(own.address());
+    let stream = TestStream::fresh(own.address());
     stream.publish(0..20).await;
     let port = *tls_port.lock().unwrap();
     let input = |password: &str, ca: &str| {

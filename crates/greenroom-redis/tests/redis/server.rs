@@ -56,10 +56,11 @@ pub(crate) struct TestStream {
 impl TestStream {
     /// `None` without a server.
     pub(crate) fn new(test: &str) -> Option<Self> {
-        address(test).map(Self::at)
+        address(test).map(Self::fresh)
     }
 
-    pub(crate) fn at(address: String) -> Self {
+    /// On this server.
+    pub(crate) fn fresh(address: String) -> Self {
         Self { address, name: unique("test") }
     }
 
@@ -77,12 +78,17 @@ impl TestStream {
 
     /// Adds events with these numbers as their ids.
     pub(crate) async fn publish(&self, numbers: impl IntoIterator<Item = u64>) {
+        self.publish_as("*", numbers).await;
+    }
+
+    /// As `publish`, with this id.
+    pub(crate) async fn publish_as(&self, id: &str, numbers: impl IntoIterator<Item = u64>) {
         let (mut pipeline, mut connection) = (redis::pipe(), connect(&self.address).await);
         for number in numbers {
             let event = Event::builder(number.to_string(), "/test", "made").build().unwrap();
             let mut json = Vec::new();
             event.write_json(&mut json);
-            pipeline.cmd("XADD").arg(&self.name).arg("*").arg("data").arg(json);
+            pipeline.cmd("XADD").arg(&self.name).arg(id).arg("data").arg(json);
         }
         pipeline.exec_async(&mut connection).await.unwrap();
     }

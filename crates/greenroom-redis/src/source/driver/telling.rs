@@ -23,7 +23,7 @@ impl Driver {
                 page.iter().for_each(|id| _ = pipeline.arg(id.to_string()));
             }
             let told = pipeline.query_async::<Value>(connection).await;
-            stream.look(|state| state.told(epoch, acks, told.is_ok()));
+            stream.look(|state| state.confirm(epoch, acks, told.is_ok()));
             told?;
         }
         Ok(())
