@@ -66,6 +66,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
     use crate::{Actor, Context, Pool};
 
@@ -81,13 +83,14 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a18_a_slow_function_makes_the_next_tick_late_and_not_skipped() {
         let pool = Pool::new(|_| Idle).workers(1).spawn().await.unwrap();
         let (period, slow) = (Duration::from_millis(10), Duration::from_millis(200));
-        let make = move || std::thread::sleep(slow);
+        // Its first poll moves the clock.
+        let make = move || _ = tokio::time::advance(slow).now_or_never();
         let mut every = Every { to: pool.downgrade(), period, make };
-        let due = Instant::now() + slow / 2;
+        let due = Instant::now();
         let ticket = Arc::new(Ticket::new(tokio::runtime::Handle::current().id(), due));
         assert_eq!(every.ring(&ticket, due), Some(due + period));
         assert_eq!((ticket.skipped(), pool.stats().accepted), (0, 1));
