@@ -316,6 +316,8 @@ impl LetterWriter {
     }
 
     fn waits(&mut self, why: &str) {
+        // Before the log says so: whoever reads it looks at the health next.
+        self.shown.set_trouble(true, format!("nothing is stored, letters wait: {why}"));
         if self.again.is_none() {
             let letters = self.due.pending.len();
             tracing::error!(
@@ -324,8 +326,6 @@ impl LetterWriter {
                 "dead letters cannot be stored; they wait, their events stay unsettled: {why}"
             );
         }
-        let error = format!("nothing is stored, letters wait: {why}");
-        self.shown.set_trouble(true, error);
         self.again = Some(Instant::now() + AGAIN);
     }
 
