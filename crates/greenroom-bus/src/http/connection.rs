@@ -78,17 +78,12 @@ impl Connection {
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
         let (again, before) = (request.try_clone(), self.opened.count());
         let started = Instant::now();
-        let sent = self.client.execute(request).await;
-        let sent = match (sent, again) {
+        let sent = match (self.opened.execute(&self.client, request).await, again) {
             (Err(error), Some(mut again)) if self.opened.is_lost_kept(&error, before) => {
                 *again.timeout_mut() = Some(self.timeout.saturating_sub(started.elapsed()));
                 self.fresh.execute(again).await
             }
-            (Ok(response), _) => {
-                self.opened.answered(&response);
-                Ok(response)
-            }
-            (lost, _) => lost,
+            (sent, _) => sent,
         };
         sent.map_err(|error| self.no_answer(error))
     }
