@@ -123,8 +123,8 @@ pub(crate) fn entries(value: Value) -> Result<Vec<Entry>, RedisError> {
     array(value)?.into_iter().filter(|entry| *entry != Value::Nil).map(entry).collect()
 }
 
-/// Claimed entries, and the id from which the search goes on. Servers since 7.0 list those that were
-/// removed from the stream apart.
+/// Claimed entries, and the id from which the search goes on. Servers since 7.0 list those that
+/// were removed from the stream apart.
 pub(crate) fn claimed(value: Value) -> Result<(Id, Vec<Entry>), RedisError> {
     let mut elements = array(value)?.into_iter();
     let (Some(next), Some(found)) = (elements.next(), elements.next()) else {

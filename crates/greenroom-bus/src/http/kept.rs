@@ -10,9 +10,9 @@
 //! a request is lost ──▶ the address it was sent from ──▶ opened before the request began: kept
 //! ```
 //!
-//! An answer is noted in the poll that yields it, and another request can be sent over the connection
-//! from that poll on. So a poll holds `polls` to read, and whoever judges a lost request waits for
-//! those in progress: otherwise it might judge before the answer was noted.
+//! An answer is noted in the poll that yields it, and another request can be sent over the
+//! connection from that poll on. So a poll holds `polls` to read, and whoever judges a lost request
+//! waits for those in progress: otherwise it might judge before the answer was noted.
 //!
 //! Price: a lock for each poll and answer, and an entry for each port that the client has used.
 
