@@ -35,7 +35,7 @@ pub(super) struct Reading {
     pub(super) own: Option<Id>,
     /// Abandoned entries of other consumers, from this id on.
     pub(super) left: Option<Id>,
-    /// How often reading has begun anew. An answer to a request of before then is dropped.
+    /// How often reading was restarted. An answer to a request of before then is dropped.
     pub(super) beginning: u64,
     /// The highest id that was read.
     last: Option<Id>,

@@ -8,7 +8,7 @@ use crate::entry::Id;
 /// A pending request, and its answer.
 pub(super) type Asked = BoxFuture<'static, (Read, Result<Value, RedisError>)>;
 
-/// A stream to read, by its index, and how often it had begun anew when the request was made.
+/// A stream to read, by its index, and how often it was restarted before the request.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     pub(super) index: usize,

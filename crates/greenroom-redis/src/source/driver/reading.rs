@@ -113,8 +113,8 @@ impl Driver {
     }
 
     /// Queues entries for the engine, and moves the cursor of the read behind them. Entries of a
-    /// stream that has begun anew since the request, or is about to, are dropped: they are pending
-    /// for this consumer, and are read again in their order.
+    /// stream that was restarted since the request, or is about to be, are dropped: they are
+    /// pending for this consumer, and are read again in their order.
     fn give(&self, turn: Turn, entries: Vec<Entry>, moves: impl FnOnce(&mut Reading)) {
         let stream = &self.shared.streams[turn.index];
         let removed = stream.look(|state| {
