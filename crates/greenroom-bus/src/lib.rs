@@ -1,3 +1,5 @@
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 //! An event-consumer runtime on [`greenroom`] pools.
 //!
 //! Events come from a [`Source`](source::Source), are handled by named pools of workers, and are

@@ -1,3 +1,5 @@
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 //! Kafka for Greenroom: consumer groups as [sources](source), topics as [outputs](output), and for
 //! [dead letters](output::KafkaDeadLetters), whose records [`redrive`](redrive()) sends back.
 //!

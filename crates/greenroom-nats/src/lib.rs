@@ -1,3 +1,5 @@
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 //! NATS JetStream for [`greenroom_bus`]: a durable pull consumer of a stream as a source, and
 //! streams as an output.
 //!

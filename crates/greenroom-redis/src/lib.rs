@@ -1,3 +1,5 @@
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 //! Redis Streams for [`greenroom_bus`]: a consumer of a group as a source.
 //!
 //! | module | contents |
