@@ -106,6 +106,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut held = self.routing.held.lock();
         lifted.append(&mut held);
         *held = lifted;
+        self.routing.asking.holds.store(true, Ordering::SeqCst);
         drop(held);
         if let Some(moves) = &mut moves {
             moves.held_is_lifted = false;
