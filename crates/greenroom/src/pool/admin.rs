@@ -128,9 +128,13 @@ impl<A: Actor> PoolAdmin<A> {
     ///
     /// ```
     /// # use greenroom::prelude::*;
-    /// # struct Clerk; impl Actor for Clerk { type Message = u8; type Reply = u8; type Error = ();
-    /// # async fn handle(&mut self, page: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(page) } }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # struct Clerk;
+    /// # impl Actor for Clerk {
+    /// # type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, n: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(n) }
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let all = Pool::new(|_slot| Clerk).workers(0).spawn().await?;
     /// let some = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
     /// all.admin().put(some.address())?.done(std::time::Duration::from_secs(1)).await;

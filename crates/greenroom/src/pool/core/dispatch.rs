@@ -135,14 +135,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
             return;
         }
         loop {
+            // Pairs with the `fetch_add` above: a caller that is not counted here makes the
+            // exchange below fail. Otherwise what it has held is not asked about.
             let callers = asking.callers.load(Ordering::SeqCst);
             // Pairs with the `fetch_add` in `members_changed`: of a later change, `asked` does not
             // tell. Otherwise a new message overtakes what is held for a worker that has come.
             let seen = pool.frame.membership.member_changes.load(Ordering::SeqCst);
             pool.ask_once_more();
+            // Pairs with the load in `choose_in_turn`, by which new messages are held: all that
+            // is held until then has its place before.
             asking.asked.store(seen, Ordering::SeqCst);
-            let (done, order) = (0, Ordering::SeqCst);
-            if asking.callers.compare_exchange(callers, done, order, order).is_ok() {
+            // Pairs with the `fetch_add` above: if there was another caller, it is asked again.
+            if asking
+                .callers
+                .compare_exchange(callers, 0, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
+            {
                 return;
             }
         }
@@ -452,6 +460,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(entry) = entry_of::<A, K>(payload, self.stamp(0)) else { return Err(Closed) };
         self.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
+        // Pairs with the load in `choose_in_turn`: the sender's next message sees it, or that
+        // one overtakes this one.
         self.routing.asking.holds.store(true, Ordering::SeqCst);
         drop(held);
         // Workers that have started since have looked at held messages before. Pairs with the
@@ -490,6 +500,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let mut held = self.routing.held.lock();
             still_held.append(&mut held);
             *held = still_held;
+            // Pairs with the load in `choose_in_turn`: until then new messages are held.
             self.routing.asking.holds.store(!held.is_empty(), Ordering::SeqCst);
         }
         if keeps {
