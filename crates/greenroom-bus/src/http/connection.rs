@@ -192,8 +192,8 @@ fn is_about_certificates(error: &rustls::Error) -> bool {
     }
 }
 
-/// A client: connections are kept, HTTP/2 is used where the server offers it, redirects are not followed, and the environment's proxies are not used: events go where the
-/// configuration says.
+/// A client: connections are kept, HTTP/2 is used where the server offers it, redirects are not
+/// followed, and the environment's proxies are not used: events go where the configuration says.
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.
