@@ -25,7 +25,10 @@ fn hide_in_group(node: &Node, group: &'static Group, problems: &mut Problems) {
                 }
             }
         }
-        _ if group.has_secret() => hide_all(node, false, problems),
+        _ if group.has_secret() => {
+            let is_url = group.short().is_some_and(|short| matches!(short.kind, Kind::Url));
+            hide_all(node, is_url, problems);
+        }
         _ => {}
     }
 }
