@@ -5,7 +5,7 @@ use std::{
     future::Future,
     hash::Hash,
     pin::Pin,
-    sync::{Arc, Weak, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -92,8 +92,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn contains(&self, identity: usize) -> bool {
         for slot_state in self.frame.membership.slots.iter() {
-            let adopted = slot_state.details.lock().adopted.as_ref().and_then(Weak::upgrade);
-            if adopted.is_some_and(|other| other.contains(identity)) {
+            let details = slot_state.details.lock();
+            let other = details.adopted.as_ref().map(|adopted| adopted.other.clone());
+            drop(details);
+            let other = other.and_then(|other| other.living());
+            if other.is_some_and(|other| other.contains(identity)) {
                 return true;
             }
         }
