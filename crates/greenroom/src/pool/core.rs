@@ -54,7 +54,7 @@ pub(crate) mod dispatch;
 mod drain;
 mod elsewhere;
 mod evict;
-mod keys;
+pub(crate) mod keys;
 mod mail;
 mod migrate;
 mod notify;

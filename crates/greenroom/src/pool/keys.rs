@@ -4,7 +4,10 @@ use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::core::Core;
+use super::core::{
+    Core,
+    keys::{key_counts, keys_in_hand, longest_line, parked_keys, why_key},
+};
 pub use super::stats::sketch::HotKey;
 use crate::{Actor, DeadLetterReason, pool::admin::control::Control};
 
@@ -189,12 +192,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
 
     /// How many keys run, retry, are parked, and are ready.
     pub fn counts(&self) -> KeyCounts {
-        self.core.key_counts()
+        key_counts(&self.core)
     }
 
     /// The keys that wait for an operator, those that wait longest first.
     pub fn parked(&self) -> Vec<ParkedKey<K>> {
-        let mut parked = self.core.parked_keys();
+        let mut parked = parked_keys(&self.core);
         parked.sort_by_key(|parked| std::cmp::Reverse(parked.since));
         parked
     }
@@ -219,7 +222,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     /// # Ok(()) }
     /// ```
     pub fn in_hand(&self) -> Vec<KeyInHand<K>> {
-        self.core.keys_in_hand()
+        keys_in_hand(&self.core)
     }
 
     /// Where a key stands and why. `describe` puts the error of its last attempt into words; it is
@@ -228,7 +231,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     /// # Panics
     /// When `describe` does.
     pub fn status(&self, key: &K, describe: impl FnOnce(&A::Error) -> String) -> Option<KeyStatus> {
-        self.core.why_key(key, describe)
+        why_key(&self.core, key, describe)
     }
 
     /// The keys with the most messages, at most 64.
@@ -253,7 +256,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
 
     /// The longest line. Looks at every message that waits.
     pub fn longest_line(&self) -> Option<LongestLine<K>> {
-        self.core.longest_line()
+        longest_line(&self.core)
     }
 
     /// Lets a parked key go on behind the message that has failed, which becomes a dead letter; so
