@@ -144,3 +144,17 @@ async fn a_retry_of_the_last_worker_of_a_sticky_pool_is_a_dead_letter_once_that_
     assert_eq!(call.await, Err(CallError::NoWorkers));
     assert!(pool.stats().waiting == 0 && pool.stats().ledger_holds());
 }
+
+/// It waited to its deadline for a worker that was stuck, and had been given up.
+#[tokio::test]
+async fn a13_a_stop_that_waits_is_told_when_its_pool_is_closed_down() {
+    let (_pool, core) = lifeless().await;
+    close(&*core);
+    let mut told = pin!(core.frame.lifecycle.next_progress());
+    let mut task = TaskContext::from_waker(Waker::noop());
+    assert!(told.as_mut().poll(&mut task).is_pending());
+    tell_to_rest(&*core, 0);
+    close_down(&*core);
+    assert_eq!(core.frame.membership.live.load(Ordering::SeqCst), 0);
+    assert!(told.as_mut().poll(&mut task).is_ready());
+}
