@@ -53,7 +53,7 @@ mod controlled;
 pub(crate) mod dispatch;
 mod drain;
 mod elsewhere;
-mod evict;
+pub(crate) mod evict;
 pub(crate) mod keys;
 mod mail;
 mod migrate;

@@ -13,6 +13,7 @@ use greenroom_queue::permits::{Closed, Refused};
 use super::{
     Core, Queued, Urgency,
     dispatch::{MailboxPlace, PoolPermit, entry_of},
+    evict::{evict, freed, make_room_at},
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{
@@ -136,8 +137,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
             None => None,
         };
         let permit = match &holder {
-            Some((_, member)) => pool.make_room_at(member, sender)?,
-            None => pool.freed(pool.evict(pool.shard_of(&(None, 0), sender)))?,
+            Some((_, member)) => make_room_at(pool, member, sender)?,
+            None => freed(pool, evict(pool, pool.shard_of(&(None, 0), sender)))?,
         };
         let sticks = match &holder {
             Some((tag, member)) => pool.assign_in_place(sticky, member, payload, *tag)?,

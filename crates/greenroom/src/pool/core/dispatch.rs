@@ -15,7 +15,7 @@ use greenroom_queue::{
     stamp::Stamp,
 };
 
-use super::{Core, ExtraOf, Queued, Urgency};
+use super::{Core, ExtraOf, Queued, Urgency, evict::make_room_by_choice};
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor, Class,
@@ -123,7 +123,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
         payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        pool.make_room_by_choice(payload, sender)
+        make_room_by_choice(pool, payload, sender)
     }
 
     fn ask_again(&self, pool: &Core<A, K>) {
