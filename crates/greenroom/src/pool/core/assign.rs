@@ -12,7 +12,7 @@ use greenroom_queue::permits::{Closed, Refused};
 
 use super::{
     Core, Queued, Urgency,
-    dispatch::{MailboxPlace, PoolPermit, entry_of},
+    dispatch::{MailboxPlace, PoolPermit, entry_of, push_to_any},
     evict::{evict, freed, make_room_at},
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
@@ -67,7 +67,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     ) -> Result<(), Refused> {
         let sticky = pool.sticky()?;
         let Some(tag) = pool.tag(sticky, payload)? else {
-            return pool.push_to_any(payload, sender);
+            return push_to_any(pool, payload, sender);
         };
         loop {
             let sticks = match pool.holder(sticky, payload, tag)? {
@@ -96,7 +96,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
             let sticky = pool.sticky()?;
             let Some(tag) = pool.tag(sticky, payload)? else {
                 let permit = pool.wait_for_permit().await?;
-                pool.push_to_any(payload, sender)?;
+                push_to_any(pool, payload, sender)?;
                 permit.used();
                 return Ok(());
             };

@@ -14,7 +14,9 @@ use greenroom_queue::{
 
 use super::{
     Core, OutboxOf, Queued, Urgency,
-    dispatch::{Chosen, MailboxPlace, PoolPermit},
+    dispatch::{
+        Chosen, MailboxPlace, PoolPermit, choose_in_turn, copies, hand_out, hold_back, push_to_any,
+    },
 };
 use crate::pool::frame::notify::{found_full, found_worker_full, has_dropped};
 use crate::{
@@ -153,7 +155,7 @@ pub(super) fn make_room_by_choice<A: Actor, K: Hash + Eq + Send + Sync + 'static
     payload: &mut OutgoingOf<A>,
     sender: u32,
 ) -> Result<(), Refused> {
-    let chosen = core.choose_in_turn(payload);
+    let chosen = choose_in_turn(core, payload);
     let (permit, pushed) = match chosen {
         Chosen::Refused => return Err(Refused::ByPolicy),
         Chosen::Several(members) => {
@@ -162,18 +164,18 @@ pub(super) fn make_room_by_choice<A: Actor, K: Hash + Eq + Send + Sync + 'static
         Chosen::One(member) => {
             let permit = make_room_at(core, &member, sender)?;
             let pushed = match core.push_to(&member, payload) {
-                Err(Closed) => core.push_to_any(payload, sender),
+                Err(Closed) => push_to_any(core, payload, sender),
                 Ok(()) => Ok(()),
             };
             (permit, pushed)
         }
         Chosen::Hold(seen) => {
             let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
-            (permit, core.hold_back(payload, seen).map_err(|Closed| Refused::Closed))
+            (permit, hold_back(core, payload, seen).map_err(|Closed| Refused::Closed))
         }
         Chosen::Any | Chosen::Gone => {
             let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
-            (permit, core.push_to_any(payload, sender))
+            (permit, push_to_any(core, payload, sender))
         }
     };
     pushed?;
@@ -189,7 +191,7 @@ fn make_room_for_copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     payload: &mut OutgoingOf<A>,
     sender: u32,
 ) -> Result<(), Refused> {
-    let copies = core.copies(members.len() - 1, payload);
+    let each = copies(core, members.len() - 1, payload);
     let (mut places, mut permits) = (Vec::new(), Vec::new());
     for member in members {
         permits.push(make_room_at(core, member, sender)?);
@@ -197,7 +199,7 @@ fn make_room_for_copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
     let taken = permits.len() as u64;
     permits.into_iter().for_each(PoolPermit::used);
-    core.hand_out(members, payload, copies, places, taken)
+    hand_out(core, members, payload, each, places, taken)
 }
 
 /// Makes room in a full mailbox, or in a full pool for a message from outside it, and takes a

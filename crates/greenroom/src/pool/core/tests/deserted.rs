@@ -16,7 +16,7 @@ use crate::{
     Address, CallError, ExitReason, Pool, SendError,
     policy::{About, Choice, Crew, Policy},
     pool::{
-        core::Core,
+        core::{Core, dispatch::hold_back},
         frame::{
             gate::{close, dead_letter_if_ruined},
             members::{disable, enable},
@@ -89,7 +89,7 @@ async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
     let seen = core.frame.membership.member_changes.load(Ordering::SeqCst);
     assert!(disable(&core.erased(), 0, &ExitReason::Normal));
     let mut payload = Outgoing::new(1, None);
-    assert!(core.hold_back(&mut payload, seen).is_err());
+    assert!(hold_back(&core, &mut payload, seen).is_err());
     assert_eq!((payload.message, pool.depth()), (Some(1), 0));
 }
 
