@@ -12,7 +12,7 @@ use crate::tree::{Node, Place, Span};
 pub enum Severity {
     /// The configuration cannot be run.
     Error,
-    /// The configuration can be run, but probably does not do what was meant.
+    /// The configuration can be run, but probably not as intended.
     Warning,
 }
 

@@ -60,7 +60,7 @@ impl<T: Options + PartialEq + fmt::Debug + Send + Sync + 'static> AnyOptions for
 
 /// A trait whose implementors are kinds. [`kinds!`](crate::kinds) implements it.
 pub trait Listed: 'static {
-    /// The options, without what the trait adds.
+    /// The options as such, without the trait.
     fn options(&self) -> &dyn AnyOptions;
 }
 

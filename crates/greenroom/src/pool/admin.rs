@@ -23,6 +23,7 @@ use super::{
     letters::PoolDeadLetters,
     limits::Rate,
     membership::not_ready::NotReady,
+    shares::{NoShares, Shares},
     stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
     stop::{Stop, StopReport},
 };
@@ -296,6 +297,15 @@ impl<A: Actor> PoolAdmin<A> {
     pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), AdminError> {
         let (messages, limit) = (messages.into(), "fixed concurrency limit");
         changes::set_limit(self.control.frame(), limit, |gate| gate.set_concurrency(messages))
+    }
+
+    /// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by): to be looked at,
+    /// limited, held and paused.
+    ///
+    /// # Errors
+    /// The pool was built without.
+    pub fn shares(&self) -> Result<Shares<A>, NoShares> {
+        Shares::of(self.control.clone())
     }
 
     /// The workers that run or are being started, in the order in which they joined, each with an

@@ -71,7 +71,7 @@ pub(crate) fn key_counts<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
                 LaneState::Running(_) => &mut counts.running,
                 LaneState::Retrying => &mut counts.retrying,
                 LaneState::Parked => &mut counts.parked,
-                LaneState::Ready => &mut counts.ready,
+                LaneState::Ready | LaneState::Shared(_) => &mut counts.ready,
             };
             *of_state += 1;
             counts.waiting += behind(lane);
@@ -144,7 +144,9 @@ pub(crate) fn why_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let (state, attempt) = match found.state {
         _ if found.queued => (KeyState::Queued, 0),
         LaneState::Running(worker) => running(core, worker, now),
-        LaneState::Ready => (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts)),
+        LaneState::Ready | LaneState::Shared(_) => {
+            (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts))
+        }
         LaneState::Retrying => {
             let next = Duration::from_nanos(found.due.nanos().saturating_sub(now));
             let since = failed.map_or(Duration::ZERO, |(failed, _)| failed.at.elapsed());

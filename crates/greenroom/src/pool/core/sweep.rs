@@ -243,6 +243,8 @@ fn set_line_down<A: Actor, K>(
     }
     match lane.state {
         LaneState::Running(_) => {}
+        LaneState::Shared(_) if lane.is_empty() => sequel.closed.push(outbox.lanes.close(id)),
+        LaneState::Shared(_) => {}
         LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
             close_parked(outbox, id, sequel);
         }
