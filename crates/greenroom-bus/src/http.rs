@@ -19,6 +19,7 @@ mod posting;
 mod retry_after;
 #[cfg(feature = "http-input")]
 pub mod server;
+mod stand_in;
 mod status;
 mod target;
 pub(crate) mod tls;

@@ -9,10 +9,12 @@ use super::{
     config::TargetConfig,
     credentials::{self, Identification},
     kept::OpenedConnections,
+    stand_in::{self, Unanswered},
     status::On,
     target::{Target, causes},
     tls,
 };
+use crate::stand_in::StandIn;
 
 /// A target with a client, which keeps its connections.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Connection {
     timeout: Duration,
     /// The log has a warning of a header that is not understood.
     pub(crate) warned: AtomicBool,
+    /// Answers in place of the target: nothing is connected to.
+    pub(crate) stand_in: Option<StandIn>,
 }
 
 /// Why there is no answer, or half of one.
@@ -53,6 +57,14 @@ impl Connection {
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS
     /// cannot be set up. It never repeats a part that may be secret.
     pub(crate) fn new(config: &TargetConfig) -> Result<Self, String> {
+        Self::build(config, None)
+    }
+
+    /// Like [`new`](Self::new), with a stand-in, if there is one, in place of the target.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn build(config: &TargetConfig, stand_in: Option<StandIn>) -> Result<Self, String> {
         for (name, time) in
             [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
         {
@@ -62,20 +74,40 @@ impl Connection {
         }
         let mut target = Target::parse(&config.url)?;
         let opened = OpenedConnections::default();
-        let client = built(builder(config, &target)?.connector_layer(opened.clone()), &target)?;
-        let fresh = built(builder(config, &target)?.pool_max_idle_per_host(0), &target)?;
+        let connects = stand_in.is_none();
+        let builder = || builder(config, &target, connects);
+        let client = built(builder()?.connector_layer(opened.clone()), &target)?;
+        let fresh = built(builder()?.pool_max_idle_per_host(0), &target)?;
         let of_url = target.take_credentials(&client)?;
         let headers = credentials::headers(of_url, config)?;
         let has_query = target.url.query().is_some();
         let identification = Identification::detect(&headers, has_query, config);
         let (timeout, warned) = (config.timeout, AtomicBool::new(false));
-        Ok(Self { target, client, opened, fresh, headers, identification, timeout, warned })
+        Ok(Self {
+            target,
+            client,
+            opened,
+            fresh,
+            headers,
+            identification,
+            timeout,
+            warned,
+            stand_in,
+        })
     }
 
     /// Sends it over a kept connection, if there is one. If that turns out to be closed before the
     /// head of an answer arrived, sends it once more, over a new one: a target may close a
     /// connection at any time, and that says nothing about the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
+        if let Some(stand_in) = &self.stand_in {
+            return stand_in::response(stand_in.answer()).map_err(
+                |Unanswered(on, why, reached)| {
+                    let text = format!("http: {why} {} (a stand-in)", self.target.shown);
+                    NoAnswer { on, text, reached, untrusted: false }
+                },
+            );
+        }
         let (again, before) = (request.try_clone(), self.opened.count());
         let started = Instant::now();
         let sent = self.client.execute(request).await;
@@ -152,14 +184,18 @@ fn is_about_certificates(error: &rustls::Error) -> bool {
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.
-fn builder(config: &TargetConfig, target: &Target) -> Result<ClientBuilder, String> {
+fn builder(
+    config: &TargetConfig,
+    target: &Target,
+    connects: bool,
+) -> Result<ClientBuilder, String> {
     let builder = Client::builder()
         .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    tls::configure(builder, &target.url, &config.tls)
+    if connects { tls::configure(builder, &target.url, &config.tls) } else { tls::unused(builder) }
 }
 
 fn built(builder: ClientBuilder, target: &Target) -> Result<Client, String> {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::check::Check;
-use crate::programs::tell;
+use crate::seed::tell;
 
 /// How one check ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

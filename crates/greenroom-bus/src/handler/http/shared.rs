@@ -5,7 +5,7 @@ mod attempt;
 use std::sync::Arc;
 
 use super::config::HttpConfig;
-use crate::http::connection::Connection;
+use crate::{http::connection::Connection, stand_in::StandIn};
 
 /// Shared by all workers: made once, never changed.
 #[derive(Debug)]
@@ -15,8 +15,8 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(config: HttpConfig) -> Result<Arc<Self>, String> {
-        let connection = Connection::new(&config.target())?;
+    pub(super) fn new(config: HttpConfig, stand_in: Option<StandIn>) -> Result<Arc<Self>, String> {
+        let connection = Connection::build(&config.target(), stand_in)?;
         Ok(Arc::new(Self { config, connection }))
     }
 }
