@@ -3,7 +3,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`stage`] | your handlers, your router and a whole engine, on virtual time with a broker in memory, and chaos by a seed (V02) |
-//! | [`mod@conformance`] | tests of a connector of your own: what every one has to do, as one entry point (V01) |
+//! | [`mod@conformance`] | the tests that every connector has to pass, as one entry point (V01) |
 //! | [`partitioned`] | a source in memory whose partitions come and go, with repeats and gaps |
 //! | `programs` | random programs on virtual time, on all cores (feature `programs`) |
 

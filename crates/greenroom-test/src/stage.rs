@@ -118,9 +118,9 @@ impl Stage {
         Self { order_by, ..self }
     }
 
-    /// Disturbs the run, always in the same way for one seed: positions have gaps, events come
-    /// twice, partitions are revoked and come back; of each event, the first or the first two
-    /// attempts may be late, fail, or succeed and lose their answer.
+    /// Disturbs the run, the same attempts for one seed in the same way: positions have gaps,
+    /// events come twice, partitions are revoked and come back; of each event, the first or the
+    /// first two attempts may be late, fail, or succeed and lose their answer.
     /// [`seed()`](crate::seed()) gives another seed each time.
     pub fn chaos(self, seed: u64) -> Self {
         Self { chaos: Some(seed), ..self }

@@ -1,6 +1,10 @@
 //! A target, and the client that carries events there.
 
-use std::{error::Error, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    error::Error,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use reqwest::{Client, ClientBuilder, Request, Response, header::HeaderMap, redirect};
 use tokio::time::Instant;
@@ -9,6 +13,7 @@ use super::{
     config::TargetConfig,
     credentials::{self, Identification},
     kept::OpenedConnections,
+    resolver::{self, GuardedResolver},
     stand_in::{self, Unanswered},
     status::On,
     target::{Target, causes},
@@ -16,10 +21,18 @@ use super::{
 };
 use crate::stand_in::StandIn;
 
-/// A target with a client, which keeps its connections.
-#[derive(Debug)]
+/// A target with a client, which keeps its connections. A copy shares them.
+#[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) target: Target,
+    pub(crate) link: Arc<Link>,
+    /// Answers in place of the target: nothing is connected to.
+    pub(crate) stand_in: Option<StandIn>,
+}
+
+/// A client, and what is the same in all its requests.
+#[derive(Debug)]
+pub(crate) struct Link {
     client: Client,
     /// Which connections the client has opened.
     opened: OpenedConnections,
@@ -32,8 +45,6 @@ pub(crate) struct Connection {
     timeout: Duration,
     /// The log has a warning of a header that is not understood.
     pub(crate) warned: AtomicBool,
-    /// Answers in place of the target: nothing is connected to.
-    pub(crate) stand_in: Option<StandIn>,
 }
 
 /// Why there is no answer, or half of one.
@@ -48,6 +59,8 @@ pub(crate) struct NoAnswer {
     /// One of the two sides does not trust the certificate of the other: an operator has to correct
     /// that.
     pub(crate) untrusted: bool,
+    /// The address of the target may not be reached.
+    pub(crate) refused: bool,
 }
 
 impl Connection {
@@ -65,35 +78,12 @@ impl Connection {
     /// # Errors
     /// As there.
     pub(crate) fn build(config: &TargetConfig, stand_in: Option<StandIn>) -> Result<Self, String> {
-        for (name, time) in
-            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
-        {
-            if time.is_zero() {
-                return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
-            }
-        }
         let mut target = Target::parse(&config.url)?;
-        let opened = OpenedConnections::default();
-        let connects = stand_in.is_none();
-        let builder = || builder(config, &target, connects);
-        let client = built(builder()?.connector_layer(opened.clone()), &target)?;
-        let fresh = built(builder()?.pool_max_idle_per_host(0), &target)?;
-        let of_url = target.take_credentials(&client)?;
-        let headers = credentials::headers(of_url, config)?;
+        let is_https = target.url.scheme() == "https" && stand_in.is_none();
+        let builder = || builder(config, is_https);
         let has_query = target.url.query().is_some();
-        let identification = Identification::detect(&headers, has_query, config);
-        let (timeout, warned) = (config.timeout, AtomicBool::new(false));
-        Ok(Self {
-            target,
-            client,
-            opened,
-            fresh,
-            headers,
-            identification,
-            timeout,
-            warned,
-            stand_in,
-        })
+        let link = Link::new(config, builder, |client| target.take_credentials(client), has_query)?;
+        Ok(Self { target, link: Arc::new(link), stand_in })
     }
 
     /// Sends it over a kept connection, if there is one. If that turns out to be closed before the
@@ -101,36 +91,42 @@ impl Connection {
     /// connection at any time, and that says nothing about the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
         if let Some(stand_in) = &self.stand_in {
-            return stand_in::response(stand_in.answer()).map_err(
-                |Unanswered(on, why, reached)| {
-                    let text = format!("http: {why} {} (a stand-in)", self.target.shown);
-                    NoAnswer { on, text, reached, untrusted: false }
-                },
-            );
+            return stand_in::response(stand_in.answer()).map_err(|none| self.stands_silent(none));
         }
-        let (again, before) = (request.try_clone(), self.opened.count());
+        let link = &*self.link;
+        let (again, before) = (request.try_clone(), link.opened.count());
         let started = Instant::now();
-        let sent = self.client.execute(request).await;
-        let sent = match (sent, again) {
-            (Err(error), Some(mut again)) if self.opened.is_lost_kept(&error, before) => {
-                *again.timeout_mut() = Some(self.timeout.saturating_sub(started.elapsed()));
-                self.fresh.execute(again).await
+        let sent = match (link.opened.execute(&link.client, request).await, again) {
+            (Err(error), Some(mut again)) if link.opened.is_lost_kept(&error, before) => {
+                *again.timeout_mut() = Some(link.timeout.saturating_sub(started.elapsed()));
+                link.fresh.execute(again).await
             }
-            (Ok(response), _) => {
-                self.opened.answered(&response);
-                Ok(response)
-            }
-            (lost, _) => lost,
+            (sent, _) => sent,
         };
         sent.map_err(|error| self.no_answer(error))
+    }
+
+    fn stands_silent(&self, Unanswered(on, why, reached): Unanswered) -> NoAnswer {
+        let text = format!("http: {why} {} (a stand-in)", self.target.shown);
+        NoAnswer { on, text, reached, untrusted: false, refused: false }
     }
 
     pub(crate) fn no_answer(&self, error: reqwest::Error) -> NoAnswer {
         let shown = &self.target.shown;
         let is_connecting = error.is_connect();
         if error.is_timeout() && !is_connecting {
-            let text = format!("http: no answer from {shown} within {:?}", self.timeout);
-            return NoAnswer { on: On::Timeout, text, reached: true, untrusted: false };
+            let text = format!("http: no answer from {shown} within {:?}", self.link.timeout);
+            let (untrusted, refused) = (false, false);
+            return NoAnswer { on: On::Timeout, text, reached: true, untrusted, refused };
+        }
+        if let Some(refused) = resolver::refused(&error) {
+            return NoAnswer {
+                on: On::Connection,
+                text: format!("http: {refused}"),
+                reached: false,
+                untrusted: false,
+                refused: true,
+            };
         }
         // The one failure after which the target certainly has nothing of the event.
         let what = if is_connecting { "cannot connect to" } else { "lost the connection to" };
@@ -139,7 +135,45 @@ impl Connection {
         if untrusted {
             text.push_str("; check the certificates on both sides, and `tls` in the configuration");
         }
-        NoAnswer { on: On::Connection, text, reached: !is_connecting, untrusted }
+        NoAnswer { on: On::Connection, text, reached: !is_connecting, untrusted, refused: false }
+    }
+}
+
+impl Link {
+    /// For URLs that come with the events, whose names go through this resolver.
+    ///
+    /// # Errors
+    /// Like [`Connection::new`].
+    pub(super) fn guarded(
+        config: &TargetConfig,
+        is_https: bool,
+        resolver: &Arc<GuardedResolver>,
+    ) -> Result<Arc<Self>, String> {
+        let builder = || Ok(builder(config, is_https)?.dns_resolver(resolver.clone()));
+        Self::new(config, builder, |_| Ok(HeaderMap::new()), false).map(Arc::new)
+    }
+
+    /// `in_url` takes the credentials out of the URL.
+    fn new(
+        config: &TargetConfig,
+        builder: impl Fn() -> Result<ClientBuilder, String>,
+        in_url: impl FnOnce(&Client) -> Result<HeaderMap, String>,
+        has_query: bool,
+    ) -> Result<Self, String> {
+        for (name, time) in
+            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
+        {
+            if time.is_zero() {
+                return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
+            }
+        }
+        let opened = OpenedConnections::default();
+        let client = built(builder()?.connector_layer(opened.clone()))?;
+        let fresh = built(builder()?.pool_max_idle_per_host(0))?;
+        let headers = credentials::headers(in_url(&client)?, config)?;
+        let identification = Identification::detect(&headers, has_query, config);
+        let (timeout, warned) = (config.timeout, AtomicBool::new(false));
+        Ok(Self { client, opened, fresh, headers, identification, timeout, warned })
     }
 }
 
@@ -178,30 +212,23 @@ fn is_about_certificates(error: &rustls::Error) -> bool {
     }
 }
 
-/// A client for one target: connections are kept, HTTP/2 is used where the server offers it,
-/// redirects are not followed, and the environment's proxies are not used: events go where the
-/// configuration says.
+/// A client: connections are kept, HTTP/2 is used where the server offers it, redirects are not
+/// followed, and the environment's proxies are not used: events go where the configuration says.
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.
-fn builder(
-    config: &TargetConfig,
-    target: &Target,
-    connects: bool,
-) -> Result<ClientBuilder, String> {
+fn builder(config: &TargetConfig, is_https: bool) -> Result<ClientBuilder, String> {
     let builder = Client::builder()
         .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    if connects { tls::configure(builder, &target.url, &config.tls) } else { tls::unused(builder) }
+    tls::configure(builder, is_https, &config.tls)
 }
 
-fn built(builder: ClientBuilder, target: &Target) -> Result<Client, String> {
-    builder.build().map_err(|error| {
-        format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
-    })
+fn built(builder: ClientBuilder) -> Result<Client, String> {
+    builder.build().map_err(|error| format!("http: the client cannot be built: {}", causes(&error)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqwest::{ClientBuilder, Url};
+use reqwest::ClientBuilder;
 use rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{
@@ -58,14 +58,16 @@ pub fn check_tls(tls: &Tls) -> Result<(), BadTls> {
 /// A sentence for the operator.
 pub(super) fn configure(
     builder: ClientBuilder,
-    url: &Url,
+    is_https: bool,
     tls: &Tls,
 ) -> Result<ClientBuilder, String> {
-    if url.scheme() != "https" {
+    if !is_https {
         if !tls.is_default() {
             return Err("http: `tls` is for an https URL, and this one is http".to_owned());
         }
-        return unused(builder);
+        let nobody = configured(RootCertStore::empty(), None, None);
+        let nobody = nobody.map_err(|error| format!("http: TLS cannot be set up: {error}"))?;
+        return Ok(builder.tls_backend_preconfigured(nobody));
     }
     check_tls(tls).map_err(|why| format!("http: in `tls`, {why}"))?;
     if tls.ca.is_some() {
@@ -79,17 +81,6 @@ pub(super) fn configure(
     let identity = reqwest::Identity::from_pem(&pem)
         .map_err(|_| "http: in `tls`, `cert` and `key` cannot be used together".to_owned())?;
     Ok(builder.identity(identity))
-}
-
-/// A client that never uses TLS.
-///
-/// # Errors
-/// A sentence for the operator.
-pub(super) fn unused(builder: ClientBuilder) -> Result<ClientBuilder, String> {
-    let trusts_none = configured(RootCertStore::empty(), None, None);
-    let trusts_none =
-        trusts_none.map_err(|error| format!("http: TLS cannot be set up: {error}"))?;
-    Ok(builder.tls_backend_preconfigured(trusts_none))
 }
 
 fn of_own_authority(tls: &Tls) -> Result<ClientConfig, BadTls> {

@@ -53,7 +53,9 @@ pub(crate) async fn spawn(
         .failure_policy(judge::policy)
         .on_dead_letter(move |letter| judge::bury(&letters, letter))
         .on_parked(move |job, error, panic| judge::parks(&parked, job, error, panic));
-    let pool = seed.into_iter().fold(pool, PoolBuilder::seed);
+    // Measured, handlers would be taken in an order that depends on the machine.
+    let replays = |pool: PoolBuilder<BusWorker>, seed| pool.seed(seed).quick_handlers(false);
+    let pool = seed.into_iter().fold(pool, replays);
     let pool = limited(pool, config);
     let pool = match config.engine {
         event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
