@@ -1,6 +1,6 @@
 //! Tests of programs that are built on Greenroom, and of Greenroom itself.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
 //! | [`stage`] | your handlers, your router and a whole engine, on virtual time with a broker in memory, and chaos by a seed (V02) |
 //! | [`mod@conformance`] | the tests that every connector has to pass, as one entry point (V01) |

@@ -19,7 +19,7 @@ use crate::partitioned::Broker;
 /// Lines of a message at most: the first say most.
 const SHOWN: usize = 10;
 
-/// What came of the events of a [`Stage`](super::Stage). [`assert_settled!`](crate::assert_settled)
+/// The result of the events of a [`Stage`](super::Stage). [`assert_settled!`](crate::assert_settled)
 /// and [`assert_order!`](crate::assert_order) look at it.
 #[derive(Debug)]
 pub struct StageRun {
@@ -76,7 +76,7 @@ impl StageRun {
     /// Whether every event was settled, as [`assert_settled!`](crate::assert_settled) says.
     ///
     /// # Errors
-    /// What was not, and the seed.
+    /// The events that were not, and the seed.
     pub fn check_settled(&self) -> Result<(), String> {
         self.check("not everything was settled", &self.unsettled)
     }

@@ -28,7 +28,7 @@ pub struct SeenAttempt {
     pub key: Option<String>,
     /// The handler.
     pub handler: String,
-    /// 1 for the first attempt. An event that is delivered again begins anew.
+    /// 1 for the first attempt. An event that is delivered again starts over.
     pub number: u32,
     /// When it began, from the start of the run, in virtual time.
     pub began: Duration,
@@ -60,7 +60,7 @@ pub(super) struct Watch {
 #[derive(Default)]
 struct Seen {
     attempts: Vec<SeenAttempt>,
-    /// What is in hand, by handler and key.
+    /// The event in hand, by handler and key.
     in_hand: HashMap<(String, String), String>,
     /// The highest number that began, by handler and key, with its id.
     last: HashMap<(String, String), (usize, String)>,

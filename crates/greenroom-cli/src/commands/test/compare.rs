@@ -1,4 +1,4 @@
-//! What was expected of a case, and what came.
+//! The comparison of a case with its expectations.
 
 use greenroom_config::{
     Word,
@@ -52,7 +52,7 @@ pub(super) fn differences(expected: &Expectations, came: &CaseResult) -> Vec<Dif
     if let Some(outputs) = &expected.outputs {
         found.outputs(outputs, came);
     }
-    // Letters that are not expected are told in any case: they say why.
+    // Letters that are not expected are shown in any case: they say why.
     found.letters(&expected.letters, &came.letters);
     found.0
 }

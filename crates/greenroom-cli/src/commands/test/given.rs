@@ -1,4 +1,4 @@
-//! What a case gives to its input.
+//! The events that a case gives to its input.
 
 use bytes::Bytes;
 use greenroom_bus::{

@@ -1,4 +1,4 @@
-//! A test file and its configuration, and what has to fit between the two.
+//! Loads a test file and its configuration, and checks that the two fit together.
 
 use std::{env, path::Path};
 

@@ -20,7 +20,7 @@ use crate::{
 /// No case takes longer, in virtual time.
 const LONGEST: Duration = Duration::from_secs(30 * 86_400);
 
-/// What a case came to.
+/// The result of a case.
 pub(super) struct CaseResult {
     pub(super) outcome: CaseOutcome,
     pub(super) attempts: Vec<SeenAttempt>,
@@ -28,7 +28,7 @@ pub(super) struct CaseResult {
     pub(super) stored: Vec<(String, Vec<serde_json::Value>)>,
     pub(super) letters: Vec<SeenLetter>,
     pub(super) reply: Option<u16>,
-    /// What the report of the run complains of.
+    /// The errors in the report of the run.
     pub(super) errors: Vec<String>,
 }
 
