@@ -19,8 +19,8 @@ use crate::partitioned::Broker;
 /// Lines of a message at most: the first say most.
 const SHOWN: usize = 10;
 
-/// The result of the events of a [`Stage`](super::Stage). [`assert_settled!`](crate::assert_settled)
-/// and [`assert_order!`](crate::assert_order) look at it.
+/// The result of a run on a [`Stage`](super::Stage), which
+/// [`assert_settled!`](crate::assert_settled) and [`assert_order!`](crate::assert_order) look at.
 #[derive(Debug)]
 pub struct StageRun {
     report: RunReport,
