@@ -12,12 +12,13 @@ use greenroom_queue::permits::{Closed, Refused};
 
 use super::{
     Core, Queued, Urgency,
-    dispatch::{MailboxPlace, PoolPermit, entry_of, push_to_any},
+    dispatch::{entry_of, push_to_any},
     evict::{evict, freed, make_room_at},
     migrate::{
         change_table, hand_over_tag, make_deferred_moves, park_tagged, tag_is_due, tell_held,
         wake_migrated,
     },
+    room::{MailboxPlace, PoolPermit},
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{

@@ -15,7 +15,11 @@ use greenroom_queue::{
     stamp::Stamp,
 };
 
-use super::{Core, ExtraOf, Queued, Urgency, evict::make_room_by_choice};
+use super::{
+    Core, ExtraOf, Queued, Urgency,
+    evict::{evict, freed, make_room_at},
+    room::{MailboxPlace, PoolPermit},
+};
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor, Class,
@@ -570,6 +574,60 @@ fn place_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     placed
 }
 
+/// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
+/// first: if it refuses or panics, no message makes room.
+fn make_room_by_choice<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    payload: &mut OutgoingOf<A>,
+    sender: u32,
+) -> Result<(), Refused> {
+    let chosen = choose_in_turn(core, payload);
+    let (permit, pushed) = match chosen {
+        Chosen::Refused => return Err(Refused::ByPolicy),
+        Chosen::Several(members) => {
+            return make_room_for_copies(core, &members, payload, sender);
+        }
+        Chosen::One(member) => {
+            let permit = make_room_at(core, &member, sender)?;
+            let pushed = match core.push_to(&member, payload) {
+                Err(Closed) => push_to_any(core, payload, sender),
+                Ok(()) => Ok(()),
+            };
+            (permit, pushed)
+        }
+        Chosen::Hold(seen) => {
+            let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
+            (permit, hold_back(core, payload, seen).map_err(|Closed| Refused::Closed))
+        }
+        Chosen::Any | Chosen::Gone => {
+            let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
+            (permit, push_to_any(core, payload, sender))
+        }
+    };
+    pushed?;
+    permit.used();
+    Ok(())
+}
+
+/// A copy for each, even for a full one. If no message may give way at one of them, no worker
+/// gets one, and room that was made before was made in vain.
+fn make_room_for_copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    members: &[Arc<Mailbox<A, K>>],
+    payload: &mut OutgoingOf<A>,
+    sender: u32,
+) -> Result<(), Refused> {
+    let each = copies(core, members.len() - 1, payload);
+    let (mut places, mut permits) = (Vec::new(), Vec::new());
+    for member in members {
+        permits.push(make_room_at(core, member, sender)?);
+        places.push(MailboxPlace(Some(&**member)));
+    }
+    let taken = permits.len() as u64;
+    permits.into_iter().for_each(PoolPermit::used);
+    hand_out(core, members, payload, each, places, taken)
+}
+
 pub(super) fn entry_of<A: Actor, K>(
     payload: &mut OutgoingOf<A>,
     stamp: Stamp,
@@ -599,41 +657,5 @@ pub(super) struct Copies<A: Actor>(Vec<OutgoingOf<A>>);
 impl<A: Actor> Drop for Copies<A> {
     fn drop(&mut self) {
         self.0.drain(..).for_each(|one| discard(one.message));
-    }
-}
-
-/// A permit of the pool that is given back unless it is used, also when a policy panics.
-pub(super) struct PoolPermit<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    pub(super) Option<&'a Core<A, K>>,
-);
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolPermit<'_, A, K> {
-    pub(super) fn used(mut self) {
-        self.0 = None;
-    }
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, K> {
-    fn drop(&mut self) {
-        if let Some(core) = self.0 {
-            core.queue.permits.give(1, core);
-        }
-    }
-}
-
-/// A place in a mailbox that is given back unless it is used.
-pub(super) struct MailboxPlace<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
-
-impl<A: Actor, K> MailboxPlace<'_, A, K> {
-    pub(super) fn used(mut self) {
-        self.0 = None;
-    }
-}
-
-impl<A: Actor, K> Drop for MailboxPlace<'_, A, K> {
-    fn drop(&mut self) {
-        if let Some(mailbox) = self.0 {
-            mailbox.give_back();
-        }
     }
 }

@@ -1,10 +1,6 @@
 //! What becomes of messages for which there is no room.
 
-use std::{
-    cmp::Reverse,
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-};
+use std::{cmp::Reverse, hash::Hash, sync::atomic::Ordering};
 
 use greenroom_queue::{
     discard::discard,
@@ -12,12 +8,7 @@ use greenroom_queue::{
     permits::{Closed, Refused},
 };
 
-use super::{
-    Core, OutboxOf, Queued, Urgency,
-    dispatch::{
-        Chosen, MailboxPlace, PoolPermit, choose_in_turn, copies, hand_out, hold_back, push_to_any,
-    },
-};
+use super::{Core, OutboxOf, Queued, Urgency, room::PoolPermit};
 use crate::pool::frame::notify::{found_full, found_worker_full, has_dropped};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
@@ -146,60 +137,6 @@ fn make_room_behind_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core.push(index, payload, key).map_err(never_waits)?;
     permit.used();
     Ok(())
-}
-
-/// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
-/// first: if it refuses or panics, no message makes room.
-pub(super) fn make_room_by_choice<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    payload: &mut OutgoingOf<A>,
-    sender: u32,
-) -> Result<(), Refused> {
-    let chosen = choose_in_turn(core, payload);
-    let (permit, pushed) = match chosen {
-        Chosen::Refused => return Err(Refused::ByPolicy),
-        Chosen::Several(members) => {
-            return make_room_for_copies(core, &members, payload, sender);
-        }
-        Chosen::One(member) => {
-            let permit = make_room_at(core, &member, sender)?;
-            let pushed = match core.push_to(&member, payload) {
-                Err(Closed) => push_to_any(core, payload, sender),
-                Ok(()) => Ok(()),
-            };
-            (permit, pushed)
-        }
-        Chosen::Hold(seen) => {
-            let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
-            (permit, hold_back(core, payload, seen).map_err(|Closed| Refused::Closed))
-        }
-        Chosen::Any | Chosen::Gone => {
-            let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
-            (permit, push_to_any(core, payload, sender))
-        }
-    };
-    pushed?;
-    permit.used();
-    Ok(())
-}
-
-/// A copy for each, even for a full one. If no message may give way at one of them, no worker
-/// gets one, and room that was made before was made in vain.
-fn make_room_for_copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    members: &[Arc<Mailbox<A, K>>],
-    payload: &mut OutgoingOf<A>,
-    sender: u32,
-) -> Result<(), Refused> {
-    let each = copies(core, members.len() - 1, payload);
-    let (mut places, mut permits) = (Vec::new(), Vec::new());
-    for member in members {
-        permits.push(make_room_at(core, member, sender)?);
-        places.push(MailboxPlace(Some(&**member)));
-    }
-    let taken = permits.len() as u64;
-    permits.into_iter().for_each(PoolPermit::used);
-    hand_out(core, members, payload, each, places, taken)
 }
 
 /// Makes room in a full mailbox, or in a full pool for a message from outside it, and takes a

@@ -15,7 +15,7 @@ use crate::{
     Actor,
     pool::{
         failed::Failed,
-        keys::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
+        keys::figures::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
         worker::in_flight::Source,
     },
 };
