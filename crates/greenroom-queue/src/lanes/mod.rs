@@ -464,6 +464,16 @@ impl<T: Payload, K> Lanes<T, K> {
         Ok(())
     }
 
+    /// Undoes a [`pop_front`](Self::pop_front). An error with the message if the lane is gone.
+    pub fn unpop(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
+        match self.get(id) {
+            Some(lane) => lane.line().unpop(entry),
+            None => return Err(entry),
+        }
+        self.queued += 1;
+        Ok(())
+    }
+
     /// Takes out the next message of this lane.
     pub fn pop_front(&mut self, id: LaneId) -> Option<Entry<T, K>> {
         let entry = self.get(id)?.line.as_mut()?.pop()?;

@@ -25,7 +25,7 @@ impl Turn {
         in_flight: &InFlight<A, K>,
     ) -> Self {
         let core = &in_flight.worker.core;
-        let shared = core.frame.is_shared();
+        let shared = core.frame.shares.is_some();
         let hand = shared.then(|| ShareHand::new(core.erased(), in_flight.worker.slot));
         Self { pass, hand }
     }
