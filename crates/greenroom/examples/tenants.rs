@@ -27,16 +27,16 @@ struct Poster;
 impl Actor for Poster {
     type Message = Order;
     type Reply = ();
-    type Error = &'static str;
+    type Error = std::io::Error;
 
-    async fn handle(&mut self, order: Order, cx: &mut Context<Self>) -> Result<(), &'static str> {
+    async fn handle(&mut self, order: Order, cx: &mut Context<Self>) -> std::io::Result<()> {
         sleep(Duration::from_millis(5)).await;
         if let Some(until) = order.refused_until
             && let Some(wait) = until.checked_duration_since(Instant::now())
         {
             // 429 with `Retry-After`: the rest of this tenant waits as well.
             cx.hold_share(order.tenant, wait);
-            return Err("too many requests");
+            return Err(std::io::Error::other("too many requests"));
         }
         Ok(())
     }
