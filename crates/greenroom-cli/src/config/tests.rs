@@ -411,7 +411,7 @@ fn h01_inbox_size_counts_for_each_worker() {
     let found = config.pools.iter().find(|pool| pool.name == "p").unwrap();
     assert_eq!((found.workers, found.queue), (256, 256_000));
     let both = load(&pool("queue: 5, inbox_size: 5"));
-    assert!(both.text().contains("two ways to say the same"), "{}", both.text());
+    assert!(both.text().contains("two ways to set the same size"), "{}", both.text());
     let twice = load(&pool("workers: 5, pool_size: 5"));
     assert!(twice.text().contains("`workers` is given twice"), "{}", twice.text());
 }

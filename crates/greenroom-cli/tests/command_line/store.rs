@@ -86,7 +86,7 @@ fn b03_what_is_no_store_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let output = greenroom(directory.path(), &["store", "check", "."]);
     assert_eq!(code(&output), 1);
-    assert!(stderr(&output).contains("no store of greenroom"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not a store of greenroom"), "{}", stderr(&output));
 }
 
 #[test]

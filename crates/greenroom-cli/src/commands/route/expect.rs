@@ -26,11 +26,11 @@ impl FromStr for Expectation {
         let Some(key) = KEYS.into_iter().find(|known| *known == key) else {
             let help = near::suggestion(key, KEYS);
             let help = help.unwrap_or_else(|| format!("it is one of {}", KEYS.join(", ")));
-            return Err(format!("`{key}` is nothing that can be expected; {help}"));
+            return Err(format!("`{key}` cannot be expected; {help}"));
         };
         let words = Outcome::ALL.map(Outcome::word);
         if key == "outcome" && !words.contains(&value) {
-            return Err(format!("`{value}` is no outcome; it is one of {}", words.join(", ")));
+            return Err(format!("`{value}` is not an outcome; it is one of {}", words.join(", ")));
         }
         Ok(Self { key, value: value.to_owned() })
     }

@@ -42,9 +42,9 @@ fn c21_values_may_come_from_the_environment_and_are_not_told() {
 #[test]
 fn c21_what_can_be_no_condition_is_told_at_its_place() {
     for (asked, expected) in [
-        ("{ Subject: a }", "2:34 `Subject` is no field of an event"),
-        ("{ /a~2: 1 }", "2:34 `/a~2` is no field of an event"),
-        ("{ specversion: '1.0' }", "2:34 `specversion` is no field of an event"),
+        ("{ Subject: a }", "2:34 `Subject` is not a field of an event"),
+        ("{ /a~2: 1 }", "2:34 `/a~2` is not a field of an event"),
+        ("{ specversion: '1.0' }", "2:34 `specversion` is not a field of an event"),
         ("{ /a: }", "2:34 nothing is asked"),
         ("{ /a: {} }", "2:34 nothing is asked"),
         ("{ /a: [1] }", "2:38 a condition is a mapping, but this is a list"),
@@ -85,17 +85,17 @@ fn c21_what_never_takes_an_event_or_takes_only_some_is_known() {
     for (text, expected) in [
         (
             "handlers: { h: { on: 'price.*', where: { type: order.placed }, pass: } }",
-            &["2:42 `h` never takes an event: no type that it is `on` is like this"][..],
+            &["2:42 `h` never takes an event: no type of its `on` meets this"][..],
         ),
         ("handlers: { h: { on: 'price.*', where: { type: { in: [a, price.new] } }, pass: } }", &[]),
         ("handlers: { h: { on: 'price.*', where: { type: { greater: price.m } }, pass: } }", &[]),
         (
             "handlers: { h: { on: b, where: { type: { less: b } }, pass: } }",
-            &["2:34 `h` never takes an event: no type that it is `on` is like this"],
+            &["2:34 `h` never takes an event: no type of its `on` meets this"],
         ),
         (
             "handlers: { h: { on: a, pass: } }\noutputs: { o: { on: a, where: { type: b }, file: { path: x } } }",
-            &["3:33 `o` never takes an event: no type that it is `on` is like this"],
+            &["3:33 `o` never takes an event: no type of its `on` meets this"],
         ),
         // One that takes some of it lets the rest through to the next.
         ("handlers: { h: { on: a.*, where: { /n: 1 }, pass: }, i: { on: a.*, drop: } }", &[]),

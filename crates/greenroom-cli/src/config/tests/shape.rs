@@ -27,7 +27,7 @@ admin: { listen: nowhere }
             "3:13 unknown key `pth` in a file input",
             "5:19 `workers` has to be a whole number from 1 to 65536, but this is the text `five`",
             "5:31 `rate` has to be a rate above zero, but this is the number 20",
-            "8:25 `a*` is not a type or pattern: `*` stands for a whole segment",
+            "8:25 `a*` is not a type or pattern: `*` must be a whole segment",
             "9:11 there is no pool `epr`",
             "10:5 unknown key `retries` in a handler",
             "11:18 this is not an http or https URL",
