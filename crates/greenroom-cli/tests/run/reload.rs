@@ -206,7 +206,7 @@ fn c09_what_cannot_come_or_go_is_named_and_the_rest_goes_on() {
     let answer = daemon.post("/api/reload").1;
     assert_eq!(changes(&answer), [""; 0], "{answer}");
     assert!(left(&answer, "outputs.stored").contains("is written by `outputs.done`"), "{answer}");
-    assert!(left(&answer, "outputs.done").contains("goes on"), "{answer}");
+    assert!(left(&answer, "outputs.done").contains("but continues"), "{answer}");
     assert!(left(&answer, "inputs.g").contains("before the start"), "{answer}");
     // A new input that cannot be read, and nothing else to read.
     let stdin =

@@ -68,7 +68,7 @@ fn c13_a_key_that_is_retried_says_what_it_waits_for() {
         said.contains(" s, last error: http: 503 ") && said.contains(" ms from http://"),
         "{said}"
     );
-    wait(|| text(daemon.why("good")).contains("nothing of `good` waits").then_some(()));
+    wait(|| text(daemon.why("good")).contains("no event of `good` waits").then_some(()));
     assert_eq!(
         text(daemon.why("good")),
         "no event of `good` waits or is in hand: all are done, or with an output\n"

@@ -229,7 +229,7 @@ fn o13_a_pool_at_its_limit_is_told_to_make_its_handlers_quicker() {
         let settings = Advisor { least_queue: 1_000, most_queue: 2_000, ..Advisor::default() };
         let limited = Pool { advice: Some(advice(settings, figures)), ..pool("erp") };
         let finding = one(&Seen { pools: vec![limited], ..well() });
-        assert!(finding.lines.is_none() && finding.change.contains("quicker"), "{finding:#?}");
+        assert!(finding.lines.is_none() && finding.change.contains("faster"), "{finding:#?}");
     }
 }
 

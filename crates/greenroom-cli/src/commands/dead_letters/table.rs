@@ -116,7 +116,7 @@ fn summary(found: &Value) -> String {
     if let Some(bytes) = found["searched_bytes"].as_u64() {
         let _ = write!(out, "the search ended after {bytes} bytes of the file");
         if let Some(after) = found["after"].as_u64() {
-            let _ = write!(out, ": --after {after} goes on");
+            let _ = write!(out, ": use --after {after} to continue");
         }
         out.push('\n');
     }

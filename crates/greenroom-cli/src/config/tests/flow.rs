@@ -141,7 +141,7 @@ fn what_is_said_of_positions_is_warned_about_where_it_changes_nothing() {
         ))
     };
     let none = of("generator: { count: 1 }, commit_every: 1s", "shutdown: { finish: in_hand }");
-    assert_eq!(none.lines(), ["1:56 this input keeps no positions that could be stored"]);
+    assert_eq!(none.lines(), ["1:56 this input has no positions to store"]);
     let kept = of("http: { store: log }, commit_every: 50ms", "shutdown: { finish: in_hand }");
     let useless = "3:21 every input keeps its positions: a stop waits for no more anyway";
     assert_eq!(kept.lines(), [useless]);
