@@ -188,7 +188,7 @@ impl<M, R, E> Address<M, R, E> {
 
 impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// Sends a message and waits for its reply. There is no timeout: a call ends when the message
-    /// has its outcome. Handlers of two pools that call each other may wait in a circle, for ever:
+    /// has its outcome. Handlers of two pools that call each other may wait in a circle, forever:
     /// give calls that handlers make a limit ([`call_timeout`](Self::call_timeout); see [Calls in a
     /// circle](crate::pool#calls-in-a-circle)).
     ///

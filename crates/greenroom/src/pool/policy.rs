@@ -13,10 +13,10 @@
 //! A policy runs in the sender, before the message is accepted, under no lock. Only a message that
 //! it [holds](Choice::Hold) is accepted first; then the policy is asked again.
 //!
-//! A worker that calls its own pool is not given its own call, for which it would wait
-//! for ever. If the policy would take another worker ([`is_strict`](Policy::is_strict)
-//! is false), this one is passed over; otherwise the call is refused
-//! with [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock).
+//! A worker that calls its own pool is not given its own call, for which it would wait forever. If
+//! the policy would take another worker ([`is_strict`](Policy::is_strict) is false), this one is
+//! passed over; otherwise the call is refused with
+//! [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock).
 
 use crate::{AnyAddress, Class};
 

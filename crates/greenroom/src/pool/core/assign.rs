@@ -228,7 +228,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The mailbox with the messages of a table slot. `None` if the table slot has no owner. Never
-    /// the mailbox of a worker that itself waits for the reply: it would wait for ever.
+    /// the mailbox of a worker that itself waits for the reply: it would wait forever.
     fn holder(
         &self,
         sticky: &Sticky<A::Message>,

@@ -40,8 +40,7 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         Self { address, message, envelope, within: None }
     }
 
-    /// Waits no longer than that, counted from the first poll. As long as it takes
-    /// unless said otherwise.
+    /// Waits no longer than that, counted from the first poll. As long as it takes by default.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self

@@ -8,8 +8,8 @@ use super::Runner;
 use crate::supervisor::{error::ChangeError, plan::PlanNotice, waiting::answer};
 
 impl Runner {
-    /// A reason may hold an error of a user, which is shown and dropped here: its
-    /// panic ends here too.
+    /// A reason may contain an error of a user, which is shown and dropped here: its panic ends
+    /// here too.
     pub(super) fn tell(&mut self, notice: PlanNotice) {
         self.answer(&notice);
         let log = catch_unwind(AssertUnwindSafe(|| log(&self.keeper.name, &notice)));
