@@ -27,7 +27,7 @@ use crate::{
 /// ```
 pub struct WeakAddress<M, R, E> {
     vtable: WeakSenderVtable<M, R, E>,
-    /// Of the address that it was made from: messages through either are queued together, in order.
+    /// That of the original address: messages through either are queued together, in order.
     place: u32,
 }
 

@@ -9,12 +9,12 @@ pub enum AdminError {
     /// The pool is stopping or has stopped.
     #[error("the pool is not running")]
     NotRunning,
-    /// The size would be outside of what the pool was set up for.
+    /// The size would be outside of the bounds of the pool.
     #[error("{asked} workers are outside of the pool's bounds, {} to {}", bounds.start(), bounds.end())]
     OutOfBounds {
-        /// The size asked for.
+        /// The requested size.
         asked: usize,
-        /// The bounds that hold.
+        /// The bounds.
         bounds: RangeInclusive<usize>,
     },
     /// There is no worker with this slot.
@@ -26,7 +26,7 @@ pub enum AdminError {
     /// The pool would contain itself.
     #[error("the pool would contain itself")]
     ContainsItself,
-    /// The pool keeps order per key, which ends if a message is handed on.
+    /// The pool keeps order per key, which would end if messages were passed on.
     #[error("a pool with order per key cannot adopt: the order would end with the handing on")]
     Ordered,
     /// The slot is not disabled.
@@ -35,9 +35,9 @@ pub enum AdminError {
     /// The pool would hold no messages, or more than can be counted.
     #[error("a pool cannot hold {asked} messages: 1 to {most} are possible")]
     CapacityOutOfRange {
-        /// How many it would hold in all.
+        /// How many it would hold in total.
         asked: usize,
-        /// The most that are possible.
+        /// The maximum.
         most: usize,
     },
     /// The pool was built without limits and without [limits that come

@@ -24,7 +24,7 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// Looks after a pool that is set up to.
+/// Starts the task, if the pool is autoscaled.
 pub(crate) fn begin(pool: &Arc<dyn AnyCore>) {
     if let Some(Ok(scaler)) =
         pool.frame().config.size.autoscale.as_deref().copied().map(Autoscaler::new)
