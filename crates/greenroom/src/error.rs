@@ -37,7 +37,7 @@ pub enum NotAccepted {
     #[error("the pool is full")]
     Full,
     /// The message was dropped on arrival.
-    #[error("the pool is full and drops what arrives")]
+    #[error("the pool is full and drops new messages")]
     Dropped,
     /// The policy of the pool has refused it.
     #[error("the pool's policy has refused the message")]
@@ -49,10 +49,10 @@ pub enum NotAccepted {
     #[error("the pool has no workers left")]
     NoWorkers,
     /// As many messages of the key wait as one key may have.
-    #[error("as many messages of this key wait as one key may have")]
+    #[error("the limit of waiting messages of this key is reached")]
     KeyFull,
     /// The key is parked, and its line is full.
-    #[error("the key is parked, and as many messages wait behind it as may")]
+    #[error("the key is parked, and the limit of messages behind it is reached")]
     Parked,
     /// The message has no key.
     #[error("the message has no key, and the pool requires one")]
@@ -183,7 +183,7 @@ pub enum SpawnError {
     },
     /// Keys are to be parked in a pool that has none.
     #[error(
-        "pool {pool} is to park keys, but has none: give it `ordered_by`, or choose another final action"
+        "pool {pool} should park keys, but has none: give it `ordered_by`, or choose another final action"
     )]
     NoKeys {
         /// The pool's name.

@@ -227,14 +227,14 @@ impl<A: Actor> EventPool<A> {
             inbox_size,
             engine = %config.engine,
             estimate,
-            "an event pool has started; full, its messages take so many bytes (estimate)"
+            "an event pool has started; when full, its messages take about this many bytes"
         );
         if memory.is_too_much() {
             tracing::warn!(
                 pool = name.name(),
                 estimate,
                 machine = memory.machine,
-                "full, this pool's messages take more than a quarter of the machine's memory; \
+                "when full, this pool's messages take more than a quarter of the machine's memory; \
                  make inbox_size or pool_size smaller"
             );
         }

@@ -35,7 +35,7 @@ pub const MOST_KEYS: usize = 64;
 
 /// A worker has published values for as many keys as allowed; those it can still replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("values for {MOST_KEYS} keys are published, and this is a further one")]
+#[error("the limit of {MOST_KEYS} published keys is reached")]
 #[non_exhaustive]
 pub struct TooManyKeys {}
 

@@ -34,7 +34,7 @@ pub struct NameTaken {
 #[non_exhaustive]
 pub enum FindError {
     /// No live actor has this name.
-    #[error("nobody is called {name}")]
+    #[error("no live actor has the name {name}")]
     Unknown {
         /// The requested name.
         name: String,

@@ -50,7 +50,7 @@ pub enum ChildError {
 #[non_exhaustive]
 pub enum ChangeError {
     /// It is still in progress; it continues, and can be queried again.
-    #[error("the change is still under way")]
+    #[error("the change is still in progress")]
     UnderWay,
     /// The child that was to be added did not start, and was removed.
     #[error("the child could not be started: {reason}")]
@@ -59,6 +59,6 @@ pub enum ChangeError {
         reason: String,
     },
     /// Another change came first: the child was removed, or the supervisor ended.
-    #[error("something else came first")]
+    #[error("another change came first")]
     Overtaken,
 }

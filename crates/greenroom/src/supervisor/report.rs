@@ -10,7 +10,7 @@ use crate::{ExitReason, pool::StopSummary};
 #[non_exhaustive]
 pub enum SupervisorEnd {
     /// It was stopped, or its runtime is shutting down.
-    #[error("it was told to stop")]
+    #[error("it was stopped")]
     Stopped,
     /// A child whose first start must not fail could not be started.
     #[error("child {child} could not be started: {reason}")]

@@ -78,7 +78,7 @@ async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
         Ok(polled) => polled.map(Some),
         Err(panic) => {
             discard(panic);
-            tracing::error!("no message could be made of an event: a panic; it is missed");
+            tracing::error!("making a message from an event panicked; the event is missed");
             Poll::Ready(None)
         }
     })

@@ -27,7 +27,7 @@ pub enum AdminError {
     #[error("the pool would contain itself")]
     ContainsItself,
     /// The pool keeps order per key, which would end if messages were passed on.
-    #[error("a pool with order per key cannot adopt: the order would end with the handing on")]
+    #[error("a pool with order per key cannot adopt: passing messages on would end the order")]
     Ordered,
     /// The slot is not disabled.
     #[error("slot {0} is not disabled")]
@@ -43,7 +43,7 @@ pub enum AdminError {
     /// The pool was built without limits and without [limits that come
     /// later](crate::PoolBuilder::adjustable_limits), or its limit is adaptive.
     #[error(
-        "the pool has no {0} to change: it is built with one, or with `adjustable_limits` where it is to be set later"
+        "the pool has no {0} to change: build it with one, or with `adjustable_limits` to set it later"
     )]
     NoSuchLimit(&'static str),
     /// The limit is out of range, in words.

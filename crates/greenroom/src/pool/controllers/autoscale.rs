@@ -69,6 +69,6 @@ fn carry_out(pool: &Arc<dyn AnyCore>, decision: &Decision) {
         None => dismiss(pool, decision.from - decision.to, why, &outcomes),
     };
     if let Err(error @ AdminError::OutOfBounds { .. }) = done {
-        tracing::debug!(pool = &*pool.frame().config.name, %error, "somebody else has resized it");
+        tracing::debug!(pool = &*pool.frame().config.name, %error, "another caller has resized it");
     }
 }

@@ -95,7 +95,7 @@ pub enum GatherError<R, E> {
     #[error("no worker is alive")]
     NoWorkers,
     /// The quorum is larger than the number of live workers. Nothing was sent.
-    #[error("a quorum of {wanted} cannot be had from {live} live workers")]
+    #[error("a quorum of {wanted} cannot be reached with {live} live workers")]
     TooFewWorkers {
         /// The number of replies requested.
         wanted: usize,

@@ -50,7 +50,7 @@ fn log(supervisor: &str, notice: &PlanNotice) {
                 child = &**child,
                 reason,
                 ?after,
-                "a start failed; it is tried again"
+                "a start failed; it is retried"
             );
         }
         PlanNotice::Exceeded { child, reason } => {

@@ -185,7 +185,7 @@ impl<M, R, E> dyn Hand<M, R, E> + '_ {
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| settle(self))) else { return };
         let message = panic_message(&*panic);
         discard(panic);
-        tracing::error!(panic = message, "what settles a message of a batch panicked");
+        tracing::error!(panic = message, "settling a message of a batch panicked");
         if *self.in_hand().is_there {
             self.bury(DeadLetterReason::Panicked, Some(message));
         }
