@@ -23,6 +23,7 @@ use super::{
     letters::PoolDeadLetters,
     limits::Rate,
     membership::not_ready::NotReady,
+    shares::{NoShares, Shares},
     stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
     stop::{Stop, StopReport},
 };
@@ -299,9 +300,24 @@ impl<A: Actor> PoolAdmin<A> {
         changes::set_limit(self.control.frame(), limit, |gate| gate.set_concurrency(messages))
     }
 
+<<<<<<< HEAD
     /// The workers that run or are being started, in the order in which they joined, each with its
     /// own address; [`Worker::status`] says which of the two. Messages to a worker that is being
     /// started wait for it. These addresses keep the pool running, like others.
+=======
+    /// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by): to be looked at,
+    /// limited, held and paused.
+    ///
+    /// # Errors
+    /// The pool was built without.
+    pub fn shares(&self) -> Result<Shares<A>, NoShares> {
+        Shares::of(self.control.clone())
+    }
+
+    /// The workers that run or are being started, in the order in which they joined, each with an
+    /// address of its own; [`Worker::status`] says which of the two. Messages to a worker that is
+    /// being started wait for it. These addresses keep the pool running, as others do.
+>>>>>>> origin/main
     pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().workers()
     }

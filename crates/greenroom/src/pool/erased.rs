@@ -6,13 +6,14 @@ use std::{
     hash::Hash,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use tokio::runtime::Handle;
 
 use super::{
     core::Core,
-    frame::gate::close,
+    frame::{self, gate::close},
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
     stop::{Stop, StopSummary, run::see_to_its_end},
     worker_sender::WorkerSender,
@@ -45,6 +46,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     fn sender(self: Arc<Self>) -> Box<dyn Any> {
         let sender: Arc<dyn SenderVtable<A::Message, A::Reply, A::Error>> = self;
         Box::new(sender)
+    }
+
+    fn hold_share(&self, slot: usize, during: Duration) -> bool {
+        let during = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
+        let held = frame::shares::change(self, |shares, now| {
+            let share = shares.in_hand_of(slot).cloned();
+            share.map(|share| shares.hold(&share, now.saturating_add(during), now))
+        });
+        held.flatten().is_some()
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {
