@@ -300,13 +300,8 @@ impl<A: Actor> PoolAdmin<A> {
         changes::set_limit(self.control.frame(), limit, |gate| gate.set_concurrency(messages))
     }
 
-<<<<<<< HEAD
-    /// The workers that run or are being started, in the order in which they joined, each with its
-    /// own address; [`Worker::status`] says which of the two. Messages to a worker that is being
-    /// started wait for it. These addresses keep the pool running, like others.
-=======
-    /// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by): to be looked at,
-    /// limited, held and paused.
+    /// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by): to inspect, limit,
+    /// hold and pause.
     ///
     /// # Errors
     /// The pool was built without.
@@ -314,10 +309,9 @@ impl<A: Actor> PoolAdmin<A> {
         Shares::of(self.control.clone())
     }
 
-    /// The workers that run or are being started, in the order in which they joined, each with an
-    /// address of its own; [`Worker::status`] says which of the two. Messages to a worker that is
-    /// being started wait for it. These addresses keep the pool running, as others do.
->>>>>>> origin/main
+    /// The workers that run or are being started, in the order in which they joined, each with its
+    /// own address; [`Worker::status`] says which of the two. Messages to a worker that is being
+    /// started wait for it. These addresses keep the pool running, like others.
     pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().workers()
     }

@@ -48,13 +48,9 @@ pub(crate) struct Gate {
     at_once: Mutex<InHandLimit>,
     /// Whether there is a limit. Written under both locks.
     engaged: AtomicBool,
-<<<<<<< HEAD
-    /// Notified when a place or a token is given back.
-=======
     /// Messages have shares, whatever else limits them.
     shared: bool,
-    /// A place or a token has been given back.
->>>>>>> origin/main
+    /// Notified when a place or a token is given back.
     freed: Notify,
 }
 

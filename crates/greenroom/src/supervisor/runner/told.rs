@@ -45,13 +45,7 @@ fn log(supervisor: &str, notice: &PlanNotice) {
             warn!(supervisor, child = &**child, ?reason, ?after, "a child is restarted");
         }
         PlanNotice::TriesAgain { child, after, reason } => {
-            warn!(
-                supervisor,
-                child = &**child,
-                reason,
-                ?after,
-                "a start failed; it is retried"
-            );
+            warn!(supervisor, child = &**child, reason, ?after, "a start failed; it is retried");
         }
         PlanNotice::Exceeded { child, reason } => {
             error!(supervisor, child = &**child, ?reason, "a child's restart budget is used up");
