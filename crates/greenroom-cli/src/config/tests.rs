@@ -467,8 +467,8 @@ fn o09_an_admin_listener_that_others_can_reach_needs_a_token() {
         ("listen: 0.0.0.0:7070", "needs a `token`"),
         ("listen: '[::]:7070'", "needs a `token`"),
         ("listen: 192.0.2.1:7070", "needs a `token`"),
-        ("listen: '7070'", "no address"),
-        ("listen: example.org:7070", "no address"),
+        ("listen: '7070'", "not an address"),
+        ("listen: example.org:7070", "not an address"),
     ] {
         let loaded = load(&root(&format!("admin: {{ {admin} }}")));
         assert!(loaded.problems.errors() == 1 && loaded.text().contains(expected), "{admin}");
