@@ -291,7 +291,7 @@ impl<'a> Reach<'a> {
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
         let parent = parent.unwrap_or(Path::new("."));
         if path.is_file() || path == Path::new("-") {
-            let text = format!("`{shown}` is no directory");
+            let text = format!("`{shown}` is not a directory");
             self.error(&at, text, "name one that is empty, or that does not exist yet");
         } else if !parent.is_dir() {
             let text = format!("the directory of `{shown}` is missing");

@@ -240,7 +240,7 @@ handlers: { paid: { on: paid, order_by: subject, pass: } }
     assert!(stderr(&missing).contains("attribute `type`"), "{}", stderr(&missing));
     for (wrong, why) in [
         (&["--path", "/hooks/shop"][..], "with `--input`"),
-        (&["--input", "ticks", "--header", "a: b"], "of a `generator` input"),
+        (&["--input", "ticks", "--header", "a: b"], "for a `generator` input"),
         (&["--input", "hooks", "--header", "a b"], "write 'Name: value'"),
     ] {
         let refused = run(wrong);

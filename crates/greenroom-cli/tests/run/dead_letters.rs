@@ -111,7 +111,7 @@ fn c04_letters_are_found_edited_dropped_and_replayed_without_a_daemon() {
     let shown: Value = serde_json::from_str(&said(&stage, &show)).unwrap();
     assert_eq!((&shown["event"]["id"], &shown["original"]["id"]), (&json!("edited"), &first));
     let error = refused(&stage, "edit 2 --store letters --set /id=");
-    assert!(error.contains("no event"), "{error}");
+    assert!(error.contains("not an event"), "{error}");
     let exported = said(&stage, "export --store letters --since 1h");
     assert_eq!(exported.lines().count(), 6);
     assert!(refused(&stage, "drop --store letters").contains("no letters are selected"));
@@ -151,7 +151,9 @@ fn c04_a_running_greenroom_is_asked_at_its_address() {
     said(&stage, &format!("edit 2 {at} --set /data/new=1"));
     stage.write("event.json", event("whole", "test.happened", "k9", json!({})).to_string());
     said(&stage, &format!("edit 3 {at} --file event.json"));
-    assert!(refused(&stage, &format!("edit 3 {at} --file greenroom.yaml")).contains("no event"));
+    assert!(
+        refused(&stage, &format!("edit 3 {at} --file greenroom.yaml")).contains("not an event")
+    );
     let (status, body) = daemon.post("/api/dead-letters/drop?all=true");
     assert_eq!(status, 409, "{body}");
     assert!(body["error"]["next"].as_str().unwrap().contains("confirm=5"), "{body}");
