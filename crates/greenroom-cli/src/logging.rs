@@ -45,7 +45,9 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
     let layer = layer.and_then(crate::telemetry::logs::LogLines);
     tracing_subscriber::registry().with(layer.with_filter(filter)).init();
     if let Some(text) = unread {
-        tracing::warn!("RUST_LOG={text} is no level and no `target=level,...`; logging at info");
+        tracing::warn!(
+            "RUST_LOG={text} is neither a level nor `target=level,...`; logging at info"
+        );
     }
     Ok(())
 }
@@ -111,7 +113,7 @@ fn filter(
         let known = words.into_iter().all(|word| word.parse::<LevelFilter>().is_ok());
         return match level.parse() {
             Ok(targets) if known => Ok((targets, None)),
-            _ => Err(format!("`--log-level {level}` is no level: {LEVELS}")),
+            _ => Err(format!("`--log-level {level}` is not a level: {LEVELS}")),
         };
     }
     match variable.map(str::parse) {
@@ -124,9 +126,18 @@ fn filter(
 /// Whether standard error gets colours (C17): a terminal does, unless NO_COLOR holds any text
 /// (no-color.org) or TERM is `dumb`.
 pub(crate) fn colour_on_stderr() -> bool {
+    may_colour() && io::stderr().is_terminal()
+}
+
+/// The same of standard output.
+pub(crate) fn colour_on_stdout() -> bool {
+    may_colour() && io::stdout().is_terminal()
+}
+
+fn may_colour() -> bool {
     let wanted = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let understood = env::var_os("TERM").is_none_or(|term| term != "dumb");
-    wanted && understood && io::stderr().is_terminal()
+    wanted && understood
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod dry;
 mod interrupt;
 pub(crate) mod layers;
 pub(crate) mod reload;
+pub(crate) mod stand_ins;
 pub(crate) mod targets;
 
 use std::{
@@ -64,7 +65,7 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     match ended {
         Ok(Some((report, answers))) => conclude(&report, &answers, format, has_standard_output),
         Ok(None) => {
-            tracing::info!("ended before it began: nothing was read");
+            tracing::info!("ended before it started: nothing was read");
             Exit::Success.into()
         }
         Err(why) => Exit::CouldNotRun.because(why),

@@ -30,7 +30,7 @@ impl<M> BatchBytes<M> {
         catch_unwind(AssertUnwindSafe(|| (self.size_of)(message))).unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
             discard(panic);
-            tracing::error!(panic = message, "what tells the size of a message panicked");
+            tracing::error!(panic = message, "the function for the size of a message panicked");
             usize::MAX
         })
     }
