@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use greenroom_queue::deque::Deque;
+
 use super::{PoolOf, message::Keyed};
 use crate::{
     checker::{JoinHandle, spawn, yield_now},
@@ -52,7 +54,7 @@ impl<K: Keyed> PoolOf<K> {
     /// Says which messages those were.
     pub(crate) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
         let mut predicate = Predicate::new(&mut is_such);
-        let mut withdrawn = Vec::new();
+        let mut withdrawn = Deque::new();
         for index in 0..self.core.queue.shards.len() {
             self.core.sweep(index, &mut predicate, &mut withdrawn);
         }

@@ -141,12 +141,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Never older than a change that the caller knows of: a caller that finds it out of date waits
     /// until it is made anew.
     fn live_members(&self) -> Arc<LiveMembers<A, K>> {
-        let live_members = self.routing.live_members.read().clone();
+        let made = self.routing.live_members.read().clone();
         // Pairs with the `fetch_add` in `members_changed`, after the status of a slot has changed:
         // a list that is older is made anew. Otherwise a policy chooses among workers that are
         // gone.
-        if live_members.made_after == self.frame.membership.member_changes.load(Ordering::SeqCst) {
-            return live_members;
+        if let Some(made) = made
+            && made.made_after == self.frame.membership.member_changes.load(Ordering::SeqCst)
+        {
+            return made;
         }
         let member_list = self.frame.membership.members.lock();
         // Before any worker is looked at: a change in between makes the list old at once. Pairs
@@ -154,7 +156,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let made_after = self.frame.membership.member_changes.load(Ordering::SeqCst);
         let live = member_list.slots().filter_map(|slot| self.member_mailbox(slot, true));
         let live_members = Arc::new(LiveMembers { members: live.collect(), made_after });
-        *self.routing.live_members.write() = live_members.clone();
+        *self.routing.live_members.write() = Some(live_members.clone());
         live_members
     }
 
@@ -439,8 +441,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// If the policy panics, the message is for any worker.
     fn ask_once_more(&self) {
-        let held = std::mem::take(&mut *self.routing.held.lock());
-        for entry in held {
+        let mut held = std::mem::take(&mut *self.routing.held.lock());
+        while let Some(entry) = held.pop_front() {
             let mut payload = Outgoing {
                 message: Some(entry.message),
                 extra: entry.extra,
@@ -478,7 +480,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// A message that was held back is held back again. The last worker may have gone meanwhile, or
     /// the pool may have ended.
     fn keep(&self, payload: &mut OutgoingOf<A>, stamp: Stamp) {
-        self.routing.held.lock().extend(entry_of::<A, K>(payload, stamp));
+        if let Some(entry) = entry_of::<A, K>(payload, stamp) {
+            self.routing.held.lock().push_back(entry);
+        }
         settle_if_over(self);
     }
 }

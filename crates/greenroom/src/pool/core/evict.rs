@@ -18,7 +18,7 @@ use super::{
 };
 use crate::pool::frame::notify::{found_full, found_worker_full, has_dropped};
 use crate::{
-    Actor, CallError, DeadLetter, DeadLetterReason,
+    Actor, CallError, DeadLetterReason,
     pool::{builder::overflow::Overflow, membership::mailbox::Mailbox, outgoing::OutgoingOf},
 };
 
@@ -224,7 +224,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// oldest of this shard, of another, of a worker's mailbox, or of those held back; an urgent
     /// one if there is no other. A message that waits for another attempt stays.
     pub(super) fn evict(&self, index: usize) -> Option<Queued<A, K>> {
-        let normal = self.take_handed(1).pop();
+        let normal = self.take_handed(1).pop_front();
         let normal = normal.or_else(|| self.evict_from_any(index, false));
         let normal = normal.or_else(|| self.evict_mail());
         let normal = normal.or_else(|| self.routing.held.lock().pop_front());
@@ -250,7 +250,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Of the fullest mailbox, or of another.
     fn evict_mail(&self) -> Option<Queued<A, K>> {
         let mut waiting = Vec::new();
-        for slot in 0..self.mailboxes.len() {
+        for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 waiting.push((mailbox.waiting(), slot));
             }
@@ -267,7 +267,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     fn evict_from(&self, shard: usize) -> Option<Queued<A, K>> {
         let mut outbox = self.queue.shards[shard].outbox.lock();
-        let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
+        let oldest = outbox.queue.pop_first(&|entry| !entry.is_retry());
         let oldest = oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_front());
         if let Some(entry) = &oldest {
             outbox.left(entry);
@@ -310,31 +310,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.queue.shards[shard].outbox.lock();
         let oldest = outbox.lanes.evict_of(hash);
         let is_such = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
-        let oldest = oldest.or_else(|| outbox.queue.pop_first(is_such));
+        let oldest = oldest.or_else(|| outbox.queue.pop_first(&is_such));
         let oldest =
-            oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_first(is_such))?;
+            oldest.or_else(|| self.queue.shards[shard].inbox.lock().queue.pop_first(&is_such))?;
         outbox.left(&oldest);
         Some(oldest)
     }
 
     fn dead_letter_evicted(&self, entry: Queued<A, K>) {
-        self.frame.telemetry.counters.dead_letters.count_shared(DeadLetterReason::Evicted);
         if entry.is_retry() {
             self.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
         }
-        let age = self.age_of(&entry);
-        let (port, attempts) = match entry.extra {
-            Some(extra) => (extra.port, extra.attempts),
-            None => (None, 0),
-        };
-        if let Some(port) = port {
-            port.resolve(CallError::Evicted);
-        }
-        discard(entry.key);
-        let reason = DeadLetterReason::Evicted;
-        let message = Some(entry.message);
-        let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
-        self.report_dead_letter(letter);
+        self.bury(entry, DeadLetterReason::Evicted, CallError::Evicted);
         has_dropped(self);
     }
 }

@@ -5,7 +5,7 @@
 //! to the shards at last. The places are gone through in that order, so a message that moves on
 //! is met later.
 
-use std::{collections::VecDeque, hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
+use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
 
 use greenroom_queue::{discard::discard, lock::MutexGuard};
 
@@ -16,7 +16,10 @@ use super::{
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor, CallError, PoolEvent,
-    pool::{membership::mailbox::Mailbox, push::Migrated, sticky::Moves, withdrawal::Withdrawal},
+    pool::{
+        membership::mailbox::Mailbox, pool_payload::Entries, push::Migrated, sticky::Moves,
+        withdrawal::Withdrawal,
+    },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -25,12 +28,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
         let Some(begun) = self.withdrawal().begin() else { return 0 };
         let mut predicate = Predicate::new(is_such);
-        let mut withdrawn = Vec::new();
+        let mut withdrawn = Entries::<A, K>::new();
         self.sweep_all(&mut predicate, &mut withdrawn);
         settle_if_over(self);
         drop(begun);
         let messages = withdrawn.len();
-        for entry in withdrawn {
+        while let Some(entry) = withdrawn.pop_front() {
             settle_withdrawn::<A, K>(entry);
         }
         if messages > 0 {
@@ -44,15 +47,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    fn sweep_all(
-        &self,
-        predicate: &mut Predicate<'_, A::Message>,
-        withdrawn: &mut Vec<Queued<A, K>>,
-    ) {
+    fn sweep_all(&self, predicate: &mut Predicate<'_, A::Message>, withdrawn: &mut Entries<A, K>) {
         self.sweep_handed(predicate, withdrawn);
         self.sweep_held(predicate, withdrawn);
         self.sweep_clock(predicate, withdrawn);
-        for slot in 0..self.mailboxes.len() {
+        for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 self.sweep_mailbox(&mailbox, predicate, withdrawn);
             }
@@ -69,21 +68,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn sweep_handed(
         &self,
         predicate: &mut Predicate<'_, A::Message>,
-        withdrawn: &mut Vec<Queued<A, K>>,
+        withdrawn: &mut Entries<A, K>,
     ) {
-        let mut handed = VecDeque::from(self.take_handed(usize::MAX));
-        let before = withdrawn.len();
-        sift::<A, K>(&mut handed, predicate, withdrawn);
-        self.re_home(handed.into());
-        self.free(&withdrawn[before..]);
+        let (mut handed, mut chosen) = (self.take_handed(usize::MAX), Entries::<A, K>::new());
+        sift::<A, K>(&mut handed, predicate, &mut chosen);
+        self.re_home(handed);
+        self.free(chosen, withdrawn);
     }
 
     /// Messages for which a policy has no worker.
-    fn sweep_held(
-        &self,
-        predicate: &mut Predicate<'_, A::Message>,
-        withdrawn: &mut Vec<Queued<A, K>>,
-    ) {
+    fn sweep_held(&self, predicate: &mut Predicate<'_, A::Message>, withdrawn: &mut Entries<A, K>) {
         if predicate.has_panicked() {
             return;
         }
@@ -99,9 +93,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if lifted.is_empty() {
             return;
         }
-        let before = withdrawn.len();
-        sift::<A, K>(&mut lifted, predicate, withdrawn);
-        let chosen = &withdrawn[before..];
+        let mut chosen = Entries::<A, K>::new();
+        sift::<A, K>(&mut lifted, predicate, &mut chosen);
         let mut moves = self.moves();
         let mut held = self.routing.held.lock();
         lifted.append(&mut held);
@@ -109,11 +102,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         drop(held);
         if let Some(moves) = &mut moves {
             moves.held_is_lifted = false;
-            let tags = tags_of_retries::<A, K>(chosen);
-            moves.waiting.retain(|tag| !tags.contains(tag));
+            let tags = tags_of_retries::<A, K>(&chosen);
+            moves.forget(&tags);
         }
         self.go_on(moves);
-        self.free(chosen);
+        self.free(chosen, withdrawn);
         // Workers that have started since have looked at held messages before. Pairs with the
         // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the
         // new worker finds them, or this load sees the change. Otherwise they are held although a
@@ -127,23 +120,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn sweep_clock(
         &self,
         predicate: &mut Predicate<'_, A::Message>,
-        withdrawn: &mut Vec<Queued<A, K>>,
+        withdrawn: &mut Entries<A, K>,
     ) {
         if predicate.has_panicked() || self.frame.clock.messages() == 0 {
             return;
         }
-        let before = withdrawn.len();
-        let mut stay = Vec::new();
+        let (mut stay, mut chosen) = (Vec::new(), Entries::<A, K>::new());
         for waiting in self.frame.clock.lift() {
             if !waiting.message::<A, K>().is_some_and(|message| predicate.withdraws(message)) {
                 stay.push(waiting);
             } else if let Some(entry) = waiting.into_entry::<A, K>() {
-                withdrawn.push(entry);
+                chosen.push_back(entry);
             }
         }
-        let chosen = &withdrawn[before..];
         self.frame.clock.set_down(stay, chosen.len());
-        self.free(chosen);
+        self.free(chosen, withdrawn);
     }
 
     /// Messages that wait for one worker.
@@ -151,7 +142,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         mailbox: &Mailbox<A, K>,
         predicate: &mut Predicate<'_, A::Message>,
-        withdrawn: &mut Vec<Queued<A, K>>,
+        withdrawn: &mut Entries<A, K>,
     ) {
         if predicate.has_panicked() {
             return;
@@ -161,21 +152,22 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let lifted = mailbox.lift();
         drop(moves);
         let Some(mut lifted) = lifted else { return };
-        let before = withdrawn.len();
-        sift::<A, K>(&mut lifted.urgent, predicate, withdrawn);
-        sift_queue::<A, K>(&mut lifted.normal, predicate, withdrawn);
+        let mut chosen = Entries::<A, K>::new();
+        sift::<A, K>(&mut lifted.urgent, predicate, &mut chosen);
+        sift_queue::<A, K>(&mut lifted.normal, predicate, &mut chosen);
         for held in &mut lifted.held {
-            sift::<A, K>(held, predicate, withdrawn);
+            sift::<A, K>(held, predicate, &mut chosen);
         }
-        let chosen = &withdrawn[before..];
         let moves = self.moves();
-        let set_down = mailbox.set_down(lifted, chosen);
+        let set_down = mailbox.set_down(lifted, &chosen);
         self.go_on(moves);
-        self.free(chosen);
+        self.free(chosen, withdrawn);
         if let Err(mut homeless) = set_down {
             // Its worker has gone.
-            for entry in &mut homeless {
+            let mut place = 0;
+            while let Some(entry) = homeless.get_mut(place) {
                 entry.hash = 0;
+                place += 1;
             }
             self.re_home(homeless);
         }
@@ -184,15 +176,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Messages were withdrawn that hold permits of the pool.
-    fn free(&self, withdrawn: &[Queued<A, K>]) {
-        if withdrawn.is_empty() {
+    fn free(&self, mut chosen: Entries<A, K>, withdrawn: &mut Entries<A, K>) {
+        if chosen.is_empty() {
             return;
         }
-        self.count_withdrawn(withdrawn);
+        self.count_withdrawn(&chosen);
         if self.routing.sticky.is_some() {
-            self.frame.clock.forget_tags(&tags_of_retries::<A, K>(withdrawn));
+            self.frame.clock.forget_tags(&tags_of_retries::<A, K>(&chosen));
         }
-        self.queue.permits.give(withdrawn.len() as u64, self);
+        self.queue.permits.give(chosen.len() as u64, self);
+        withdrawn.append(&mut chosen);
     }
 
     /// While it is held, no key of a sticky pool moves. In others nothing moves.
@@ -221,9 +214,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 /// The table slots of messages that wait for another attempt.
-fn tags_of_retries<A: Actor, K>(entries: &[Queued<A, K>]) -> Vec<u32> {
+fn tags_of_retries<A: Actor, K>(entries: &Entries<A, K>) -> Vec<u32> {
     let mut tags = Vec::new();
-    for entry in entries {
+    for entry in entries.iter() {
         if entry.hash != 0 && entry.is_retry() {
             tags.push(entry.hash);
         }

@@ -3,7 +3,7 @@
 use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::in_flight::InFlight;
-use crate::pool::frame::notify::notify_limit;
+use crate::pool::frame::{AnyCore, notify::notify_limit};
 use crate::{
     Actor,
     pool::{
@@ -12,42 +12,46 @@ use crate::{
     },
 };
 
-/// Waits until a message may be started, holding no place that others could work from. `None` if
-/// something else comes first: the end of the pool or of the worker, or a signal.
-pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+/// Passes the gate, if a message may be started now. Otherwise the worker gives up the place that
+/// others could work from, and [waits](await_pass).
+pub(super) fn try_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
 ) -> Option<Pass> {
-    let core = in_flight.worker.core.clone();
-    let gate = core.frame.limits.as_ref()?;
     in_flight.outcome = Outcome::Done;
-    if let Some(pass) = gate.try_pass() {
-        return Some(pass);
+    let pass = in_flight.worker.core.frame.limits.as_ref().and_then(|gate| gate.try_pass());
+    if pass.is_none() {
+        in_flight.give_up_place();
+        in_flight.rest();
     }
-    in_flight.give_up_place();
-    in_flight.rest();
-    let pass = loop {
-        let called = core.frame.lifecycle.over.notified();
-        if in_flight.slot_state.has(HAND_OVER) {
-            core.hand_over(in_flight.worker.slot);
+    pass
+}
+
+/// Waits until a message may be started. `None` if something else comes first: the end of the pool
+/// or of the worker, or a signal.
+pub(super) async fn await_pass(pool: &dyn AnyCore, slot: usize) -> Option<Pass> {
+    let frame = pool.frame();
+    let (gate, slot_state) = (frame.limits.as_ref()?, frame.membership.slots.at(slot));
+    loop {
+        let called = frame.lifecycle.over.notified();
+        if slot_state.has(HAND_OVER) {
+            pool.hand_over(slot);
         }
         // Pairs with the store of `end` and with the `fetch_or` of `SlotState::order`. A
         // notification of `over` follows each (an abort, if it is a kill): either this look
         // sees it, or `called` resolves. A look before `notified` could miss it, and the worker
         // would wait at the gate.
-        if core.frame.lifecycle.ended.load(Ordering::SeqCst)
-            || in_flight.slot_state.starts_nothing()
-            || in_flight.slot_state.has(SIGNAL)
+        if frame.lifecycle.ended.load(Ordering::SeqCst)
+            || slot_state.starts_nothing()
+            || slot_state.has(SIGNAL)
         {
-            break None;
+            return None;
         }
         tokio::select! {
             biased;
             () = called => {}
-            pass = gate.pass() => break Some(pass),
+            pass = gate.pass() => return Some(pass),
         }
-    };
-    in_flight.wake_up();
-    pass
+    }
 }
 
 /// The message of this pass has its outcome.
