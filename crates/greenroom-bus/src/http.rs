@@ -7,15 +7,19 @@
 //!
 //! How events look as messages, apart from any client, is in [`event::http`](crate::event::http).
 
+mod address;
+mod allow;
 pub(crate) mod answer;
 mod config;
 pub(crate) mod connection;
 mod credentials;
+pub(crate) mod event_url;
 mod kept;
 pub(crate) mod message;
 pub(crate) mod options;
 mod post;
 mod posting;
+mod resolver;
 mod retry_after;
 #[cfg(feature = "http-input")]
 pub mod server;
@@ -24,9 +28,11 @@ mod target;
 pub(crate) mod tls;
 
 pub use self::{
+    allow::{Allow, BadAllow},
     answer::OUTCOME,
     config::{Identity, TargetConfig, Tls},
     credentials::{BadAuth, BadHeader, check_auth, check_header},
+    event_url::EventUrl,
     options::{Auth, BasicAuth, HttpTls, UnreadFile},
     post::{NotPosted, Posted, Poster},
     posting::{Posting, check_headers, check_scheme, check_target, status_map},

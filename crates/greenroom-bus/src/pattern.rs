@@ -56,19 +56,31 @@ impl FromStr for Pattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
+        if text.split('.').any(str::is_empty) {
+            return Err(PatternError::EmptySegment(text.to_owned()));
+        }
+        Self::split(text, '.')
+    }
+}
+
+impl Pattern {
+    /// Of segments between something else than dots, which may be empty: the path of a URL.
+    pub(crate) fn split(text: &str, separator: char) -> Result<Self, PatternError> {
         let segment = |segment: &str| match segment {
-            "" => Err(PatternError::EmptySegment(text.to_owned())),
             "*" => Ok(PatternSegment::One),
             "**" => Ok(PatternSegment::Any),
             starred if starred.contains('*') => Err(PatternError::PartialStar(text.to_owned())),
             literal => Ok(PatternSegment::Exactly(literal.to_owned())),
         };
-        let segments = text.split('.').map(segment).collect::<Result<_, _>>()?;
+        let segments = text.split(separator).map(segment).collect::<Result<_, _>>()?;
         Ok(Self { text: text.to_owned(), segments })
     }
-}
 
-impl Pattern {
+    /// True when the pattern covers these segments.
+    pub(crate) fn covers<'a>(&self, segments: impl Iterator<Item = &'a str> + Clone) -> bool {
+        covers(&self.segments, segments)
+    }
+
     /// The type, when the pattern names exactly one.
     pub fn exact(&self) -> Option<&str> {
         let exact =
@@ -84,7 +96,7 @@ impl Pattern {
     /// True when the pattern covers this type. Takes time in the product of their
     /// lengths at most, and no memory.
     pub fn matches(&self, ty: &str) -> bool {
-        self.is_any() || covers(&self.segments, ty)
+        self.is_any() || self.covers(ty.split('.'))
     }
 
     /// How specific the pattern is.
@@ -111,8 +123,11 @@ impl PatternSegment {
 
 /// Compares both from the left; at a mismatch, the last `**` takes one more word. An earlier `**`
 /// need not be tried again: the last one can take all that it could.
-fn covers(pattern: &[PatternSegment], ty: &str) -> bool {
-    let (mut at, mut words) = (0, ty.split('.'));
+fn covers<'a>(
+    pattern: &[PatternSegment],
+    mut words: impl Iterator<Item = &'a str> + Clone,
+) -> bool {
+    let mut at = 0;
     let mut last_any = None;
     loop {
         let mut rest = words.clone();

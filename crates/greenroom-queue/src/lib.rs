@@ -36,6 +36,7 @@ pub mod permits;
 pub mod places;
 pub mod queue;
 pub mod shard;
+pub mod shares;
 pub mod slot;
 pub mod stamp;
 pub mod sync;

@@ -48,7 +48,7 @@ pub(crate) fn said(from: &Connection, map: &StatusMap, response: &Response) -> V
 
 /// Logged once for each target, because the same word would come with every answer.
 fn not_understood(from: &Connection, word: &HeaderValue) {
-    if !from.warned.swap(true, Ordering::Relaxed) {
+    if !from.link.warned.swap(true, Ordering::Relaxed) {
         let target = &from.target.shown;
         tracing::warn!(
             target,
@@ -75,7 +75,7 @@ pub(crate) async fn refusal(from: &Connection, response: &mut Response, took: Du
         let shown = String::from_utf8_lossy(&body);
         error.push_str(&format!(": {}", shown.trim_end().escape_debug()));
     }
-    error.push_str(match (status.as_u16(), from.identification) {
+    error.push_str(match (status.as_u16(), from.link.identification) {
         (401, Known) => "; the credentials were refused: correct them in the configuration",
         (403, Known) => "; the credentials do not suffice: correct them, or what they may do there",
         (401 | 403, Unknown) => "; check `auth`, `headers` and `url` in the configuration",

@@ -1,6 +1,10 @@
 //! A target, and the client that carries events there.
 
-use std::{error::Error, sync::atomic::AtomicBool, time::Duration};
+use std::{
+    error::Error,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use reqwest::{Client, ClientBuilder, Request, Response, header::HeaderMap, redirect};
 use tokio::time::Instant;
@@ -9,15 +13,22 @@ use super::{
     config::TargetConfig,
     credentials::{self, Identification},
     kept::OpenedConnections,
+    resolver::{self, GuardedResolver},
     status::On,
     target::{Target, causes},
     tls,
 };
 
-/// A target with a client, which keeps its connections.
-#[derive(Debug)]
+/// A target with a client, which keeps its connections. A copy shares them.
+#[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) target: Target,
+    pub(crate) link: Arc<Link>,
+}
+
+/// A client, and what is the same in all its requests.
+#[derive(Debug)]
+pub(crate) struct Link {
     client: Client,
     /// Which connections the client has opened.
     opened: OpenedConnections,
@@ -44,6 +55,8 @@ pub(crate) struct NoAnswer {
     /// One of the two sides does not trust the certificate of the other: an operator has to correct
     /// that.
     pub(crate) untrusted: bool,
+    /// The address of the target may not be reached.
+    pub(crate) refused: bool,
 }
 
 impl Connection {
@@ -53,42 +66,27 @@ impl Connection {
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS
     /// cannot be set up. It never repeats a part that may be secret.
     pub(crate) fn new(config: &TargetConfig) -> Result<Self, String> {
-        for (name, time) in
-            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
-        {
-            if time.is_zero() {
-                return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
-            }
-        }
         let mut target = Target::parse(&config.url)?;
-        let opened = OpenedConnections::default();
-        let client = built(builder(config, &target)?.connector_layer(opened.clone()), &target)?;
-        let fresh = built(builder(config, &target)?.pool_max_idle_per_host(0), &target)?;
-        let of_url = target.take_credentials(&client)?;
-        let headers = credentials::headers(of_url, config)?;
+        let is_https = target.url.scheme() == "https";
+        let builder = || builder(config, is_https);
         let has_query = target.url.query().is_some();
-        let identification = Identification::detect(&headers, has_query, config);
-        let (timeout, warned) = (config.timeout, AtomicBool::new(false));
-        Ok(Self { target, client, opened, fresh, headers, identification, timeout, warned })
+        let link = Link::new(config, builder, |client| target.take_credentials(client), has_query)?;
+        Ok(Self { target, link: Arc::new(link) })
     }
 
     /// Sends it over a kept connection, if there is one. If that turns out to be closed before the
     /// head of an answer arrived, sends it once more, over a new one: a target may close a
     /// connection at any time, and that says nothing about the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
-        let (again, before) = (request.try_clone(), self.opened.count());
+        let link = &*self.link;
+        let (again, before) = (request.try_clone(), link.opened.count());
         let started = Instant::now();
-        let sent = self.client.execute(request).await;
-        let sent = match (sent, again) {
-            (Err(error), Some(mut again)) if self.opened.is_lost_kept(&error, before) => {
-                *again.timeout_mut() = Some(self.timeout.saturating_sub(started.elapsed()));
-                self.fresh.execute(again).await
+        let sent = match (link.opened.execute(&link.client, request).await, again) {
+            (Err(error), Some(mut again)) if link.opened.is_lost_kept(&error, before) => {
+                *again.timeout_mut() = Some(link.timeout.saturating_sub(started.elapsed()));
+                link.fresh.execute(again).await
             }
-            (Ok(response), _) => {
-                self.opened.answered(&response);
-                Ok(response)
-            }
-            (lost, _) => lost,
+            (sent, _) => sent,
         };
         sent.map_err(|error| self.no_answer(error))
     }
@@ -97,8 +95,18 @@ impl Connection {
         let shown = &self.target.shown;
         let is_connecting = error.is_connect();
         if error.is_timeout() && !is_connecting {
-            let text = format!("http: no answer from {shown} within {:?}", self.timeout);
-            return NoAnswer { on: On::Timeout, text, reached: true, untrusted: false };
+            let text = format!("http: no answer from {shown} within {:?}", self.link.timeout);
+            let (untrusted, refused) = (false, false);
+            return NoAnswer { on: On::Timeout, text, reached: true, untrusted, refused };
+        }
+        if let Some(refused) = resolver::refused(&error) {
+            return NoAnswer {
+                on: On::Connection,
+                text: format!("http: {refused}"),
+                reached: false,
+                untrusted: false,
+                refused: true,
+            };
         }
         // The one failure after which the target certainly has nothing of the event.
         let what = if is_connecting { "cannot connect to" } else { "lost the connection to" };
@@ -107,7 +115,45 @@ impl Connection {
         if untrusted {
             text.push_str("; check the certificates on both sides, and `tls` in the configuration");
         }
-        NoAnswer { on: On::Connection, text, reached: !is_connecting, untrusted }
+        NoAnswer { on: On::Connection, text, reached: !is_connecting, untrusted, refused: false }
+    }
+}
+
+impl Link {
+    /// For URLs that come with the events, whose names go through this resolver.
+    ///
+    /// # Errors
+    /// Like [`Connection::new`].
+    pub(super) fn guarded(
+        config: &TargetConfig,
+        is_https: bool,
+        resolver: &Arc<GuardedResolver>,
+    ) -> Result<Arc<Self>, String> {
+        let builder = || Ok(builder(config, is_https)?.dns_resolver(resolver.clone()));
+        Self::new(config, builder, |_| Ok(HeaderMap::new()), false).map(Arc::new)
+    }
+
+    /// `in_url` takes the credentials out of the URL.
+    fn new(
+        config: &TargetConfig,
+        builder: impl Fn() -> Result<ClientBuilder, String>,
+        in_url: impl FnOnce(&Client) -> Result<HeaderMap, String>,
+        has_query: bool,
+    ) -> Result<Self, String> {
+        for (name, time) in
+            [("timeout", config.timeout), ("connect_timeout", config.connect_timeout)]
+        {
+            if time.is_zero() {
+                return Err(format!("http: `{name}` is 0; give the longest time that it may take"));
+            }
+        }
+        let opened = OpenedConnections::default();
+        let client = built(builder()?.connector_layer(opened.clone()))?;
+        let fresh = built(builder()?.pool_max_idle_per_host(0))?;
+        let headers = credentials::headers(in_url(&client)?, config)?;
+        let identification = Identification::detect(&headers, has_query, config);
+        let (timeout, warned) = (config.timeout, AtomicBool::new(false));
+        Ok(Self { client, opened, fresh, headers, identification, timeout, warned })
     }
 }
 
@@ -146,26 +192,23 @@ fn is_about_certificates(error: &rustls::Error) -> bool {
     }
 }
 
-/// A client for one target: connections are kept, HTTP/2 is used where the server offers it,
-/// redirects are not followed, and the environment's proxies are not used: events go where the
-/// configuration says.
+/// A client: connections are kept, HTTP/2 is used where the server offers it, redirects are not
+/// followed, and the environment's proxies are not used: events go where the configuration says.
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.
-fn builder(config: &TargetConfig, target: &Target) -> Result<ClientBuilder, String> {
+fn builder(config: &TargetConfig, is_https: bool) -> Result<ClientBuilder, String> {
     let builder = Client::builder()
         .user_agent(concat!("greenroom/", env!("CARGO_PKG_VERSION")))
         .redirect(redirect::Policy::none())
         .no_proxy()
         .timeout(config.timeout)
         .connect_timeout(config.connect_timeout.min(config.timeout));
-    tls::configure(builder, &target.url, &config.tls)
+    tls::configure(builder, is_https, &config.tls)
 }
 
-fn built(builder: ClientBuilder, target: &Target) -> Result<Client, String> {
-    builder.build().map_err(|error| {
-        format!("http: the client for {} cannot be built: {}", target.shown, causes(&error))
-    })
+fn built(builder: ClientBuilder) -> Result<Client, String> {
+    builder.build().map_err(|error| format!("http: the client cannot be built: {}", causes(&error)))
 }
 
 #[cfg(test)]

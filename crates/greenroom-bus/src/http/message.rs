@@ -104,10 +104,10 @@ fn addressed(to: &Connection, mut request: Request, attempt: SentAttempt) -> Req
 /// With what the configuration adds, which wins.
 fn configured(to: &Connection, mut request: Request) -> Request {
     let headers = request.headers_mut();
-    for name in to.headers.keys() {
+    for name in to.link.headers.keys() {
         headers.remove(name);
     }
-    headers.extend(to.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    headers.extend(to.link.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
     request
 }
 

@@ -13,8 +13,8 @@ use super::{
 /// The URL to post to, the credentials to use, and the consequences of an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Posting<'a> {
-    /// `url`.
-    pub url: &'a str,
+    /// `url`. `None`: each event names its own.
+    pub url: Option<&'a str>,
     /// `headers`.
     pub headers: &'a [(String, String)],
     /// `auth`.
@@ -26,14 +26,14 @@ pub struct Posting<'a> {
 }
 
 impl Posting<'_> {
-    /// Reports settings that cannot be used. No text here repeats a value: any may be secret.
+    /// Reports settings that cannot be used, the URL apart. No text here repeats a value: any may
+    /// be secret.
     pub fn check(&self, at: &mut At<'_>) {
-        check_target(at, "url", self.url);
         check_headers(at, self.headers);
         if let Some(auth) = self.auth {
             self.check_credentials(at, auth);
         }
-        check_scheme(at, self.tls, self.url);
+        check_scheme(at, self.tls, self.url.unwrap_or_default());
         self.check_status(at);
     }
 
@@ -44,7 +44,7 @@ impl Posting<'_> {
         }
         let mut names = self.headers.iter().map(|(name, _)| name);
         let in_header = names.any(|name| name.eq_ignore_ascii_case("authorization"));
-        let in_url = Url::parse(self.url)
+        let in_url = Url::parse(self.url.unwrap_or_default())
             .is_ok_and(|url| !url.username().is_empty() || url.password().is_some());
         if in_header || in_url {
             let other = if in_url { "credentials in the URL" } else { "a header `authorization`" };
@@ -83,7 +83,7 @@ impl Posting<'_> {
     pub fn target(&self, timeout: Duration) -> Result<TargetConfig, String> {
         let tls = self.tls.map(HttpTls::read).transpose();
         Ok(TargetConfig {
-            url: self.url.to_owned(),
+            url: self.url.unwrap_or_default().to_owned(),
             headers: self.headers.to_vec(),
             auth: self.auth.cloned(),
             tls: tls.map_err(|unread| unread.to_string())?.unwrap_or_else(Tls::default),

@@ -15,9 +15,10 @@ use rustls::{
 };
 
 use super::{
-    Auth, BadAuth, BasicAuth, Identity, TargetConfig, Tls, check_auth,
+    Allow, Auth, BadAuth, BasicAuth, EventUrl, Identity, TargetConfig, Tls, check_auth,
     connection::{Connection, NoAnswer},
     credentials::Identification,
+    event_url::EventTargets,
     message::{self, Mode},
 };
 use crate::{event::Event, http::check_tls};
@@ -110,6 +111,27 @@ async fn u01_a_certificate_has_to_be_for_the_host_or_the_name_that_is_configured
 }
 
 #[tokio::test]
+async fn q12_the_certificate_has_to_be_for_the_name_that_the_event_has() {
+    for (certificate, fits) in [("server", true), ("renamed", false)] {
+        let (url, _told) = server(certificate, false);
+        let mut allow = Allow::default();
+        for entry in ["https://localhost:*/**", "127.0.0.0/8"] {
+            allow.push(entry).unwrap();
+        }
+        let from = EventUrl { from: "subject".parse().unwrap(), allow };
+        let targets = EventTargets::new(&with("", trusting("ca.pem")), &from).unwrap();
+        let event = Event::builder("1", "s", "t").subject(&url).build().unwrap();
+        let target = targets.target(&event).unwrap();
+        let attempt = message::SentAttempt { number: 1, fence: None };
+        let request = message::single(&target, Mode::Binary, &event, attempt).unwrap();
+        match target.send(request).await {
+            Ok(response) => assert!(fits && response.status() == 204),
+            Err(none) => assert!(!fits && none.untrusted, "{none:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn u01_a_client_shows_its_certificate() {
     let (url, _told) = server("server", true);
     let tls = Tls { identity: client(), ..trusting("ca.pem") };
@@ -120,7 +142,7 @@ async fn u01_a_client_shows_its_certificate() {
 
 #[tokio::test]
 async fn u04_whether_credentials_are_sent_is_claimed_only_where_it_is_known() {
-    let of = |config: TargetConfig| Connection::new(&config).unwrap().identification;
+    let of = |config: TargetConfig| Connection::new(&config).unwrap().link.identification;
     let plain = || with("https://localhost/in", trusting("ca.pem"));
     assert_eq!(of(plain()), Identification::Missing);
     let headers = |name: &str| vec![(name.to_owned(), "secret".to_owned())];

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqwest::{ClientBuilder, Url};
+use reqwest::ClientBuilder;
 use rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
     client::{
@@ -58,10 +58,10 @@ pub fn check_tls(tls: &Tls) -> Result<(), BadTls> {
 /// A sentence for the operator.
 pub(super) fn configure(
     builder: ClientBuilder,
-    url: &Url,
+    is_https: bool,
     tls: &Tls,
 ) -> Result<ClientBuilder, String> {
-    if url.scheme() != "https" {
+    if !is_https {
         if !tls.is_default() {
             return Err("http: `tls` is for an https URL, and this one is http".to_owned());
         }

@@ -81,19 +81,22 @@ impl ByteRoom {
 
     /// Waits for room for so many units, first come, first served. Cancel-safe.
     pub(crate) async fn claim(&self, units: u32, permits: &Permits) -> Result<Claim, Closed> {
-        let mut closed = pin!(self.closed.notified());
-        closed.as_mut().enable();
-        if permits.is_closed() {
-            return Err(Closed);
-        }
         let mut claimed = pin!(self.free.clone().acquire_many_owned(units));
-        poll_fn(|task| {
-            if let Poll::Ready(claimed) = claimed.as_mut().poll(task) {
-                return Poll::Ready(claimed.map_err(|_| Closed));
+        loop {
+            let mut closed = pin!(self.closed.notified());
+            closed.as_mut().enable();
+            // After each call as well: the pool may have a worker again.
+            if permits.is_closed() {
+                return Err(Closed);
             }
-            closed.as_mut().poll(task).map(|()| Err(Closed))
-        })
-        .await
+            let ready = poll_fn(|task| match claimed.as_mut().poll(task) {
+                Poll::Ready(claimed) => Poll::Ready(Some(claimed)),
+                Poll::Pending => closed.as_mut().poll(task).map(|()| None),
+            });
+            if let Some(claimed) = ready.await {
+                return claimed.map_err(|_| Closed);
+            }
+        }
     }
 
     /// No waiter gets room any more.

@@ -65,6 +65,7 @@ mod push;
 mod pushes;
 mod room;
 mod serve;
+mod shares;
 mod shut;
 mod signals;
 mod sweep;
@@ -115,6 +116,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
     ) -> Self {
+        let shares = settings.shares.take();
         let keyed = settings.key_of.is_some();
         let (workers, capacity) = (config.size.workers, settings.derived.capacity);
         let shards = match keyed && workers > 1 {
@@ -135,7 +137,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             urgent: OnceLock::new(),
             frame: Frame {
                 behavior: type_name::<A>(),
-                needs_clock: drops || is_sticky,
+                needs_clock: drops || is_sticky || shares.is_some(),
                 has_policy: settings.functions.dispatch.is_some(),
                 membership: Membership::new(&config.size),
                 lifecycle: Lifecycle::new(),
@@ -144,6 +146,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 controllers: Controllers::default(),
                 env: Env::new(runtime, threads, settings.derived.seed),
                 limits,
+                shares,
                 config,
             },
             settings,
@@ -314,9 +317,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.has_key_in_hand(payload, slot) {
             return Err(Reentrant);
         }
-        // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
-        // might as well have come later.
-        self.handoff.calls.enter(self.identity(), self.frame.membership.live.load(Ordering::SeqCst))
+        // One count, compared once: a worker that joins or leaves meanwhile might as well have come
+        // later.
+        let live = self.frame.membership.live.load(Ordering::Relaxed);
+        self.handoff.calls.enter(self.identity(), live)
     }
 
     /// True if a worker is the owner of this message's key.

@@ -10,7 +10,6 @@ use std::{
 use super::{
     core::Core,
     frame::{Beginning, members::has_started},
-    limits::Pass,
     membership::slot_state::KILLED,
 };
 use crate::{Actor, Context, any_address::Erased, step_aside};
@@ -46,7 +45,7 @@ use self::{
     driver::{Driver, Step},
     exit_guard::ExitGuard,
     idle::idle,
-    pass::{await_pass, end_pass, try_pass},
+    pass::{Turn, await_pass, end_pass, try_pass},
     succession::{End, first_actor, next_actor},
 };
 
@@ -124,10 +123,10 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         loop {
             match driver.next(in_flight, cx.is_ending()) {
                 Step::Run => {
-                    permit.iter_mut().for_each(Pass::started);
+                    permit.iter_mut().for_each(Turn::started);
                     let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
                     if attempts == 0 {
-                        permit.iter_mut().for_each(Pass::not_started);
+                        permit.iter_mut().for_each(Turn::not_started);
                         continue;
                     }
                     driver.ran(in_flight, attempts);
@@ -157,11 +156,14 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                 Step::Permit => {
                     permit = try_pass(in_flight);
                     if permit.is_none() {
-                        permit = await_pass(&*core, in_flight.worker.slot).await;
+                        let slot = in_flight.worker.slot;
+                        let pass = await_pass(&*core, slot).await;
                         in_flight.wake_up();
+                        permit = pass.map(|pass| Turn::new(pass, core.erased(), slot));
                     }
                     driver.permitted(permit.is_some());
                 }
+                Step::Fair => driver.takes_fairly(),
                 Step::Hear => {
                     if let Some(reason) = Box::pin(hear(in_flight, actor, cx)).await {
                         return End::Exit(reason);

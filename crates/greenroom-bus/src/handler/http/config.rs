@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::http::{Auth, StatusMap, TargetConfig, Tls, message::Mode};
+use crate::http::{Auth, EventUrl, StatusMap, TargetConfig, Tls, message::Mode};
 
 /// Where to post, and how.
 #[derive(Clone, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub struct HttpConfig {
     /// `http` or `https`. A user and a password in it are sent as basic
     /// authentication, and never shown.
     pub url: String,
+    /// In place of `url`: each event names the URL that it is posted to.
+    pub event_url: Option<EventUrl>,
     /// Default: binary.
     pub mode: Mode,
     /// How long an attempt may take, connecting and reading the response included. Default: 5 s.
@@ -37,6 +39,7 @@ impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             url: String::new(),
+            event_url: None,
             mode: Mode::Binary,
             timeout: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(2),
@@ -68,6 +71,7 @@ impl std::fmt::Debug for HttpConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
         f.debug_struct("HttpConfig")
+            .field("event_url", &self.event_url)
             .field("mode", &self.mode)
             .field("timeout", &self.timeout)
             .field("connect_timeout", &self.connect_timeout)

@@ -3,15 +3,16 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom_config::{
-    AnyOptions, At, Listing, Secret, duration, flag, group, options, size,
+    AnyOptions, At, Listing, Secret, duration, flag, group, options, size, text, texts,
     units::{DAY_MS, GIB},
     url, variables, word,
 };
 
 use super::{HttpConfig, HttpFactory, Mode};
 use crate::{
+    event::{OrderBy, OrderByError},
     handler::{HandlerKind, Makes, OpenHandler, handler},
-    http::{Auth, HttpTls, Posting, TargetConfig},
+    http::{Allow, Auth, EventUrl, HttpTls, Posting, TargetConfig, check_target},
     kind::Live,
 };
 
@@ -24,8 +25,8 @@ options! {
     /// and 403 pause the handler; any other answer makes a dead letter. A reload changes all of
     /// it.
     pub struct HttpOptions = "http", then HttpOptions::checked {
-        /// Where to post to.
-        url: Secret<String> = url().secret();
+        /// Where to post to: a URL, or where each event has its own.
+        url: PostTo = group();
         /// Headers added to each request. `ce-*`, `content-type` and the like are written by
         /// greenroom and cannot be set.
         headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
@@ -52,6 +53,77 @@ options! {
     }
 }
 
+options! {
+    /// One URL for all events, which is written in place of the mapping, or `from` with `allow`.
+    pub struct PostTo = "`url`", short "to", then PostTo::checked {
+        /// The URL of all events.
+        to: Option<Secret<String>> = url().secret().optional();
+        /// Where an event has the URL that it is posted to: an attribute, an extension, or a JSON
+        /// pointer into the data, as for `order_by`. An event without one, or with one that is not
+        /// allowed, makes a dead letter.
+        from: Option<String> = text().optional();
+        /// The URLs that events may name: `https://*.example.com/**`. `*` is one segment of the
+        /// host or path, `**` any number of them; a port other than the usual is written, or `*`
+        /// for any. Addresses that are not public, such as 127.0.0.1 or 10.0.0.1, are refused also
+        /// if a name resolves to them, unless a range is listed, too: `10.0.0.0/8`.
+        allow: Option<Vec<String>> = texts().optional();
+    }
+}
+
+impl PostTo {
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        let help = "write `url: URL`, or `url: { from: /endpoint/url, allow: [\"https://*.example.com/**\"] }`";
+        match (&self.to, &self.from) {
+            (Some(_), None) if self.allow.is_some() => {
+                let text = "`allow` is for URLs that come with the events";
+                at.error("allow", text, "leave it out, or write `from` in place of `to`");
+            }
+            (Some(to), None) => check_target(at, "to", to),
+            (None, Some(from)) => self.check_events(from, at),
+            // Of one that was written, that it is wrong is known already.
+            (None, None) if at.has("to") || at.has("from") => {}
+            (None, None) => at.error("", "there is no URL", help),
+            (Some(_), Some(_)) => at.error("from", "there are both `to` and `from`", help),
+        }
+        Some(self)
+    }
+
+    fn check_events(&self, from: &str, at: &mut At<'_>) {
+        if let Err(why) = field(from) {
+            at.error("from", why, "for example `/endpoint/url`");
+        }
+        let mut allow = Allow::default();
+        for (place, entry) in self.allow.iter().flatten().enumerate() {
+            if let Err(why) = allow.push(entry) {
+                let help = "for example `https://*.example.com/**`, or `10.0.0.0/8`";
+                at.error(&format!("allow.{place}"), why.to_string(), help);
+                return;
+            }
+        }
+        if !allow.has_urls() {
+            let text = "events may not name any URL: `allow` says which";
+            let help =
+                "for example `allow: [\"https://*.example.com/**\"]`; `https://**/**` is any";
+            at.error("allow", text, help);
+        }
+    }
+
+    /// Where events have it, checked before.
+    fn event_url(&self) -> Result<Option<EventUrl>, String> {
+        let Some(from) = &self.from else { return Ok(None) };
+        let mut allow = Allow::default();
+        for entry in self.allow.iter().flatten() {
+            allow.push(entry).map_err(|why| why.to_string())?;
+        }
+        Ok(Some(EventUrl { from: field(from)?, allow }))
+    }
+}
+
+fn field(text: &str) -> Result<OrderBy, String> {
+    let field: OrderBy = text.parse().map_err(|why: OrderByError| why.to_string())?;
+    if field.is_order() { Ok(field) } else { Err(format!("`{text}` is no field of an event")) }
+}
+
 impl HttpOptions {
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.posting().check(at);
@@ -60,7 +132,7 @@ impl HttpOptions {
 
     fn posting(&self) -> Posting<'_> {
         Posting {
-            url: &self.url,
+            url: self.url.to.as_deref().map(String::as_str),
             headers: &self.headers,
             auth: self.auth.as_ref(),
             tls: self.tls.as_ref(),
@@ -74,6 +146,7 @@ impl HttpOptions {
         let TargetConfig { url, headers, auth, tls, timeout, .. } = posting.target(self.timeout)?;
         Ok(HttpConfig {
             url,
+            event_url: self.url.event_url()?,
             headers,
             auth,
             tls,

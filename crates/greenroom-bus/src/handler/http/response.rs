@@ -8,47 +8,47 @@ use super::shared::Shared;
 use crate::{
     event::http,
     handler::{Effect, Failure, FailureKind, HandlerResult, Outputs},
-    http::{Verdict, answer},
+    http::{Verdict, answer, connection::Connection},
 };
 
 /// Whether the target has handled the request, regardless of the body.
-pub(super) fn is_handled(shared: &Shared, response: &Response) -> bool {
-    answer::said(&shared.connection, &shared.config.status, response) == Verdict::Settle
+pub(super) fn is_handled(shared: &Shared, from: &Connection, response: &Response) -> bool {
+    answer::said(from, &shared.config.status, response) == Verdict::Settle
 }
 
 /// Turns the response to an event into the result of the attempt.
 pub(super) async fn settle(
     shared: &Shared,
+    from: &Connection,
     mut response: Response,
     started: Instant,
 ) -> HandlerResult {
     let took = started.elapsed();
-    let kind = match answer::said(&shared.connection, &shared.config.status, &response) {
-        Verdict::Settle => return settled(shared, response).await,
+    let kind = match answer::said(from, &shared.config.status, &response) {
+        Verdict::Settle => return settled(shared, from, response).await,
         Verdict::Retry => FailureKind::Retry { after: answer::wait(&response) },
         Verdict::Pause => FailureKind::Pause,
         Verdict::Reject => FailureKind::Reject,
         Verdict::Park => FailureKind::Park,
     };
-    let failure =
-        Failure::new(kind, answer::refusal(&shared.connection, &mut response, took).await);
+    let failure = Failure::new(kind, answer::refusal(from, &mut response, took).await);
     // A gateway answers if the target has not, and does not know its effect.
     let is_gateway = matches!(response.status().as_u16(), 502 | 504);
     Err(if is_gateway { failure.with_effect(Effect::Unknown) } else { failure })
 }
 
-async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
+async fn settled(shared: &Shared, from: &Connection, mut response: Response) -> HandlerResult {
     let without_events = if shared.config.pass { Outputs::Same } else { Outputs::None };
     if is_bodiless(&response) || !http::announces_events(&headers(&response)) {
         // It is handled, so the body is not needed.
         answer::read_some(&mut response, shared.config.max_response, 0).await;
         return Ok(without_events);
     }
-    let Some(body) = read_whole(shared, &mut response).await? else {
+    let Some(body) = read_whole(shared, from, &mut response).await? else {
         return Err(Failure::reject(format!(
             "http: {} has handled the event, and its response, which carries events, is longer than {} bytes; \
              raise `http.max_response` if that is meant",
-            shared.connection.target.shown, shared.config.max_response
+            from.target.shown, shared.config.max_response
         )));
     };
     if body.is_empty() {
@@ -57,7 +57,7 @@ async fn settled(shared: &Shared, mut response: Response) -> HandlerResult {
     let events = http::read(&headers(&response), &body).map_err(|error| {
         Failure::reject(format!(
             "http: the response of {} is no CloudEvent: {error}",
-            shared.connection.target.shown
+            from.target.shown
         ))
     })?;
     Ok(if events.is_empty() { without_events } else { Outputs::Events(events) })
@@ -74,14 +74,18 @@ fn headers(response: &Response) -> Vec<(&str, &[u8])> {
 }
 
 /// Reads the body; `None` if it exceeds the limit.
-async fn read_whole(shared: &Shared, response: &mut Response) -> Result<Option<Bytes>, Failure> {
+async fn read_whole(
+    shared: &Shared,
+    from: &Connection,
+    response: &mut Response,
+) -> Result<Option<Bytes>, Failure> {
     let limit = shared.config.max_response;
     if response.content_length().is_some_and(|length| length > limit as u64) {
         return Ok(None);
     }
     let mut body = BytesMut::new();
     while let Some(more) =
-        response.chunk().await.map_err(|error| shared.broken(shared.connection.no_answer(error)))?
+        response.chunk().await.map_err(|error| shared.broken(from.no_answer(error)))?
     {
         body.extend_from_slice(&more);
         if body.len() > limit {

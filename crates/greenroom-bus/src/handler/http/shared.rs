@@ -2,21 +2,46 @@
 
 mod attempt;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use super::config::HttpConfig;
-use crate::http::connection::Connection;
+use crate::{
+    event::Event,
+    http::{connection::Connection, event_url::EventTargets},
+};
 
 /// Shared by all workers: made once, never changed.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) config: HttpConfig,
-    pub(super) connection: Connection,
+    aim: Aim,
+}
+
+/// Where events are posted.
+#[derive(Debug)]
+enum Aim {
+    One(Connection),
+    /// Where each event says.
+    Each(EventTargets),
 }
 
 impl Shared {
     pub(super) fn new(config: HttpConfig) -> Result<Arc<Self>, String> {
-        let connection = Connection::new(&config.target())?;
-        Ok(Arc::new(Self { config, connection }))
+        let aim = match &config.event_url {
+            None => Aim::One(Connection::new(&config.target())?),
+            Some(url) => Aim::Each(EventTargets::new(&config.target(), url)?),
+        };
+        Ok(Arc::new(Self { config, aim }))
+    }
+
+    /// The target of an event.
+    ///
+    /// # Errors
+    /// The event names none, or one that is not allowed.
+    fn target(&self, event: &Event) -> Result<Cow<'_, Connection>, String> {
+        match &self.aim {
+            Aim::One(connection) => Ok(Cow::Borrowed(connection)),
+            Aim::Each(targets) => targets.target(event).map(Cow::Owned),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The handler against a real server that answers with what the test wrote.
 
+mod event_url;
 mod kept;
 
 use std::{
@@ -675,6 +676,21 @@ fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
         &[("url", "'https://a'")],
         &[
             ("url", "'http://a/b'", &urls),
+            (
+                "url",
+                "{ from: /url, allow: ['https://*.a/**', 10.0.0.0/8] }",
+                &[
+                    "{}",
+                    "{ to: 'ftp://a' }",
+                    "{ from: /url }",
+                    "{ from: /url, allow: [10.0.0.0/8] }",
+                    "{ from: /url, allow: ['https://a'] }",
+                    "{ from: none, allow: 'https://a/' }",
+                    "{ from: Url, allow: 'https://a/' }",
+                    "{ to: 'http://a', allow: 'https://a/' }",
+                    "{ to: 'http://a', from: /url, allow: 'https://a/' }",
+                ],
+            ),
             (
                 "headers",
                 "{ x-key: b }",

@@ -9,7 +9,7 @@ use greenroom_config::{
 };
 
 use super::Batching;
-use crate::http::{Auth, HttpTls, Posting, Verdict};
+use crate::http::{Auth, HttpTls, Posting, Verdict, check_target};
 
 options! {
     /// 2xx stores the event; 408, 425, 429, 5xx, a timeout or a refused connection is tried again
@@ -65,6 +65,7 @@ impl HttpOutput {
             at.error("batch", text, "write `mode: batch`, or leave `batch` out");
             return None;
         }
+        check_target(at, "url", &self.url);
         self.posting().check(at);
         for (on, _) in self.status.iter().filter(|(_, verdict)| verdict == Verdict::Park.as_str()) {
             let text = "an output parks nothing: each becomes a dead letter";
@@ -75,7 +76,7 @@ impl HttpOutput {
 
     pub(super) fn posting(&self) -> Posting<'_> {
         Posting {
-            url: &self.url,
+            url: Some(&self.url),
             headers: &self.headers,
             auth: self.auth.as_ref(),
             tls: self.tls.as_ref(),

@@ -141,9 +141,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// others: in the queue of the only worker, later messages could overtake them. Returns for how
     /// many messages workers have come so far.
     pub(super) fn take_back_what_is_left(&self) -> u64 {
-        // Pairs with nothing: a hint. A worker that leaves after the look may still be the
-        // last but one.
-        let any_other = self.frame.membership.live.load(Ordering::SeqCst) > 1;
+        // A hint: a worker that leaves after the look may still be the last but one.
+        let any_other = self.frame.membership.live.load(Ordering::Relaxed) > 1;
         let mut all_came = 0_u64;
         self.show_handoff_slots(&mut |slot| {
             let (came, left) = slot.retract_what_is_left(any_other, || self.now());

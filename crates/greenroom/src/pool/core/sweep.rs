@@ -150,6 +150,14 @@ struct AfterSweep<A: Actor, K> {
     parked: Vec<PortOf<A>>,
 }
 
+impl<A: Actor, K> AfterSweep<A, K> {
+    fn closes(&mut self, lane: Option<LaneOf<A, K>>) {
+        if let Some(lane) = lane {
+            self.closed.push(lane);
+        }
+    }
+}
+
 impl<A: Actor, K> Default for AfterSweep<A, K> {
     fn default() -> Self {
         Self {
@@ -253,6 +261,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         match lane.state {
             LaneState::Running(_) => {}
+            LaneState::Shared(_) if lane.is_empty() => sequel.closes(outbox.lanes.close(id)),
+            LaneState::Shared(_) => {}
             LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
                 self.close_parked(outbox, id, sequel);
             }
@@ -263,9 +273,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     sequel.alarms.push(id);
                 }
                 if lane.is_empty() {
-                    if let Some(closed) = outbox.lanes.close(id) {
-                        sequel.closed.push(closed);
-                    }
+                    sequel.closes(outbox.lanes.close(id));
                 } else {
                     // A worker that looked for a ready one in between has forgotten it.
                     outbox.make_ready(id);
@@ -280,12 +288,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if let Some(backlog) = &mut outbox.backlog {
             backlog.unpark(id.hash, others);
         }
-        if let Some(mut closed) = outbox.lanes.close(id) {
-            if let Some(failed) = closed.take_failed() {
-                sequel.failed.push(failed);
-            }
-            sequel.closed.push(closed);
+        if let Some(failed) = outbox.lanes.get(id).and_then(Lane::take_failed) {
+            sequel.failed.push(failed);
         }
+        sequel.closes(outbox.lanes.close(id));
         sequel.released += 1;
     }
 

@@ -1,9 +1,12 @@
 //! Passing the gate of a pool with limits, before each message.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::in_flight::InFlight;
-use crate::pool::frame::{AnyCore, notify::notify_limit};
+use crate::pool::frame::{AnyCore, notify::notify_limit, shares::ShareHand};
 use crate::{
     Actor,
     pool::{
@@ -12,18 +15,44 @@ use crate::{
     },
 };
 
+/// The right to take a message, and what follows from it.
+pub(super) struct Turn {
+    pass: Pass,
+    /// In a pool with shares: what is taken is in hand of its share until this ends.
+    hand: Option<ShareHand>,
+}
+
+impl Turn {
+    pub(super) fn new(pass: Pass, pool: Arc<dyn AnyCore>, slot: usize) -> Self {
+        let shared = pool.frame().is_shared();
+        Self { pass, hand: shared.then(|| ShareHand::new(pool, slot)) }
+    }
+
+    pub(super) fn started(&mut self) {
+        self.pass.started();
+    }
+
+    pub(super) fn not_started(&mut self) {
+        self.pass.not_started();
+        if let Some(hand) = &self.hand {
+            hand.not_started();
+        }
+    }
+}
+
 /// Passes the gate, if a message may be started now. Otherwise the worker gives up the place that
 /// others could work from, and [waits](await_pass).
 pub(super) fn try_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
-) -> Option<Pass> {
+) -> Option<Turn> {
     in_flight.outcome = Outcome::Done;
-    let pass = in_flight.worker.core.frame.limits.as_ref().and_then(|gate| gate.try_pass());
-    if pass.is_none() {
-        in_flight.give_up_place();
-        in_flight.rest();
+    let core = &in_flight.worker.core;
+    if let Some(pass) = core.frame.limits.as_ref().and_then(|gate| gate.try_pass()) {
+        return Some(Turn::new(pass, core.erased(), in_flight.worker.slot));
     }
-    pass
+    in_flight.give_up_place();
+    in_flight.rest();
+    None
 }
 
 /// Waits until a message may be started. `None` if something else comes first: the end of the pool
@@ -57,8 +86,11 @@ pub(super) async fn await_pass(pool: &dyn AnyCore, slot: usize) -> Option<Pass> 
 /// The message of this pass has its outcome.
 pub(super) fn end_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
-    pass: Pass,
+    Turn { pass, hand }: Turn,
 ) {
+    if let Some(hand) = hand {
+        hand.ended();
+    }
     let outcome = std::mem::replace(&mut in_flight.outcome, Outcome::Done);
     if let Some(change) = pass.ended(outcome) {
         notify_limit(&*in_flight.worker.core, change);

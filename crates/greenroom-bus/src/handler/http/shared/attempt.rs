@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::Shared;
+use super::{Aim, Shared};
 use crate::{
     event::Event,
     handler::{Attempt, Effect, Failure, FailureKind, HandlerResult, Outputs, http::response},
@@ -16,28 +16,32 @@ impl Shared {
         attempt: &Attempt,
     ) -> HandlerResult {
         let sent = message::SentAttempt { number: attempt.number, fence: attempt.fence };
-        let request = message::single(&self.connection, self.config.mode, event, sent);
+        let target = self.target(event);
+        let target = target.map_err(|why| Failure::reject(why).with_effect(Effect::None))?;
+        let request = message::single(&target, self.config.mode, event, sent);
         let request = request.map_err(Failure::reject)?;
         let started = Instant::now();
-        let response = self.connection.send(request).await.map_err(|none| self.broken(none))?;
-        response::settle(self, response, started).await
+        let response = target.send(request).await.map_err(|none| self.broken(none))?;
+        response::settle(self, &target, response, started).await
     }
 
-    /// One request for all of them; the consequence of its response is the same for each.
+    /// One request for all of them; the consequence of its response is the same for each. Where
+    /// each has a target of its own, a request for each.
     pub(in super::super) async fn attempt_all(
         &self,
         events: &[(&Event, Attempt)],
     ) -> Vec<HandlerResult> {
+        let Aim::One(target) = &self.aim else { return self.attempt_each(events).await };
         let number = events.iter().map(|(_, attempt)| attempt.number).max().unwrap_or(1);
         let fence = events.iter().filter_map(|(_, attempt)| attempt.fence).max();
         let attempt = message::SentAttempt { number, fence };
         let sent = events.iter().map(|(event, _)| *event);
-        let request = message::batch(&self.connection, sent, attempt);
+        let request = message::batch(target, sent, attempt);
         let started = Instant::now();
-        let (result, is_handled) = match self.connection.send(request).await {
+        let (result, is_handled) = match target.send(request).await {
             Ok(response) => {
-                let is_handled = response::is_handled(self, &response);
-                let result = response::settle(self, response, started).await;
+                let is_handled = response::is_handled(self, target, &response);
+                let result = response::settle(self, target, response, started).await;
                 (if is_handled { result.map_err(not_again) } else { result }, is_handled)
             }
             Err(none) => (Err(self.broken(none)), false),
@@ -52,7 +56,7 @@ impl Shared {
             Outputs::Events(_) => Err(Failure::reject(format!(
                 "http: the response of {} to a batch carries events, of which nobody could say what they \
                  belong to; answer without events, or take `batch` out of the pool",
-                self.connection.target.shown
+                target.target.shown
             ))),
             outputs => Ok(outputs),
         });
@@ -84,8 +88,12 @@ impl Shared {
             _ => (status.connection(), FailureKind::Retry { after: None }),
         };
         // No attempt mends a certificate.
-        let verdict =
-            if none.untrusted && verdict == Verdict::Retry { Verdict::Pause } else { verdict };
+        let verdict = match verdict {
+            // Its name may resolve to another address later, but the event is not to decide that.
+            _ if none.refused => Verdict::Reject,
+            Verdict::Retry if none.untrusted => Verdict::Pause,
+            verdict => verdict,
+        };
         unanswered(verdict, retry, none.text).with_effect(effect)
     }
 }

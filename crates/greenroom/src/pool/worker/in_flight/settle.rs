@@ -303,9 +303,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// If the message is gone, it is a dead letter.
     fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
         let Some(message) = self.take_message() else { return self.end_as_dead_letter(failure) };
-        // Pairs with nothing: after a stale `false` the message waits for another attempt, and
-        // `Core::give_back_queued` finds it there, at the latest when the last task ends.
-        if self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst) {
+        // After a stale `false` the message waits for another attempt, and `give_back_queued` finds
+        // it there, at the latest when the last task ends.
+        if self.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
             discard(failure.error);
             self.delivery.message = Some(message);
             return self.return_message();
@@ -378,11 +378,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// it is a dead letter.
     #[cold]
     fn park_key(&mut self, failure: Failure<A::Error>) {
-        let has_key =
-            matches!(self.worker.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
-        // Pairs with nothing: after a stale `false` the message waits behind its parked key, and
-        // `Core::give_back_queued` finds it there, at the latest when the last task ends.
-        if !has_key || self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst) {
+        let has_key = self.worker.source.has_key();
+        // After a stale `false` the message waits behind its parked key, and `give_back_queued`
+        // finds it there, at the latest when the last task ends.
+        if !has_key || self.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
             return self.end_as_dead_letter(failure);
         }
         let mut message = self.take_message();
