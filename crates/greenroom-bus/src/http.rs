@@ -23,6 +23,7 @@ mod resolver;
 mod retry_after;
 #[cfg(feature = "http-input")]
 pub mod server;
+mod stand_in;
 mod status;
 mod target;
 pub(crate) mod tls;

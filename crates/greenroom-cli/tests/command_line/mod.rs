@@ -8,6 +8,7 @@ mod demo;
 mod man;
 mod route;
 mod store;
+mod test_files;
 mod version;
 
 use std::{
@@ -19,7 +20,7 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "check",
     "why",
@@ -33,6 +34,7 @@ const COMMANDS: [&str; 22] = [
     "top",
     "dead-letters",
     "route",
+    "test",
     "explain-status",
     "send",
     "schema",

@@ -14,6 +14,7 @@ use crate::{
     handler::{HandlerKind, Makes, OpenHandler, handler},
     http::{Allow, Auth, EventUrl, HttpTls, Posting, TargetConfig, check_target},
     kind::Live,
+    stand_in::StandIn,
 };
 
 /// Its line in the registry.
@@ -183,6 +184,12 @@ impl HandlerKind for HttpOptions {
         let factory = Arc::new(HttpFactory::new(self.config()?)?);
         let live = Arc::downgrade(&factory) as _;
         Ok(OpenHandler { factory, live: Some(live) })
+    }
+
+    /// Certificates are not read: nothing is connected to.
+    fn stand_in(&self, answers: StandIn) -> Result<OpenHandler, String> {
+        let config = Self { tls: None, ..self.clone() }.config()?;
+        HttpFactory::standing_in(config, answers).map(OpenHandler::fixed)
     }
 }
 
