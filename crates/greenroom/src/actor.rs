@@ -1,4 +1,4 @@
-//! The actor: state that one message at a time may touch.
+//! The actor: state that handles one message at a time.
 
 use std::{
     future::Future,
@@ -41,9 +41,9 @@ use crate::{AnyAddress, Context, Delivery, ExitReason, OnExit};
 pub trait Actor: Sized + Send + 'static {
     /// The type of its messages.
     type Message: Send + 'static;
-    /// What a call is answered with.
+    /// The reply to a call.
     type Reply: Send + 'static;
-    /// The error of a handler. It is a result, not a crash: the worker goes on.
+    /// The error of a handler. It is a result, not a crash: the worker continues.
     type Error: Send + 'static;
 
     /// Whether [`receive`](Self::receive) leaves the message in its delivery for as long as the

@@ -1,4 +1,4 @@
-//! What can be asked of a pool, and told it, without knowing what it handles.
+//! Queries and orders to a pool whose messages are not known.
 
 use std::{
     any::Any,

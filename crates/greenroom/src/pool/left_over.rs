@@ -5,7 +5,7 @@ use greenroom_queue::sync::Mutex;
 use crate::{CallError, Delivery, ReplyPort};
 
 /// Callers hear at once that the pool has stopped, unless a stop is under way that returns their
-/// calls: nobody else could answer them, and they would wait for ever.
+/// calls: nobody else could answer them, and they would wait forever.
 pub(crate) struct LeftOver<M, R, E>(Mutex<LeftOverState<M, R, E>>);
 
 struct LeftOverState<M, R, E> {

@@ -37,5 +37,5 @@ impl<M> BatchBytes<M> {
 fn size_panicked(panic: Box<dyn Any + Send>) {
     let message = panic_message(&*panic);
     discard(panic);
-    tracing::error!(panic = message, "what tells the size of a message panicked");
+    tracing::error!(panic = message, "the function for the size of a message panicked");
 }

@@ -165,7 +165,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn drain_queues(&self, for_good: bool) -> Drained<A, K> {
         let (mut entries, mut unowned) = (Entries::<A, K>::new(), Vec::new());
         // First: what is parked meanwhile, at a place that was drained already, keeps its alarm.
-        // Otherwise its key would wait for ever once there is a worker again.
+        // Otherwise its key would wait forever once there is a worker again.
         let mut retrying = self.frame.clock.drain::<A, K>();
         for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();

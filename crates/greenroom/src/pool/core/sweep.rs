@@ -37,7 +37,7 @@ use crate::{
 };
 
 /// How long to wait for a message that is on its way between two places of a shard, while its key
-/// is being compared. Longer than that takes, but not for ever, as that is user code.
+/// is being compared. Longer than that takes, but not forever, as that is user code.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which messages are to be withdrawn: user code.

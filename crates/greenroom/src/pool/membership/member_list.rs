@@ -163,7 +163,7 @@ mod tests {
         assert!(moved(&member_list) <= MANY, "{} were moved", moved(&member_list));
         assert!((0..MANY).all(|slot| member_list.join() == slot));
         assert_eq!((member_list.made(), member_list.len()), (MANY, MANY));
-        // One comes and one goes, for ever.
+        // One comes and one goes, forever.
         for _ in 0..10 * MANY {
             member_list.vacate(7);
             assert!(member_list.leave(7));
