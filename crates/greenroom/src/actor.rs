@@ -232,7 +232,7 @@ pin_project! {
 impl<R, E, F: Future<Output = Result<R, E>>> Future for Replying<F> {
     type Output = Result<Answer<R>, E>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         self.project().handler.poll(cx).map_ok(Answer::Reply)
     }

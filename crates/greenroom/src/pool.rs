@@ -117,6 +117,7 @@ mod bytes;
 pub(crate) mod clock;
 mod controllers;
 mod core;
+mod desk;
 mod env;
 mod erased;
 mod failed;

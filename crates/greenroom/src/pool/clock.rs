@@ -20,7 +20,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::pool_payload::Queued;
+use super::pool_payload::{Entries, Queued};
 use crate::Actor;
 use timed::later;
 
@@ -219,13 +219,19 @@ impl Clock {
     }
 
     /// Takes every waiting message without a key. Lanes keep theirs.
-    pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Vec<Queued<A, K>> {
-        let alarms = std::mem::take(&mut *self.due.lock());
-        let mut messages = Vec::new();
-        for (_, alarm) in alarms {
-            messages.extend(alarm.what.message().and_then(WaitingMessage::own::<A, K>));
+    pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Entries<A, K> {
+        let mut messages = Entries::<A, K>::new();
+        for message in self.take_messages() {
+            if let Some(entry) = message.own::<A, K>() {
+                messages.push_back(entry);
+            }
         }
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages
+    }
+
+    fn take_messages(&self) -> Vec<WaitingMessage> {
+        let alarms = std::mem::take(&mut *self.due.lock());
+        alarms.into_values().filter_map(|alarm| alarm.what.message()).collect()
     }
 }

@@ -68,7 +68,6 @@ impl Controllers {
 
 /// Waits until a pool has ended (true), or this moment has come.
 async fn ends_by(lifecycle: &Lifecycle, at: Instant) -> bool {
-    // Pairs with nothing: after a stale `false` the caller checks the pool once more, and its next
-    // call sees the end.
-    timeout_at(at, lifecycle.ends()).await.is_ok() || lifecycle.ended.load(Ordering::SeqCst)
+    // After a stale `false` the caller looks at the pool once more, and its next call sees the end.
+    timeout_at(at, lifecycle.ends()).await.is_ok() || lifecycle.ended.load(Ordering::Relaxed)
 }

@@ -66,8 +66,8 @@ impl<M, R, E> Drop for CallKeeper<'_, M, R, E> {
 pub(crate) fn into_messages<M, R, E>(mut deliveries: Vec<Delivery<M, R, E>>) -> Vec<M> {
     tell_stopped(take_ports(&mut deliveries));
     let mut messages = Vec::with_capacity(deliveries.len());
-    for delivery in deliveries {
-        if let Some(message) = delivery.message {
+    for delivery in &mut deliveries {
+        if let Some(message) = delivery.message.take() {
             messages.push(message);
         }
     }
@@ -86,8 +86,8 @@ fn take_ports<M, R, E>(deliveries: &mut [Delivery<M, R, E>]) -> Vec<ReplyPort<R,
     ports
 }
 
-fn tell_stopped<R, E>(ports: Vec<ReplyPort<R, E>>) {
-    for port in ports {
+fn tell_stopped<R, E>(mut ports: Vec<ReplyPort<R, E>>) {
+    while let Some(port) = ports.pop() {
         port.resolve(CallError::Stopped);
     }
 }

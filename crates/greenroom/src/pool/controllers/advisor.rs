@@ -59,9 +59,8 @@ async fn run(mut pool: TaskGuard, mut judge: Judge, turn: u64) {
             break;
         }
     }
-    // Pairs with nothing: after a stale `false`, `TaskGuard::drop` checks again before it concludes
-    // that the pool continues.
-    if !pool.frame().lifecycle.ended.load(Ordering::SeqCst) {
+    // After a stale `false`, `TaskGuard::drop` asks again before it believes that the pool goes on.
+    if !pool.frame().lifecycle.ended.load(Ordering::Relaxed) {
         pool.spare();
     }
 }

@@ -62,6 +62,15 @@ impl MemberList {
         Self { row: (0..workers).collect(), left: None, vacant: BTreeSet::new(), bounds }
     }
 
+    /// The slots in the order of joining, or in their own.
+    pub(crate) fn in_order(&self, by_slot: bool) -> Vec<usize> {
+        let mut slots: Vec<usize> = self.slots().collect();
+        if by_slot {
+            slots.sort_unstable();
+        }
+        slots
+    }
+
     /// In the order of joining.
     pub(crate) fn slots(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.row.iter().copied().filter(|slot| *slot != NONE)
