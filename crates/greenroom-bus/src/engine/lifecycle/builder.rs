@@ -329,10 +329,10 @@ impl EngineBuilder {
         self
     }
 
-    /// Watches this share of the keys, from 0 to 1, chosen by their hash: a key that is in the hands
-    /// of two handler calls at once is logged and counted
-    /// ([`LedgerView::overlapping`](crate::engine::LedgerView)). Without it, none is watched. Events
-    /// that are handled together in a batch are not looked at.
+    /// Watches this share of the keys, from 0 to 1, chosen by their hash: a key that is in the
+    /// hands of two handler calls at once is logged and counted
+    /// ([`LedgerView::overlapping`](crate::engine::LedgerView)). Without it, none is watched.
+    /// Events that are handled together in a batch are not looked at.
     pub fn audit(mut self, share: f64) -> Self {
         self.routing.audit = Some(KeyAudit::new(share));
         self

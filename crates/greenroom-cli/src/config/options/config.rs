@@ -66,8 +66,8 @@ options! {
         shutdown: ShutdownConfig = group().default("{}");
         /// When failures count as an outage of the target rather than a fault of the events.
         outage: OutageConfig = group().default("{}");
-        /// Checks while greenroom runs that a key is in one pair of hands at a time, for a sample of
-        /// the keys. Without it, no key is watched, at no cost.
+        /// Checks while greenroom runs that a key is in one pair of hands at a time, for a sample
+        /// of the keys. Without it, no key is watched, at no cost.
         audit: Option<AuditConfig> = group().optional();
         /// The address where a running greenroom answers questions and takes commands. Without it,
         /// it does not listen at all.
@@ -161,12 +161,13 @@ options! {
 }
 
 options! {
-    /// Two events of a key in hand at once, or an event out of order, are defects of greenroom: each is
-    /// logged and counted (`greenroom_invariant_violations_total`). Batches are not watched.
+    /// Two events of a key in hand at once, or an event out of order, are defects of greenroom:
+    /// each is logged and counted (`greenroom_invariant_violations_total`). Batches are not
+    /// watched.
     #[derive(Copy)]
     pub struct AuditConfig = "audit" {
-        /// The share of the keys that are watched, chosen by their hash: 0.01 is one of a hundred, 1 is
-        /// all. A watched key costs a lock at the start and end of each attempt.
+        /// The share of the keys that are watched, chosen by their hash: 0.01 is one of a hundred,
+        /// 1 is all. A watched key costs a lock at the start and end of each attempt.
         share: f64 = number(0.0..=1.0).default("0.01");
     }
 }
