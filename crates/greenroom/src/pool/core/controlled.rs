@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::Core;
+use super::{Core, withdraw::withdraw};
 use crate::{
     Actor, DeadLetters,
     address::Address,
@@ -25,7 +25,7 @@ where
     K: Hash + Eq + Send + Sync + 'static,
 {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
-        Core::withdraw(self, is_such)
+        withdraw(self, is_such)
     }
 
     fn share_of(&self, message: &A::Message) -> Share {
@@ -49,7 +49,9 @@ where
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        Worker::all(Core::workers(&self, false))
+        let mut workers = Vec::new();
+        self.show_workers(false, &mut |slot, vtable| workers.push(Worker::new(slot, vtable)));
+        workers
     }
 
     fn stop(self: Arc<Self>, how: Stop) -> ControlFuture<'static, StopReport<A::Message>> {

@@ -13,16 +13,14 @@
 
 use std::{
     any::Any,
-    collections::VecDeque,
     hash::Hash,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use greenroom_queue::{
     block_queue::BlockQueue,
-    discard::discard,
+    discard::{discard, panic_of},
     entry::retries,
     lanes::{Lane, LaneId, LaneState, LiftedLine},
     shard,
@@ -32,11 +30,14 @@ use greenroom_queue::{
 use super::{Core, OutboxOf, Queued, take::Outboxed};
 use crate::{
     Actor, CallError, PoolEvent, ReplyPort,
-    pool::{failed::Failed, pool_payload::PayloadOf},
+    pool::{
+        failed::Failed,
+        pool_payload::{Entries, PayloadOf},
+    },
 };
 
 /// How long to wait for a message that is on its way between two places of a shard, while its key
-/// is being compared. Longer than that takes, but not for ever, as that is user code.
+/// is being compared. Longer than that takes, but not forever, as that is user code.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which messages are to be withdrawn: user code.
@@ -55,10 +56,9 @@ impl<'a, M> Predicate<'a, M> {
         if self.has_panicked() {
             return false;
         }
-        catch_unwind(AssertUnwindSafe(|| (self.is_such)(message))).unwrap_or_else(|panic| {
-            self.panic = Some(panic);
-            false
-        })
+        let mut withdraws = false;
+        self.panic = panic_of(&mut || withdraws = (self.is_such)(message));
+        withdraws
     }
 
     pub(crate) fn has_panicked(&self) -> bool {
@@ -72,14 +72,14 @@ impl<'a, M> Predicate<'a, M> {
 
 /// Takes out the messages that are chosen. The others stay in their order.
 pub(super) fn sift<A: Actor, K>(
-    entries: &mut VecDeque<Queued<A, K>>,
+    entries: &mut Entries<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     for _ in 0..entries.len() {
         let Some(entry) = entries.pop_front() else { return };
         match predicate.withdraws(&entry.message) {
-            true => withdrawn.push(entry),
+            true => withdrawn.push_back(entry),
             false => entries.push_back(entry),
         }
     }
@@ -89,12 +89,12 @@ pub(super) fn sift<A: Actor, K>(
 pub(super) fn sift_queue<A: Actor, K>(
     queue: &mut BlockQueue<Queued<A, K>>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     for _ in 0..queue.len() {
         let Some(entry) = queue.pop_front() else { return };
         match predicate.withdraws(&entry.message) {
-            true => withdrawn.push(entry),
+            true => withdrawn.push_back(entry),
             false => queue.push_back(entry),
         }
     }
@@ -108,21 +108,30 @@ pub(super) type LaneOf<A, K> = Lane<PayloadOf<A>, K>;
 
 type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
 
+/// Tells these callers, in any order.
+pub(super) fn resolve_all<R, E>(ports: &mut Vec<ReplyPort<R, E>>, why: fn() -> CallError<E>) {
+    while let Some(port) = ports.pop() {
+        port.resolve(why());
+    }
+}
+
 /// Takes out the ports of the callers in this line.
 pub(super) fn take_ports<A: Actor, K>(lane: &mut LaneOf<A, K>, ports: &mut Vec<PortOf<A>>) {
-    for entry in lane.iter_mut() {
+    let mut place = 0;
+    while let Some(entry) = lane.at_mut(place) {
         if let Some(extra) = &mut entry.extra
             && let Some(port) = extra.port.take()
         {
             ports.push(port);
         }
+        place += 1;
     }
 }
 
 /// The messages of a shard that were withdrawn.
 struct Withdrawn<'a, A: Actor, K> {
     /// Those of lanes come first.
-    entries: &'a [Queued<A, K>],
+    entries: &'a Entries<A, K>,
     /// How many of them those are.
     of_lanes: usize,
 }
@@ -131,14 +140,22 @@ struct Withdrawn<'a, A: Actor, K> {
 struct AfterSweep<A: Actor, K> {
     /// Permits of what was withdrawn.
     permits: u64,
-    closed: Vec<Option<LaneOf<A, K>>>,
-    failed: Vec<Option<Arc<Failed<A::Error>>>>,
+    closed: Vec<LaneOf<A, K>>,
+    failed: Vec<Arc<Failed<A::Error>>>,
     /// Lanes whose first message is not attempted again.
     alarms: Vec<LaneId>,
     /// Keys that are not parked any more.
     released: usize,
     /// Callers whose keys were parked in between.
     parked: Vec<PortOf<A>>,
+}
+
+impl<A: Actor, K> AfterSweep<A, K> {
+    fn closes(&mut self, lane: Option<LaneOf<A, K>>) {
+        if let Some(lane) = lane {
+            self.closed.push(lane);
+        }
+    }
 }
 
 impl<A: Actor, K> Default for AfterSweep<A, K> {
@@ -154,150 +171,159 @@ impl<A: Actor, K> Default for AfterSweep<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Withdraws messages from a shard. The caller settles them.
-    pub(crate) fn sweep(
-        &self,
-        index: usize,
-        predicate: &mut Predicate<'_, A::Message>,
-        withdrawn: &mut Vec<Queued<A, K>>,
-    ) {
-        let lifted = self.queue.shards[index].lift(&mut self.outbox_at_rest(index));
-        let Some((mut stay, mut lines)) = lifted else { return };
-        let before = withdrawn.len();
-        // In the order in which they wait: those of lanes are the oldest of their keys.
-        for line in &mut lines {
-            sift::<A, K>(&mut line.messages, predicate, withdrawn);
-        }
-        let of_lanes = withdrawn.len() - before;
-        sift::<A, K>(&mut stay.urgent, predicate, withdrawn);
-        sift_queue::<A, K>(&mut stay.queue, predicate, withdrawn);
-        let withdrawn = Withdrawn { entries: &withdrawn[before..], of_lanes };
-        self.set_down(index, stay, lines, &withdrawn);
+/// Withdraws messages from a shard. The caller settles them.
+pub(crate) fn sweep<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+    predicate: &mut Predicate<'_, A::Message>,
+    withdrawn: &mut Entries<A, K>,
+) {
+    let lifted = core.queue.shards[index].lift(&mut outbox_at_rest(core, index));
+    let Some((mut stay, mut lines)) = lifted else { return };
+    let mut chosen = Entries::<A, K>::new();
+    // In the order in which they wait: those of lanes are the oldest of their keys.
+    for line in &mut lines {
+        sift::<A, K>(&mut line.messages, predicate, &mut chosen);
     }
+    let of_lanes = chosen.len();
+    sift::<A, K>(&mut stay.urgent, predicate, &mut chosen);
+    sift_queue::<A, K>(&mut stay.queue, predicate, &mut chosen);
+    set_down(core, index, stay, lines, &Withdrawn { entries: &chosen, of_lanes });
+    withdrawn.append(&mut chosen);
+}
 
-    /// The outbox of a shard, once no message of it is on its way between two places. One that goes
-    /// to the lane of a parked key would be missed, and stay there.
-    fn outbox_at_rest(&self, index: usize) -> Outboxed<'_, A, K> {
-        let since = Instant::now();
-        loop {
-            let outbox = self.queue.shards[index].outbox.lock();
-            if outbox.carried.is_none() || since.elapsed() > PATIENCE {
-                return outbox;
-            }
-            drop(outbox);
-            yield_now();
+/// The outbox of a shard, once no message of it is on its way between two places. One that goes
+/// to the lane of a parked key would be missed, and stay there.
+fn outbox_at_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+) -> Outboxed<'_, A, K> {
+    let since = Instant::now();
+    loop {
+        let outbox = core.queue.shards[index].outbox.lock();
+        if outbox.carried.is_none() || since.elapsed() > PATIENCE {
+            return outbox;
         }
-    }
-
-    fn set_down(
-        &self,
-        index: usize,
-        stay: LiftedOf<A, K>,
-        lines: Vec<LineOf<A, K>>,
-        withdrawn: &Withdrawn<'_, A, K>,
-    ) {
-        let of_queues = withdrawn.entries.len() - withdrawn.of_lanes;
-        let mut sequel = AfterSweep { permits: of_queues as u64, ..AfterSweep::default() };
-        let mut outbox = self.queue.shards[index].outbox.lock();
-        let is_urgent = self.queue.shards[index].set_down(&mut outbox, stay);
-        for (place, entry) in withdrawn.entries.iter().enumerate() {
-            // The key of one in a lane may be with the lane.
-            if place < withdrawn.of_lanes || entry.key.is_some() {
-                outbox.left(entry);
-            }
-        }
-        for line in lines {
-            self.set_line_down(&mut outbox, line, &mut sequel);
-        }
-        if outbox.has_urgent_ready() || is_urgent {
-            self.queue.wake.set_urgent(index);
-        }
-        self.queue.shards[index].note_outbox(&outbox);
-        self.count_withdrawn(withdrawn.entries);
         drop(outbox);
-        self.follow(index, sequel);
+        yield_now();
     }
+}
 
-    /// Puts back what stays of a lane.
-    fn set_line_down(
-        &self,
-        outbox: &mut OutboxOf<A, K>,
-        line: LineOf<A, K>,
-        sequel: &mut AfterSweep<A, K>,
-    ) {
-        let LiftedLine { id, messages, lifted } = line;
-        let withdrawn = lifted - messages.len();
-        if let Err(mut stay) = outbox.lanes.set_down(id, messages) {
-            // All queues were emptied in between, and the withdrawal settles these messages.
-            sequel.permits += withdrawn as u64;
-            while let Some(entry) = stay.pop_front() {
-                outbox.queue.push_back(entry);
+fn set_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+    stay: LiftedOf<A, K>,
+    mut lines: Vec<LineOf<A, K>>,
+    withdrawn: &Withdrawn<'_, A, K>,
+) {
+    let of_queues = withdrawn.entries.len() - withdrawn.of_lanes;
+    let mut sequel = AfterSweep { permits: of_queues as u64, ..AfterSweep::default() };
+    let mut outbox = core.queue.shards[index].outbox.lock();
+    let is_urgent = core.queue.shards[index].set_down(&mut outbox, stay);
+    let mut of_lanes = withdrawn.of_lanes;
+    for entry in withdrawn.entries.iter() {
+        // The key of one in a lane may be with the lane.
+        if of_lanes > 0 || entry.key.is_some() {
+            outbox.left(entry);
+        }
+        of_lanes = of_lanes.saturating_sub(1);
+    }
+    while let Some(line) = lines.pop() {
+        set_line_down(&mut outbox, line, &mut sequel);
+    }
+    if outbox.has_urgent_ready() || is_urgent {
+        core.queue.wake.set_urgent(index);
+    }
+    core.queue.shards[index].note_outbox(&outbox);
+    count_withdrawn(core, withdrawn.entries);
+    drop(outbox);
+    follow(core, index, sequel);
+}
+
+/// Puts back what stays of a lane.
+fn set_line_down<A: Actor, K>(
+    outbox: &mut OutboxOf<A, K>,
+    line: LineOf<A, K>,
+    sequel: &mut AfterSweep<A, K>,
+) {
+    let LiftedLine { id, messages, lifted } = line;
+    let withdrawn = lifted - messages.len();
+    if let Err(mut stay) = outbox.lanes.set_down(id, messages) {
+        // All queues were emptied in between, and the withdrawal settles these messages.
+        sequel.permits += withdrawn as u64;
+        while let Some(entry) = stay.pop_front() {
+            outbox.queue.push_back(entry);
+        }
+        return;
+    }
+    let Some(lane) = outbox.lanes.get(id) else { return };
+    if !lane.is_apart() {
+        sequel.permits += withdrawn as u64;
+    }
+    match lane.state {
+        LaneState::Running(_) => {}
+        LaneState::Shared(_) if lane.is_empty() => sequel.closes(outbox.lanes.close(id)),
+        LaneState::Shared(_) => {}
+        LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
+            close_parked(outbox, id, sequel);
+        }
+        LaneState::Parked => take_ports::<A, K>(lane, &mut sequel.parked),
+        LaneState::Retrying if lane.front().is_some_and(|first| first.is_retry()) => {}
+        LaneState::Retrying | LaneState::Ready => {
+            if lane.state == LaneState::Retrying {
+                sequel.alarms.push(id);
             }
-            return;
-        }
-        let Some(lane) = outbox.lanes.get(id) else { return };
-        if !lane.is_apart() {
-            sequel.permits += withdrawn as u64;
-        }
-        match lane.state {
-            LaneState::Running(_) => {}
-            LaneState::Shared(_) if lane.is_empty() => sequel.closed.push(outbox.lanes.close(id)),
-            LaneState::Shared(_) => {}
-            LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
-                self.close_parked(outbox, id, sequel);
-            }
-            LaneState::Parked => take_ports::<A, K>(lane, &mut sequel.parked),
-            LaneState::Retrying if lane.front().is_some_and(|first| first.is_retry()) => {}
-            LaneState::Retrying | LaneState::Ready => {
-                if lane.state == LaneState::Retrying {
-                    sequel.alarms.push(id);
-                }
-                if lane.is_empty() {
-                    sequel.closed.push(outbox.lanes.close(id));
-                } else {
-                    // A worker that looked for a ready one in between has forgotten it.
-                    outbox.make_ready(id);
-                }
+            if lane.is_empty() {
+                sequel.closes(outbox.lanes.close(id));
+            } else {
+                // A worker that looked for a ready one in between has forgotten it.
+                outbox.make_ready(id);
             }
         }
     }
+}
 
-    /// Nothing is left in the line of a parked key: it is as if nothing had failed.
-    fn close_parked(&self, outbox: &mut OutboxOf<A, K>, id: LaneId, sequel: &mut AfterSweep<A, K>) {
-        let others = outbox.lanes.has_other_parked(id);
-        if let Some(backlog) = &mut outbox.backlog {
-            backlog.unpark(id.hash, others);
-        }
-        sequel.failed.push(outbox.lanes.get(id).and_then(Lane::take_failed));
-        sequel.closed.push(outbox.lanes.close(id));
-        sequel.released += 1;
+/// Nothing is left in the line of a parked key: it is as if nothing had failed.
+fn close_parked<A: Actor, K>(
+    outbox: &mut OutboxOf<A, K>,
+    id: LaneId,
+    sequel: &mut AfterSweep<A, K>,
+) {
+    let others = outbox.lanes.has_other_parked(id);
+    if let Some(backlog) = &mut outbox.backlog {
+        backlog.unpark(id.hash, others);
     }
+    if let Some(failed) = outbox.lanes.get(id).and_then(Lane::take_failed) {
+        sequel.failed.push(failed);
+    }
+    sequel.closes(outbox.lanes.close(id));
+    sequel.released += 1;
+}
 
-    fn follow(&self, index: usize, sequel: AfterSweep<A, K>) {
-        if sequel.permits > 0 {
-            self.queue.permits.give(sequel.permits, self);
-        }
-        for id in &sequel.alarms {
-            self.frame.clock.forget_lane(index, *id);
-        }
-        for port in sequel.parked {
-            port.resolve(CallError::Parked);
-        }
-        discard((sequel.closed, sequel.failed));
-        for _ in 0..sequel.released {
-            self.frame.notify(PoolEvent::KeyReleased);
-        }
-        self.announce(index);
+fn follow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+    mut sequel: AfterSweep<A, K>,
+) {
+    if sequel.permits > 0 {
+        core.queue.permits.give(sequel.permits, core);
     }
+    for id in &sequel.alarms {
+        core.frame.clock.forget_lane(index, *id);
+    }
+    resolve_all(&mut sequel.parked, || CallError::Parked);
+    discard((sequel.closed, sequel.failed));
+    for _ in 0..sequel.released {
+        core.frame.notify(PoolEvent::KeyReleased);
+    }
+    core.announce(index);
+}
 
-    /// Counts messages that were withdrawn before they were started.
-    pub(super) fn count_withdrawn(&self, withdrawn: &[Queued<A, K>]) {
-        self.frame
-            .telemetry
-            .counters
-            .withdrawn
-            .fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
-        self.frame.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
-    }
+/// Counts messages that were withdrawn before they were started.
+pub(super) fn count_withdrawn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    withdrawn: &Entries<A, K>,
+) {
+    core.frame.telemetry.counters.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
+    core.frame.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
 }
