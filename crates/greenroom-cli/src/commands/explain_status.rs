@@ -38,8 +38,7 @@ fn of_targets(config: &Config) -> Result<String, String> {
     }
     Ok(match out.is_empty() {
         true => {
-            "no handler or output of this configuration is `http`: nothing is posted anywhere\n"
-                .to_owned()
+            "no handler or output of this configuration is `http`: nothing is posted\n".to_owned()
         }
         false => out + notes().as_str(),
     })
@@ -51,17 +50,17 @@ fn table(map: &StatusMap) -> String {
     for found in map.rows() {
         out.push_str(&row(&found.on.to_string(), found.verdict.as_str(), found.why));
     }
-    out + row("other", "retry", "a status that says nothing").as_str()
+    out + row("other", "retry", "any other status").as_str()
 }
 
 fn notes() -> String {
     format!(
-        "The first row that holds decides; the narrowest stand first.\n\
-         settle: handled. retry: tried again in its place, as `retry` says; a `Retry-After` of the answer goes before that.\n\
-         pause: the handler pauses and probes, no event is blamed, `/healthz` is red. reject: a dead letter.\n\
-         park: its key waits for an operator; without `order_by` a dead letter.\n\
-         An output tries again until the event is stored, pauses and probes as a handler does, and rejects where a handler parks.\n\
-         The response header `{OUTCOME}: retry`, `reject` or `park` goes before the status.\n\
+        "The first matching row decides; the narrowest come first.\n\
+         settle: handled. retry: retried in its place, according to `retry`; a `Retry-After` in the answer takes precedence.\n\
+         pause: the handler pauses and probes, no event is at fault, `/healthz` is red. reject: a dead letter.\n\
+         park: its key waits for an operator; without `order_by`, a dead letter.\n\
+         An output retries until the event is stored, pauses and probes like a handler, and rejects where a handler parks.\n\
+         The response header `{OUTCOME}: retry`, `reject` or `park` takes precedence over the status.\n\
          `http: {{ status: {{ 404: retry, 5xx: park, timeout: reject }} }}` in a handler or output replaces rows.\n"
     )
 }

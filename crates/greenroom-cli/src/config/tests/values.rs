@@ -50,12 +50,12 @@ fn c08_references_that_lead_nowhere_are_errors_said_once() {
         ("'${NONE'", "`${` without `}`"),
         ("'${NONE:-${EMPTY}'", "`${` without `}`"),
         ("'${NONE:-${ALSO_NONE}}'", "the environment variable `ALSO_NONE` is not set"),
-        ("'${${SECRET}}'", "names no environment variable"),
+        ("'${${SECRET}}'", "is not the name of an environment variable"),
         (
             &*format!("'{}'", "${NONE:-".repeat(100_000) + &"}".repeat(100_000)),
             "more than 16 defaults",
         ),
-        ("'${1X}'", "names no environment variable"),
+        ("'${1X}'", "is not the name of an environment variable"),
         ("'file:no/such'", "cannot read `file:no/such`"),
     ] {
         for wrapped in
@@ -187,4 +187,13 @@ fn c01_wrong_settings_are_told_by_their_name_without_their_value() {
         assert!(loaded.lines()[0].starts_with(expected), "{:?}", loaded.lines());
         assert!(!loaded.text().contains("hunter2"), "{}", loaded.text());
     }
+}
+
+#[test]
+fn v03_an_audit_watches_a_share_of_the_keys_and_none_if_it_is_not_asked_for() {
+    let share = |text: &str| load(&root(text)).good().audit.map(|audit| audit.share);
+    assert_eq!(share(""), None);
+    assert_eq!(share("audit: {}"), Some(0.01));
+    assert_eq!(share("audit: { share: 1 }"), Some(1.0));
+    assert!(load(&root("audit: { share: 1.5 }")).text().contains("from 0 to 1"));
 }

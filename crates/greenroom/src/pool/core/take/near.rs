@@ -42,11 +42,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> Option<TakenNear<A, K>> {
         while let Some(index) = self.queue.wake.near() {
-            let mut outbox = locked(&self.queue.shards[index].outbox);
-            let taken = self.pop_free(index, &mut outbox, worker, delivery);
-            drop(outbox);
-            if let Some(source) = taken {
-                return Some(TakenNear::InDelivery(source));
+            // The bit of the shares is behind those of all shards.
+            if let Some(shard) = self.queue.shards.get(index) {
+                let mut outbox = locked(&shard.outbox);
+                let taken = self.pop_free(index, &mut outbox, worker, delivery);
+                drop(outbox);
+                if let Some(source) = taken {
+                    return Some(TakenNear::InDelivery(source));
+                }
             }
             if self.queue.wake.claim_this(index)
                 && let Some((source, entry)) = self.take_from(index, worker)
@@ -101,7 +104,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// if nothing is to be weighed: no lane is ready, no key is counted, nothing is urgent, and the
     /// message's own key is free and has not had its quota. The bit of the shard in the ready map
     /// stays as long as there are messages: others need not be told of each.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pop_free(
         &self,
         index: usize,
@@ -111,14 +114,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Option<Source> {
         let is_plain =
             outbox.is_plain() && !self.queue.wake.has_urgent_at(index) && !self.has_ended();
-        if !is_plain || !self.queue.shards[index].refill_or(outbox, || self.queue.wake.clear(index))
-        {
+        let (shard, empty) = (&self.queue.shards[index], || self.queue.wake.clear(index));
+        if !is_plain || !shard.refill_or(outbox, &empty) {
             return None;
         }
         let (hash, key) = outbox.pop_free(QUOTA, delivery)?;
         let lane = key.map(|key| outbox.lanes.open(hash, key, LaneState::Running(worker)));
         self.note_taken(index, outbox);
-        if self.queue.shards[index].has_more_or(outbox, || self.queue.wake.clear(index)) {
+        if shard.has_more_or(outbox, &empty) {
             // Under the lock: it may have been claimed by a worker that has found the lane ready.
             self.queue.wake.mark(index);
         }
