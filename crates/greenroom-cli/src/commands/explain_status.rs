@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use greenroom_bus::http::{OUTCOME, StatusMap, status_map};
+use greenroom_bus::http::{OUTCOME, Row, StatusMap, Verdict, status_map};
 
 use crate::{
     cli::{ExplainStatusArgs, Source},
@@ -46,18 +46,23 @@ fn of_targets(config: &Config) -> Result<String, String> {
 }
 
 fn table(map: &StatusMap) -> String {
-    let row = |answer: &str, event: &str, why: &str| format!("{answer:<11} {event:<7} {why}\n");
-    let mut out = row("answer", "event", "why");
-    for found in map.rows() {
-        out.push_str(&row(&found.on.to_string(), found.verdict.as_str(), found.why));
+    let row = |answer: &str, event: &str, holds: &str, why: &str| {
+        format!("{answer:<11} {event:<11} {holds:<8} {why}\n")
+    };
+    let mut out = row("answer", "event", "holds", "why");
+    for Row { on, verdict, why } in map.rows() {
+        out.push_str(&row(&on.to_string(), verdict.as_str(), verdict.holds(), why));
     }
-    out + row("other", "retry", "a status that says nothing").as_str()
+    let other = Verdict::Retry;
+    out + row("other", other.as_str(), other.holds(), "a status that says nothing").as_str()
 }
 
 fn notes() -> String {
     format!(
         "The first row that holds decides; the narrowest stand first.\n\
          settle: handled. retry: tried again in its place, as `retry` says; a `Retry-After` of the answer goes before that.\n\
+         hold: the same, and nothing of its share (`share_by`) is attempted until then; without a share as retry. So does a 503 with `Retry-After`.\n\
+         pause_share: its share waits for an operator, as after a 410; without a share a dead letter.\n\
          pause: the handler pauses and probes, no event is blamed, `/healthz` is red. reject: a dead letter.\n\
          park: its key waits for an operator; without `order_by` a dead letter.\n\
          An output tries again until the event is stored, pauses and probes as a handler does, and rejects where a handler parks.\n\

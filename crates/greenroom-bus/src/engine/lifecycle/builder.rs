@@ -79,6 +79,8 @@ struct RoutingParts {
     has_router: bool,
     pools: Vec<(String, PoolConfig)>,
     handlers: Vec<(String, HandlerConfig)>,
+    /// What single shares may, by their pool.
+    shares: Vec<(String, Arc<str>, ShareLimits)>,
     /// Around every handler, outside of its own.
     layers: Layers,
     no_handler: NoHandler,
@@ -122,11 +124,20 @@ impl Default for RoutingParts {
             has_router: false,
             pools: Vec::new(),
             handlers: Vec::new(),
+            shares: Vec::new(),
             layers: Layers::new(),
             no_handler: NoHandler::DeadLetter,
             handler_rejected: NoHandler::DeadLetter,
         }
     }
+}
+
+fn named_shares(
+    all: &[(String, Arc<str>, ShareLimits)],
+    pool: &str,
+) -> Vec<(Arc<str>, ShareLimits)> {
+    let here = all.iter().filter(|(name, ..)| name == pool);
+    here.map(|(_, share, limits)| (share.clone(), *limits)).collect()
 }
 
 impl Engine {
@@ -224,6 +235,18 @@ impl EngineBuilder {
     /// A named pool. The pool `default` exists anyway; named here, it gets this configuration.
     pub fn pool(mut self, name: impl Into<String>, config: PoolConfig) -> Self {
         self.routing.pools.push((name.into(), config));
+        self
+    }
+
+    /// What this share may in this pool, in place of its
+    /// [`share_limits`](PoolConfig::share_limits).
+    pub fn share(
+        mut self,
+        pool: impl Into<String>,
+        share: impl Into<Arc<str>>,
+        limits: ShareLimits,
+    ) -> Self {
+        self.routing.shares.push((pool.into(), share.into(), limits));
         self
     }
 
@@ -374,6 +397,10 @@ impl EngineBuilder {
         let way_back = |config| Loopback::new(config, inputs.add_without_source(LOOPBACK));
         let loopback = self.loopback.take().map(|config| Arc::new(way_back(config)));
         let Named { pools, handlers } = self.routing.router.parts();
+        let named = |pool: &String| pools.iter().any(|(name, _)| name == pool);
+        if let Some((pool, ..)) = self.routing.shares.iter().find(|(pool, ..)| !named(pool)) {
+            return Err(BuildError::NoSuchPool(pool.clone()));
+        }
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
@@ -385,6 +412,7 @@ impl EngineBuilder {
             name: Name::new(name),
             config: Mutex::new(*config),
             pause: PauseGate::default(),
+            named_shares: named_shares(&self.routing.shares, name),
             in_hand: ShownEvents::default(),
             timeout: config.timeout,
             keeps_order: keeps_order(config),

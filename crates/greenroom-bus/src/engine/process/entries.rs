@@ -1,7 +1,11 @@
 //! The handlers and pools of an engine, each at its place.
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
+use greenroom::shares::ShareLimits;
 use parking_lot::Mutex;
 
 use super::{
@@ -58,6 +62,8 @@ pub(crate) struct PoolSettings {
     /// As it is now.
     pub(crate) config: Mutex<PoolConfig>,
     pub(crate) pause: PauseGate,
+    /// What single shares may, where it was said at the start.
+    pub(crate) named_shares: Vec<(Arc<str>, ShareLimits)>,
     /// The events in hand of its workers.
     pub(crate) in_hand: ShownEvents,
     /// Of an attempt.

@@ -32,6 +32,8 @@ pub(crate) struct PoolJob {
     pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
+    /// Its share, if its handler names one.
+    pub(crate) share: Option<Arc<str>>,
     /// State that few events have. In a box of its own, because a job is moved several times,
     /// mostly from one core to another.
     extras: Option<Box<Extras>>,
@@ -65,7 +67,12 @@ impl PoolJob {
         ack: Ack,
     ) -> Self {
         let handler = handler as u32;
-        Self { event, handler, line, origin, attempts: 0, ack, extras: None }
+        Self { event, handler, line, origin, attempts: 0, ack, share: None, extras: None }
+    }
+
+    /// The same as a part of this share.
+    pub(crate) fn with_share(self, share: Option<Arc<str>>) -> Self {
+        Self { share, ..self }
     }
 
     /// The place of its handler.
@@ -134,6 +141,8 @@ pub(crate) struct BusError {
     /// Its partition was taken away, or a stop came: it is given up, whatever is left of its
     /// attempts.
     pub(crate) is_given_up: bool,
+    /// For how long nothing more of its share is attempted.
+    pub(crate) holds_share: Option<Duration>,
 }
 
 /// The failed attempts of one event, since it was taken or since an operator resumed it.

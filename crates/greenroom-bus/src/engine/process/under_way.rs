@@ -74,7 +74,7 @@ impl<'a> AttemptUnderWay<'a> {
             recorder,
             trace,
             context,
-            attempt: *attempt,
+            attempt: attempt.clone(),
             event: job.event.clone(),
             told: job.event.clone().after(context),
             input: shared.inputs.name(job.origin.input),

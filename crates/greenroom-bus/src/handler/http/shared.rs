@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::config::HttpConfig;
 use crate::{
     event::Event,
-    http::{connection::Connection, event_url::EventTargets},
+    http::{connection::Connection, event_url::EventTargets, signature::Signer},
 };
 
 /// Shared by all workers: made once, never changed.
@@ -15,6 +15,7 @@ use crate::{
 pub(super) struct Shared {
     pub(super) config: HttpConfig,
     aim: Aim,
+    signer: Option<Signer>,
 }
 
 /// Where events are posted.
@@ -31,7 +32,9 @@ impl Shared {
             None => Aim::One(Connection::new(&config.target())?),
             Some(url) => Aim::Each(EventTargets::new(&config.target(), url)?),
         };
-        Ok(Arc::new(Self { config, aim }))
+        let signer = config.secrets.as_deref().map(Signer::open).transpose();
+        let signer = signer.map_err(|why| format!("http: in `signature`, {why}"))?;
+        Ok(Arc::new(Self { config, aim, signer }))
     }
 
     /// The target of an event.

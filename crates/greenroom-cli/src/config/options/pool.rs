@@ -10,7 +10,7 @@ use greenroom::{
 };
 use greenroom_bus::engine::OnFull;
 use greenroom_config::{
-    At, CountOr, count, count_or, duration, durations, flag, group, number, options, rate, size,
+    At, CountOr, count, count_or, duration, durations, each, flag, group, number, options, rate, size,
     text,
     units::{DAY_MS, GIB},
     units::{DurationRange, Rate},
@@ -21,6 +21,9 @@ use super::advisor::{AdvisorConfig, Autotune};
 
 /// What a pool can hold.
 const MAX_QUEUE: usize = 100_000_000;
+
+/// In `shares`, what holds for all that are not named.
+const DEFAULT_SHARE: &str = "default";
 
 options! {
     /// Workers that share a queue. A pool that is full or slow does not stop another.
@@ -51,6 +54,13 @@ options! {
         /// What orders the events of its handlers that have no `order_by` of their own; takes
         /// what that takes.
         order_by: Option<String> = text().optional();
+        /// What names the share of the events of its handlers that have no `share_by` of their own:
+        /// a tenant, an account, an endpoint; takes what `order_by` takes. While several shares
+        /// have events, each gets the same part of the workers' time, however many it has.
+        share_by: Option<String> = text().optional();
+        /// What single shares may, by their values of `share_by`, and in `default` what all others
+        /// may: `{ default: { in_hand: 5, rate: 20/s }, acme: { weight: 3 } }`.
+        shares: Vec<ShareConfig> = each().live().or_empty();
         /// What happens when the queue is full: `pause` lets its events wait and, after a
         /// while, their input; `reject` refuses them to the source; `dead_letter` stores them.
         on_full: OnFull = word().default("pause");
@@ -111,6 +121,16 @@ impl PoolConfig {
     pub(super) fn holds(&self) -> usize {
         let workers = self.autoscale.map_or(self.workers, |autoscale| autoscale.max);
         self.queue + workers * self.batch.map_or(1, |batch| batch.events)
+    }
+
+    /// What the shares may that are not named.
+    pub fn share_defaults(&self) -> Option<&ShareConfig> {
+        self.shares.iter().find(|share| share.name == DEFAULT_SHARE)
+    }
+
+    /// The shares of which something of their own is said.
+    pub fn named_shares(&self) -> impl Iterator<Item = &ShareConfig> {
+        self.shares.iter().filter(|share| share.name != DEFAULT_SHARE)
     }
 
     /// Who looks at the pool; `None` for `off`.
@@ -232,6 +252,19 @@ options! {
         /// The share of their time that workers may be busy. A late pool grows only where they
         /// are busier.
         busy_share: f64 = number(0.01..=1.0).default("0.8");
+    }
+}
+
+options! {
+    /// What is left out is as in `default`.
+    pub struct ShareConfig named name = "a share" {
+        /// Its part of the workers' time, beside others: twice the weight, twice the time; 1 when
+        /// this is not given.
+        weight: Option<u32> = count(1..=1_000_000).optional();
+        /// How many of its events are in hand at once, at most; with 0, none at all.
+        in_hand: Option<usize> = count(0..=65_536).optional();
+        /// How many attempts at its events are started in such a time, at most.
+        rate: Option<Rate> = rate().optional();
     }
 }
 
