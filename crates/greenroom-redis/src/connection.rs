@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use redis::{
     AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionInfo, ErrorKind, IntoConnectionInfo,
-    RedisError, TlsCertificates, aio::MultiplexedConnection,
+    ProtocolVersion, RedisError, TlsCertificates, aio::MultiplexedConnection,
 };
 use tokio::time::{Instant, sleep};
 
@@ -31,7 +31,10 @@ impl Server {
     /// It is not a URL of a Redis server. The message does not repeat it: it may hold a password.
     pub(crate) fn address(url: &str) -> Result<ConnectionInfo, String> {
         let info = url.into_connection_info();
-        info.map_err(|error| format!("this is no URL of a Redis server: {error}"))
+        let info = info.map_err(|error| format!("this is no URL of a Redis server: {error}"))?;
+        // Answers are parsed as RESP2 has them, whatever the URL says.
+        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
+        Ok(info.set_redis_settings(settings))
     }
 
     /// # Errors
@@ -115,4 +118,15 @@ fn certificates(tls: &RedisTls) -> Result<TlsCertificates, String> {
         _ => None,
     };
     Ok(TlsCertificates { client_tls, root_cert: tls.ca.as_ref().map(read).transpose()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_those_of_resp2_whatever_the_url_says() {
+        let address = Server::address("redis://localhost/?protocol=resp3").unwrap();
+        assert_eq!(address.redis_settings().protocol(), ProtocolVersion::RESP2);
+    }
 }

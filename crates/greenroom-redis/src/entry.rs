@@ -123,6 +123,20 @@ pub(crate) fn entries(value: Value) -> Result<Vec<Entry>, RedisError> {
     array(value)?.into_iter().filter(|entry| *entry != Value::Nil).map(entry).collect()
 }
 
+/// Claimed entries, and the id from which the search goes on. Servers since 7.0 list those that
+/// were removed from the stream apart.
+pub(crate) fn claimed(value: Value) -> Result<(Id, Vec<Entry>), RedisError> {
+    let mut elements = array(value)?.into_iter();
+    let (Some(next), Some(found)) = (elements.next(), elements.next()) else {
+        return Err(unexpected());
+    };
+    let mut entries = entries(found)?;
+    for removed in elements.next().map(array).transpose()?.unwrap_or_default() {
+        entries.push(Entry { id: Id::read(&removed)?, fields: None });
+    }
+    Ok((Id::read(&next)?, entries))
+}
+
 fn entry(value: Value) -> Result<Entry, RedisError> {
     let [id, of] = parts(value)?;
     let id = Id::read(&id)?;

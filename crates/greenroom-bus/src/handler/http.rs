@@ -50,7 +50,7 @@ use parking_lot::RwLock;
 
 pub use self::{
     config::HttpConfig,
-    kind::{HANDLER, HttpOptions},
+    kind::{HANDLER, HttpOptions, PostTo},
 };
 pub use crate::http::{
     NoRow, NoTarget, NoVerdict, OUTCOME, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict,

@@ -81,17 +81,12 @@ impl Connection {
         let link = &*self.link;
         let (again, before) = (request.try_clone(), link.opened.count());
         let started = Instant::now();
-        let sent = link.client.execute(request).await;
-        let sent = match (sent, again) {
+        let sent = match (link.opened.execute(&link.client, request).await, again) {
             (Err(error), Some(mut again)) if link.opened.is_lost_kept(&error, before) => {
                 *again.timeout_mut() = Some(link.timeout.saturating_sub(started.elapsed()));
                 link.fresh.execute(again).await
             }
-            (Ok(response), _) => {
-                link.opened.answered(&response);
-                Ok(response)
-            }
-            (lost, _) => lost,
+            (sent, _) => sent,
         };
         sent.map_err(|error| self.no_answer(error))
     }
@@ -197,8 +192,8 @@ fn is_about_certificates(error: &rustls::Error) -> bool {
     }
 }
 
-/// A client: connections are kept, HTTP/2 is used where the server offers it, redirects are not followed, and the environment's proxies are not used: events go where the
-/// configuration says.
+/// A client: connections are kept, HTTP/2 is used where the server offers it, redirects are not
+/// followed, and the environment's proxies are not used: events go where the configuration says.
 ///
 /// # Errors
 /// A sentence for the operator, where TLS cannot be set up on this machine.

@@ -10,14 +10,19 @@
 //! a request is lost ──▶ the address it was sent from ──▶ opened before the request began: kept
 //! ```
 //!
-//! Price: a lock for each request and answer, and an entry for each port that the client has used.
+//! An answer is noted in the poll that yields it, and another request can be sent over the
+//! connection from that poll on. So a poll holds `polls` to read, and whoever judges a lost request
+//! waits for those in progress: otherwise it might judge before the answer was noted.
+//!
+//! Price: a lock for each poll and answer, and an entry for each port that the client has used.
 
 use std::{
     collections::HashMap,
     error::Error,
+    future::poll_fn,
     io::{self, ErrorKind},
     net::SocketAddr,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
 };
@@ -26,13 +31,17 @@ use hyper_util::client::legacy::{
     self,
     connect::{Connected, Connection, HttpInfo},
 };
-use parking_lot::Mutex;
-use reqwest::Response;
+use parking_lot::{Mutex, RwLock};
+use reqwest::{Client, Request, Response};
 use tower::{Layer, Service};
 
 /// Which connections a client has opened: a layer around its connector.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OpenedConnections(Arc<Mutex<ConnectionNumbers>>);
+pub(super) struct OpenedConnections {
+    numbers: Arc<Mutex<ConnectionNumbers>>,
+    /// Held to read by each poll of a request.
+    polls: Arc<RwLock<()>>,
+}
 
 /// The number of a connection that has carried an answer: older than all requests.
 const OLDEST: u64 = 0;
@@ -48,33 +57,53 @@ struct ConnectionNumbers {
 impl OpenedConnections {
     /// How many there were so far.
     pub(super) fn count(&self) -> u64 {
-        self.0.lock().count
+        self.numbers.lock().count
     }
 
     fn note(&self, connected: &Connected) {
         let Some(address) = local_address(connected) else { return };
-        let mut opened = self.0.lock();
+        let mut opened = self.numbers.lock();
         opened.count += 1;
         let number = opened.count;
         opened.numbers.insert(address, number);
     }
 
+    /// Sends a request, and notes its answer.
+    pub(super) async fn execute(
+        &self,
+        client: &Client,
+        request: Request,
+    ) -> Result<Response, reqwest::Error> {
+        let mut sent = pin!(client.execute(request));
+        poll_fn(|cx| {
+            let _noted = self.polls.read();
+            let polled = sent.as_mut().poll(cx);
+            if let Poll::Ready(Ok(response)) = &polled {
+                self.answered(response);
+            }
+            polled
+        })
+        .await
+    }
+
     /// From now on, requests over the connection of this answer use a kept one, including a request
     /// that had begun before the connection was opened, and has waited for it.
-    pub(super) fn answered(&self, response: &Response) {
+    fn answered(&self, response: &Response) {
         if let Some(info) = response.extensions().get::<HttpInfo>() {
-            self.0.lock().numbers.insert(info.local_addr(), OLDEST);
+            self.numbers.lock().numbers.insert(info.local_addr(), OLDEST);
         }
     }
 
     /// Whether a request was lost over a kept connection, or one of the first `before`, and before
     /// the head of an answer was there.
     pub(super) fn is_lost_kept(&self, error: &reqwest::Error, before: u64) -> bool {
+        drop(self.polls.write());
         let causes = || std::iter::successors(error.source(), |&cause| cause.source());
         let sent_over = causes().find_map(|cause| {
             local_address(cause.downcast_ref::<legacy::Error>()?.connect_info()?)
         });
-        let number = sent_over.and_then(|address| self.0.lock().numbers.get(&address).copied());
+        let number =
+            sent_over.and_then(|address| self.numbers.lock().numbers.get(&address).copied());
         !error.is_timeout() && number.is_some_and(|number| number <= before) && causes().any(is_end)
     }
 }

@@ -26,7 +26,8 @@ pub struct Posting<'a> {
 }
 
 impl Posting<'_> {
-    /// Reports settings that cannot be used, the URL apart. No text here repeats a value: any may be secret.
+    /// Reports settings that cannot be used, the URL apart. No text here repeats a value: any may
+    /// be secret.
     pub fn check(&self, at: &mut At<'_>) {
         check_headers(at, self.headers);
         if let Some(auth) = self.auth {

@@ -204,6 +204,24 @@ fn b02_tokens_are_reloaded_and_what_needs_a_restart_is_named() {
     drained(daemon);
 }
 
+#[test]
+fn b02_a_reload_that_would_need_another_address_to_go_without_auth_leaves_the_input_as_it_is() {
+    let guarded = PASS
+        .replace("'127.0.0.1:0'", "'0.0.0.0:0'")
+        .replace("store: kept", "store: kept, auth: { bearer: sesame }");
+    let stage = Stage::with(&guarded);
+    let daemon = Daemon::start(&stage);
+    let at = address(&daemon).replace("0.0.0.0", "127.0.0.1");
+    stage.write("greenroom.yaml", PASS);
+    let (_, told) = daemon.post("/api/reload");
+    let left: Vec<_> = told["left"].as_array().unwrap().iter().map(|left| &left["what"]).collect();
+    assert_eq!(left, ["inputs.i.http.listen", "inputs.i.http"], "{told}");
+    assert!(told.to_string().contains("it still listens at 0.0.0.0:0"), "{told}");
+    let posted = Posts::to(&at).unwrap().event(&event("e", "t", "s", json!(1))).unwrap();
+    assert_eq!(posted.status, 401, "nobody is let in by half of the change");
+    drained(daemon);
+}
+
 /// Posts over TLS to a server that shows a certificate of this name.
 fn over_tls(at: &str, name: &str) -> Posts<StreamOwned<ClientConnection, TcpStream>> {
     let mut authorities = RootCertStore::empty();

@@ -43,6 +43,11 @@ impl Stream {
     pub(super) fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.state.lock())
     }
+
+    /// The server refuses to read it.
+    pub(super) fn is_refused(&self) -> bool {
+        self.look(|state| state.standing.refused.is_some())
+    }
 }
 
 impl Shared {

@@ -35,6 +35,8 @@ pub(super) struct Reading {
     pub(super) own: Option<Id>,
     /// Abandoned entries of other consumers, from this id on.
     pub(super) left: Option<Id>,
+    /// How often reading was restarted. An answer to a request of before then is dropped.
+    pub(super) beginning: u64,
     /// The highest id that was read.
     last: Option<Id>,
     /// How many entries had ids that do not fit into a position.
@@ -46,6 +48,8 @@ pub(super) struct Reading {
 pub(super) struct StandsNow {
     pub(super) is_paused: bool,
     pub(super) revocation: Revocation,
+    /// Why the server refuses this stream, which holds up no other.
+    pub(super) refused: Option<String>,
     /// Entries that no consumer of the group has read.
     pub(super) lag: Option<u64>,
     /// Repeated deliveries of entries that were in hand or settled.
@@ -103,8 +107,14 @@ impl State {
         self.ready.clear();
         self.acks.clear();
         self.settled = self.confirmed;
-        (self.reading.own, self.reading.left) = (Some(Id::ZERO), None);
+        self.read_anew();
         self.standing.revocation = Revocation::None;
+    }
+
+    /// Reads pending entries first, from the lowest one on.
+    fn read_anew(&mut self) {
+        self.reading.beginning += 1;
+        (self.reading.own, self.reading.left) = (Some(Id::ZERO), None);
     }
 
     /// Registers a delivery: the position of the entry, or `None` if it is in hand or settled.
@@ -137,13 +147,16 @@ impl State {
         )
     }
 
-    /// Registers a pending entry that was removed from the stream: it is acknowledged.
-    pub(super) fn receive_removed(&mut self, id: Id) {
+    /// Registers a pending entry that was removed from the stream: it is acknowledged. False if it
+    /// is in hand.
+    pub(super) fn receive_removed(&mut self, id: Id) -> bool {
         let position = self.position(id);
-        if !self.held.contains_key(&position) {
+        let is_lost = !self.held.contains_key(&position);
+        if is_lost {
             self.settled += 1;
             self.acks.push(id);
         }
+        is_lost
     }
 
     /// True if this is the first acknowledgement to send, so that the driver has to be woken.
@@ -214,7 +227,7 @@ impl State {
             back.extend(goes.then_some(entry.id));
             !goes
         });
-        self.reading.own = Some(Id::ZERO);
+        self.read_anew();
         back
     }
 

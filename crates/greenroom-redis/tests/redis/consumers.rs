@@ -95,6 +95,24 @@ async fn d15_a_paused_stream_gives_back_what_waits_and_has_it_again_in_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d15_an_answer_from_before_a_pause_gave_back_what_waits_overtakes_nothing() {
+    let Some(stream) = TestStream::new("d15_in_flight") else { return };
+    let mut reader = Reader::open(stream.input("one")).await;
+    stream.publish(0..3).await;
+    until("read", async || stream.pending("one").await == 3).await;
+    // From here on, a read for new entries is in flight, for 250 ms at most.
+    reader.source.set_paused(&[Partition::ONLY]);
+    until("given back", async || {
+        reader.commit().await;
+        reader.committer.standing().repeated_at_most == 0
+    })
+    .await;
+    stream.publish(3..4).await;
+    reader.source.set_paused(&[]);
+    assert_eq!(reader.finish(4).await, numbers(0..4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d12_what_another_consumer_has_taken_is_given_up() {
     let Some(stream) = TestStream::new("d12_taken") else { return };
     stream.publish(0..4).await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use greenroom_bus::source::{Partition, Source, StartAt};
+use greenroom_bus::source::{InputState, Partition, Pull, Source, StartAt};
 use greenroom_redis::{RedisInput, RedisKey, source::RedisSource};
 
 use crate::{
@@ -84,4 +84,35 @@ async fn a_key_that_is_no_stream_is_told() {
     let opened = RedisSource::open(RedisInput { key, ..stream.input("c") }, None).await;
     let error = opened.err().unwrap().to_string();
     assert!(error.contains("WRONGTYPE") && error.contains("name keys that are streams"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_refused_holds_up_no_other_and_is_read_once_it_is_mended() {
+    let Some(stream) = TestStream::new("refused_stream") else { return };
+    let mended = TestStream::fresh(stream.address.clone());
+    let mut input = stream.input("c");
+    input.streams.push(mended.name.clone());
+    let claim_after = Duration::from_millis(400);
+    let mut reader = Reader::open(RedisInput { claim_after, ..input }).await;
+    mended.publish(0..1).await;
+    assert_eq!(reader.finish(1).await, ["0"]);
+    reader.commit().await;
+    let () = mended.run("SET", &[&mended.name, "text"]).await;
+    assert_eq!(reader.pull().await, Pull::Revoke);
+    reader.give_up();
+    stream.publish(1..2).await;
+    assert_eq!(reader.finish(1).await, ["1"]);
+    reader.commit().await;
+    let status = reader.source.status().unwrap();
+    until("told", async || {
+        let status = status.get();
+        status.state == InputState::Refused && status.detail.contains(&mended.name)
+    })
+    .await;
+    let _: u64 = mended.run("DEL", &[&mended.name]).await;
+    mended.publish(2..3).await;
+    assert_eq!(reader.pull().await, Pull::Revoke, "its group is new");
+    reader.give_up();
+    assert_eq!(reader.finish(1).await, ["2"]);
+    until("told", async || status.get().state == InputState::Assigned).await;
 }

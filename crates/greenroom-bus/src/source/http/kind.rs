@@ -3,7 +3,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use greenroom_config::{AnyOptions, At, Listing};
+use greenroom_config::{AnyOptions, At, Listen, Listing};
 
 use super::{HttpInput, HttpSettings, HttpSource, Intake, ServerTlsConfig, WebhookConfig, listen};
 use crate::{
@@ -62,7 +62,8 @@ impl InputKind for HttpInput {
             let server = Intake::new(listener, &self.path, settings, Arc::new(log.clone()));
             let intake = Arc::new(server.map_err(|error| error.to_string())?);
             let source = Box::new(HttpSource::new(intake.clone(), Box::new(source)));
-            let server = Arc::new(HttpServer { intake, log, setup: setup.clone() });
+            let server =
+                Arc::new(HttpServer { intake, log, listen: self.listen, setup: setup.clone() });
             let live = Arc::downgrade(&server) as _;
             Ok(OpenInput { source, server: Some(server), live: Some(live) })
         })
@@ -125,6 +126,8 @@ fn settings(http: &HttpInput, setup: &InputSetup) -> Result<HttpSettings, String
 struct HttpServer {
     intake: Arc<Intake>,
     log: SegmentLog,
+    /// It listens here until its end, whatever a reload says.
+    listen: Listen,
     setup: InputSetup,
 }
 
@@ -155,7 +158,14 @@ impl InputServer for HttpServer {
 
 impl Live for HttpServer {
     fn reconfigure(&self, wanted: &dyn AnyOptions) -> Result<bool, String> {
-        let wanted = wanted.as_any().downcast_ref::<HttpInput>();
-        wanted.map_or(Ok(false), |wanted| self.intake.reconfigure(settings(wanted, &self.setup)?))
+        let Some(wanted) = wanted.as_any().downcast_ref::<HttpInput>() else { return Ok(false) };
+        if wanted.is_open_to_others(self.listen) {
+            return Err(format!(
+                "it still listens at {}, where other machines reach it, and would need no `auth` any \
+                 more: restart greenroom to change both",
+                self.listen.0
+            ));
+        }
+        self.intake.reconfigure(settings(wanted, &self.setup)?)
     }
 }

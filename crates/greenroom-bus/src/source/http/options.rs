@@ -175,13 +175,14 @@ impl WebhookConfig {
 }
 
 impl HttpInput {
-    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+    /// Whether anybody on another machine may post, and no option says that this is meant.
+    pub(super) fn is_open_to_others(&self, listen: Listen) -> bool {
         let asks = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-        if !self.listen.0.ip().is_loopback()
-            && self.auth.is_none()
-            && !asks
-            && !self.allow_anonymous
-        {
+        !listen.0.ip().is_loopback() && self.auth.is_none() && !asks && !self.allow_anonymous
+    }
+
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        if self.is_open_to_others(self.listen) {
             let text = "an input that other machines can reach needs `auth`";
             let help = "add `auth: { bearer: \"file:/run/secrets/greenroom-events\" }`, listen at \
                         127.0.0.1, or write `allow_anonymous: true`";

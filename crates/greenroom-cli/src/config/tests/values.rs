@@ -17,7 +17,8 @@ fn c08_values_refer_to_the_environment_and_to_files() {
     let pool = config.pools.iter().find(|pool| pool.name == "p").unwrap();
     assert_eq!((pool.workers, pool.queue), (7, 1000));
     let http = config.handlers[0].kind.downcast_ref::<HttpOptions>().unwrap();
-    assert_eq!(*http.url, "http://user:hunter2@host/");
+    let url = http.url.to.as_ref().unwrap();
+    assert_eq!(**url, "http://user:hunter2@host/");
     assert_eq!(http.timeout, Duration::from_secs(3));
     assert_eq!(config.outputs[0].path().unwrap().file_name().unwrap(), "${x}-e");
 }

@@ -29,6 +29,12 @@ impl Driver {
         let asked = Instant::now();
         let mut is_whole = true;
         for stream in &self.shared.streams {
+            if stream.is_refused() {
+                self.find_group(stream, connection).await?;
+            }
+            if stream.is_refused() {
+                continue;
+            }
             is_whole &= self.keep_of(stream, connection).await?;
             let lag = Groups(&self.input).says(&stream.name, b"lag", connection).await?;
             let lag = match lag {
@@ -46,7 +52,11 @@ impl Driver {
         }
         let (server, input) = (&self.server.shown, &self.input);
         let reads = format!("{} of {server} by group {}", input.streams.join(", "), input.group);
-        self.shared.status.set(InputState::Assigned, reads);
+        let refused = |stream: &Stream| stream.look(|state| state.standing.refused.clone());
+        match self.shared.streams.iter().find_map(refused) {
+            Some(refused) => self.shared.status.set(InputState::Refused, refused),
+            None => self.shared.status.set(InputState::Assigned, reads),
+        }
         self.shared.to_driver.notify_one();
         Ok(())
     }

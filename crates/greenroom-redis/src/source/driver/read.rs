@@ -8,12 +8,19 @@ use crate::entry::Id;
 /// A pending request, and its answer.
 pub(super) type Asked = BoxFuture<'static, (Read, Result<Value, RedisError>)>;
 
+/// A stream to read, by its index, and how often it was restarted before the request.
+#[derive(Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) index: usize,
+    pub(super) beginning: u64,
+}
+
 /// Which entries to read.
 pub(super) enum Read {
     /// Pending entries of this consumer, after this id.
-    Own(usize, Id),
+    Own(Turn, Id),
     /// Abandoned entries of other consumers, from this id on.
-    Left(usize, Id),
+    Left(Turn, Id),
     /// New entries of these streams.
-    New(Vec<usize>),
+    New(Vec<Turn>),
 }

@@ -8,11 +8,11 @@ use redis::{Cmd, RedisError, Value, aio::MultiplexedConnection};
 
 use super::{
     Driver,
-    read::{Asked, Read},
+    read::{Asked, Read, Turn},
 };
 use crate::{
-    entry::{Entry, Id, entries, parts, streams},
-    source::{shared::Stream, state::Revocation, state::State},
+    entry::{Entry, Id, claimed, streams},
+    source::state::{Reading, Revocation, State},
 };
 
 /// How long the server waits for a new entry. A stop waits for the answer too: entries in an
@@ -29,18 +29,21 @@ impl Driver {
         let has_room = |state: &State| {
             let standing = &state.standing;
             !standing.is_paused
+                && standing.refused.is_none()
                 && standing.revocation == Revocation::None
                 && state.ready.len() < most
         };
         let mut new = Vec::new();
         for (index, stream) in self.shared.streams.iter().enumerate() {
-            let reading = stream
-                .look(|state| has_room(state).then_some((state.reading.own, state.reading.left)));
+            let reading = stream.look(|state| {
+                let turn = Turn { index, beginning: state.reading.beginning };
+                has_room(state).then_some((turn, state.reading.own, state.reading.left))
+            });
             match reading {
                 None => {}
-                Some((Some(behind), _)) => return Some(Read::Own(index, behind)),
-                Some((None, Some(from))) => return Some(Read::Left(index, from)),
-                Some((None, None)) => new.push(index),
+                Some((turn, Some(behind), _)) => return Some(Read::Own(turn, behind)),
+                Some((turn, None, Some(from))) => return Some(Read::Left(turn, from)),
+                Some((turn, None, None)) => new.push(turn),
             }
         }
         (!new.is_empty()).then_some(Read::New(new))
@@ -59,22 +62,23 @@ impl Driver {
         let mut group = redis::cmd("XREADGROUP");
         group.arg("GROUP").arg(&input.group).arg(&input.consumer).arg("COUNT").arg(input.batch);
         match read {
-            Read::Own(index, behind) => {
-                group.arg("STREAMS").arg(&streams[*index].name).arg(behind.to_string());
+            Read::Own(turn, behind) => {
+                group.arg("STREAMS").arg(&streams[turn.index].name).arg(behind.to_string());
                 group
             }
-            Read::Left(index, from) => {
+            Read::Left(turn, from) => {
                 let mut claim = redis::cmd("XAUTOCLAIM");
-                claim.arg(&streams[*index].name).arg(&input.group).arg(&input.consumer);
+                claim.arg(&streams[turn.index].name).arg(&input.group).arg(&input.consumer);
                 claim.arg(input.claim_after.as_millis() as u64).arg(from.to_string());
                 claim.arg("COUNT").arg(input.batch);
                 claim
             }
-            Read::New(indices) => {
-                let wait = if indices.len() < streams.len() { WAIT_FOR_SOME } else { WAIT };
+            Read::New(turns) => {
+                let readable = streams.iter().filter(|stream| !stream.is_refused()).count();
+                let wait = if turns.len() < readable { WAIT_FOR_SOME } else { WAIT };
                 group.arg("BLOCK").arg(wait.as_millis() as u64).arg("STREAMS");
-                indices.iter().for_each(|index| _ = group.arg(&streams[*index].name));
-                indices.iter().for_each(|_| _ = group.arg(">"));
+                turns.iter().for_each(|turn| _ = group.arg(&streams[turn.index].name));
+                turns.iter().for_each(|_| _ = group.arg(">"));
                 group
             }
         }
@@ -84,28 +88,23 @@ impl Driver {
     /// The answer is malformed.
     pub(super) fn receive(&self, read: Read, answer: Value) -> Result<(), RedisError> {
         match read {
-            Read::Own(index, _) => {
+            Read::Own(turn, _) => {
                 let found = streams(answer)?.into_iter().next();
                 let entries = found.map(|(_, entries)| entries).unwrap_or_default();
-                let stream = &self.shared.streams[index];
                 let last = entries.last().map(|entry| entry.id);
-                if self.give(stream, entries) {
-                    stream.look(|state| state.reading.own = last);
-                }
+                self.give(turn, entries, |reading| reading.own = last);
             }
-            Read::Left(index, _) => {
-                let [next, found] = parts(answer)?;
-                let (stream, next) = (&self.shared.streams[index], Id::read(&next)?);
-                if self.give(stream, entries(found)?) {
-                    let next = Some(next).filter(|next| *next != Id::ZERO);
-                    stream.look(|state| state.reading.left = next);
-                }
+            Read::Left(turn, _) => {
+                let (next, entries) = claimed(answer)?;
+                let next = Some(next).filter(|next| *next != Id::ZERO);
+                self.give(turn, entries, |reading| reading.left = next);
             }
-            Read::New(_) => {
+            Read::New(turns) => {
                 for (name, entries) in streams(answer)? {
-                    let is_it = |stream: &&Stream| stream.name.as_bytes() == name;
-                    if let Some(stream) = self.shared.streams.iter().find(is_it) {
-                        self.give(stream, entries);
+                    let is_it =
+                        |turn: &&Turn| self.shared.streams[turn.index].name.as_bytes() == name;
+                    if let Some(turn) = turns.iter().find(is_it) {
+                        self.give(*turn, entries, |_| ());
                     }
                 }
             }
@@ -113,14 +112,20 @@ impl Driver {
         Ok(())
     }
 
-    /// Queues entries for the engine. False while the stream is being revoked: they are read again
-    /// after that.
-    fn give(&self, stream: &Stream, entries: Vec<Entry>) -> bool {
-        let gives = stream.look(|state| {
-            let gives = state.standing.revocation == Revocation::None;
-            for Entry { id, fields } in entries.into_iter().filter(|_| gives) {
+    /// Queues entries for the engine, and moves the cursor of the read behind them. Entries of a
+    /// stream that was restarted since the request, or is about to be, are dropped: they are
+    /// pending for this consumer, and are read again in their order.
+    fn give(&self, turn: Turn, entries: Vec<Entry>, moves: impl FnOnce(&mut Reading)) {
+        let stream = &self.shared.streams[turn.index];
+        let removed = stream.look(|state| {
+            let mut removed = 0;
+            let is_current = state.reading.beginning == turn.beginning;
+            if !is_current || state.standing.revocation != Revocation::None {
+                return removed;
+            }
+            for Entry { id, fields } in entries {
                 let Some(fields) = fields else {
-                    state.receive_removed(id);
+                    removed += usize::from(state.receive_removed(id));
                     continue;
                 };
                 if let Some(position) = state.receive(id) {
@@ -128,9 +133,16 @@ impl Driver {
                     state.ready.push_back(Taken { position, event });
                 }
             }
-            gives
+            moves(&mut state.reading);
+            removed
         });
+        if removed > 0 {
+            tracing::warn!(
+                stream = stream.name,
+                removed,
+                "pending entries were removed from the stream before they were handled (XDEL, XTRIM or MAXLEN): they are lost; a longer stream keeps them"
+            );
+        }
         self.shared.to_source.notify_one();
-        gives
     }
 }

@@ -12,7 +12,7 @@ impl Driver {
         &self,
         connection: &mut MultiplexedConnection,
     ) -> Result<(), RedisError> {
-        for stream in &self.shared.streams {
+        for stream in self.shared.streams.iter().filter(|stream| !stream.is_refused()) {
             let (epoch, acks) = stream.look(|state| state.take_acks());
             if acks.is_empty() {
                 continue;
@@ -36,7 +36,7 @@ impl Driver {
         connection: &mut MultiplexedConnection,
     ) -> Result<(), RedisError> {
         let (is_closing, idle) = (self.shared.is_closing(), self.input.claim_after);
-        for stream in &self.shared.streams {
+        for stream in self.shared.streams.iter().filter(|stream| !stream.is_refused()) {
             let back = stream.look(|state| state.take_back(is_closing));
             for page in back.chunks(PAGE) {
                 let claim = self.claim(stream, page, Duration::ZERO, idle);
