@@ -51,6 +51,12 @@ impl Frame {
         false
     }
 
+    /// Nor shares.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn is_shared(&self) -> bool {
+        false
+    }
+
     /// Nobody listens.
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn notify(&self, _what: PoolEvent) {}

@@ -72,6 +72,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         Taken::InHand
     }
 
+    /// No pool has shares here.
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn take_of_shares(&mut self) -> Taken {
+        Taken::Nothing
+    }
+
     /// No message is withdrawn once it was taken.
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn still_starts(&self) -> bool {

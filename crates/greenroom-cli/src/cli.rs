@@ -23,7 +23,7 @@ const SEND_TO: &str = "http://127.0.0.1:8080/events";
 #[command(name = "greenroom", max_term_width = 100)]
 #[command(version = version::SHORT, long_version = version::LONG)]
 pub struct Cli {
-    /// How logs are written, on standard error [default: human]
+    /// The format of logs, on standard error [default: human]
     #[arg(long, value_name = "FORMAT", global = true)]
     pub log: Option<LogFormat>,
     /// The least severe log lines shown: off, error, warn, info, debug, trace, or
@@ -38,11 +38,11 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a configuration until its inputs end or a signal comes
+    /// Run a configuration until its inputs end or a signal arrives
     ///
     /// The first Ctrl-C drains, the second stops at once. Exit code 0: everything was handled,
-    /// ignored or dead-lettered, or is delivered again by its input; 1: it could not run; 2: bad
-    /// configuration; 3: events were refused or left unsettled.
+    /// ignored or dead-lettered, or will be delivered again by its input; 1: it could not run; 2:
+    /// bad configuration; 3: events were refused or left unsettled.
     Run(RunArgs),
     /// Check a configuration and print every problem with its place
     Check(Source),
@@ -55,14 +55,14 @@ pub enum Command {
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
     /// GREENROOM_ADMIN_TOKEN. docs/advisor.md describes the rules. Exit code 0 even if changes are
-    /// recommended; 1: there is no answer.
+    /// recommended; 1: no answer.
     Advise(AdviseArgs),
-    /// Show the health of a running greenroom: problems, and their consequences
+    /// Show the health of a running greenroom: problems and their consequences
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
-    /// GREENROOM_ADMIN_TOKEN. Exit code 0: healthy; 1: there is no answer; 3: there is a problem.
+    /// GREENROOM_ADMIN_TOKEN. Exit code 0: healthy; 1: no answer; 3: there is a problem.
     Status(StatusArgs),
-    /// Decide about a parked key of a running greenroom
+    /// Decide on a parked key of a running greenroom
     #[command(subcommand)]
     Key(KeyCommand),
     /// Pause, resume or resize a pool of a running greenroom
@@ -74,39 +74,38 @@ pub enum Command {
     /// Resume a paused output of a running greenroom
     #[command(subcommand)]
     Output(OutputCommand),
-    /// Have a running greenroom read its configuration again, and print the changes
+    /// Make a running greenroom read its configuration again, and print the changes
     ///
-    /// Exit code 1: there is no answer, or the configuration has mistakes; then nothing has
-    /// changed.
+    /// Exit code 1: no answer, or the configuration has mistakes; then nothing has changed.
     Reload {
-        /// Where the admin listener of the running greenroom is
+        /// The address of the running greenroom's admin listener
         #[arg(default_value = crate::admin::ask::ADDRESS)]
         address: String,
     },
-    /// Show a running greenroom on this terminal, once a second: what is slow, stuck or failing
+    /// Watch a running greenroom on this terminal, once a second: slow, stuck or failing parts
     ///
     /// Asks the admin listener (`admin` in the configuration); a token comes from
-    /// GREENROOM_ADMIN_TOKEN. Ctrl-C ends it. Where standard output is no terminal, it prints one
-    /// look and ends.
+    /// GREENROOM_ADMIN_TOKEN. Ctrl-C ends it. If standard output is no terminal, it prints one
+    /// snapshot and ends.
     Top(TopArgs),
     /// List, show, edit, replay, drop, export or redrive dead letters
     ///
-    /// Those of a running greenroom, asked at its admin listener (a token comes from
+    /// The letters of a running greenroom, by its admin listener (a token comes from
     /// GREENROOM_ADMIN_TOKEN), or of a store that no process has open (`--store`, `--config`).
     /// Letters in Kafka or NATS are redriven.
     DeadLetters(Box<DeadLettersArgs>),
-    /// Say which way sample events would go (handler, pool, key, outputs), and why not another
+    /// Show the route of sample events (handler, pool, key, outputs), and why not another
     ///
-    /// Nothing is run, opened or written. With --expect it is a test of the configuration: exit
-    /// code 1 where an event goes another way.
+    /// Nothing is run, opened or written. With --expect it tests the configuration: exit code 1 if
+    /// an event takes another route.
     Route(RouteArgs),
     /// Print the consequence of each HTTP status of a target
     ExplainStatus(ExplainStatusArgs),
     /// Post the events of a file to an `http` input, in batches
     ///
-    /// A post without an answer, or one that is answered 429 or 5xx, is sent again: the input
-    /// stores no remembered event twice. Exit code 0: all events are stored; 1: they could not be
-    /// sent; 3: a line is not an event, or was refused.
+    /// A post without an answer, or with the answer 429 or 5xx, is sent again: the input does not
+    /// store an event twice while it remembers it. Exit code 0: all events are stored; 1: they
+    /// could not be sent; 3: a line is not an event, or was refused.
     Send(SendArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema {
@@ -119,15 +118,15 @@ pub enum Command {
     /// Demonstrate order per key: skewed keys, a flaky target, and every number checked
     ///
     /// Needs no configuration or installation. Exit code 0: nothing was lost, out of order or
-    /// repeated without a reason; 3: something was, which is a defect.
+    /// repeated without a reason; 3: otherwise, which is a defect.
     Demo(DemoArgs),
-    /// Measure this machine: a pool of the library compared with the same work without one
+    /// Measure this machine: a pool of the library compared with the same work without a pool
     ///
     /// Exit code 1: it could not run, or a message was lost. Figures are printed, not judged.
     Bench(BenchArgs),
-    /// Look after a durable store: check, copy, compact or export it
+    /// Maintain a durable store: check, copy, compact or export it
     ///
-    /// PATH is its directory. Exit code 1: it could not be done, or the store is damaged.
+    /// PATH is its directory. Exit code 1: the command failed, or the store is damaged.
     Store(StoreArgs),
     /// Print a script that completes commands and options in a shell
     ///
@@ -144,7 +143,7 @@ pub enum Command {
     Man(ManArgs),
 }
 
-/// A configuration file with settings on top.
+/// A configuration file with overrides.
 #[derive(Debug, Clone, Args)]
 pub struct Source {
     /// The configuration file: YAML, or TOML when it ends in `.toml`; `-` is standard input
@@ -160,12 +159,12 @@ pub struct RunArgs {
     /// The configuration to run.
     #[command(flatten)]
     pub source: Source,
-    /// How the final report is written: on standard output, or on standard error if an output
-    /// writes events to standard output
+    /// The format of the final report: on standard output, or on standard error if an output writes
+    /// events to standard output
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub report: ReportFormat,
     /// Read the inputs without handling or settling anything, and print statistics of their events:
-    /// rate, sizes, the hottest keys, and how many workers would have something to do
+    /// rate, sizes, the hottest keys, and how many workers would be busy
     ///
     /// It ends with the inputs, at Ctrl-C, or after 10 s.
     #[arg(long, conflicts_with = "report")]
@@ -175,28 +174,28 @@ pub struct RunArgs {
 /// Arguments of `route`.
 #[derive(Debug, Args)]
 pub struct RouteArgs {
-    /// The configuration that decides.
+    /// The configuration that decides the route.
     #[command(flatten)]
     pub source: Source,
-    /// The sample: a file with one CloudEvent or several, as JSON, or lines that `records` makes
-    /// events of, or the body of a request; `-` is standard input
+    /// The sample: a file with one or more CloudEvents as JSON, lines for `records` to turn into
+    /// events, or the body of a request; `-` is standard input
     pub event: PathBuf,
-    /// The input of the sample: if it has `records`, each line of the sample is one, or the whole
-    /// sample is one request body. Need not be named if there is only one input
+    /// The input of the sample: if it has `records`, each line of the sample is an event, or the
+    /// whole sample is one request body. Can be omitted if there is only one input
     #[arg(long, value_name = "NAME")]
     pub input: Option<String>,
-    /// A header of the request whose body the sample is, of an `http` input: 'Name: value'
+    /// A header of the request whose body is the sample, for an `http` input: 'Name: value'
     #[arg(long = "header", value_name = "HEADER")]
     pub headers: Vec<Header>,
-    /// The path that the request was posted to, without a query. Without it, the path of the input
+    /// The path that the request was posted to, without a query. By default, the path of the input
     #[arg(long, value_name = "PATH")]
     pub path: Option<String>,
-    /// An expectation for every event: `handler=NAME`, and in the same way pool, key, layer,
-    /// output, outcome (handled, no_handler, handler_rejected, key_missing) and loopback; empty
-    /// after the `=`: there is none
+    /// An expectation for every event: `handler=NAME`, and likewise pool, key, layer, output,
+    /// outcome (handled, no_handler, handler_rejected, key_missing) and loopback; empty after the
+    /// `=`: there is none
     #[arg(long = "expect", value_name = "KEY=VALUE")]
     pub expect: Vec<Expectation>,
-    /// Print a JSON object for each event, one a line
+    /// Print a JSON object for each event, one per line
     #[arg(long)]
     pub json: bool,
 }
@@ -206,7 +205,7 @@ pub struct RouteArgs {
 pub struct WhyArgs {
     /// The key: a value of `order_by`
     pub key: String,
-    /// Where the admin listener of the running greenroom is
+    /// The address of the running greenroom's admin listener
     #[arg(default_value = crate::admin::ask::ADDRESS)]
     pub address: String,
 }
@@ -214,7 +213,7 @@ pub struct WhyArgs {
 /// Arguments of `advise`.
 #[derive(Debug, Args)]
 pub struct AdviseArgs {
-    /// Where the admin listener of the running greenroom is
+    /// The address of the running greenroom's admin listener
     #[arg(default_value = crate::admin::ask::ADDRESS)]
     pub address: String,
     /// Print one JSON object
@@ -225,7 +224,7 @@ pub struct AdviseArgs {
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Where the admin listener of the running greenroom is
+    /// The address of the running greenroom's admin listener
     #[arg(default_value = crate::admin::ask::ADDRESS)]
     pub address: String,
     /// Print one JSON object
@@ -236,10 +235,10 @@ pub struct StatusArgs {
 /// Arguments of `top`.
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// Where the admin listener of the running greenroom is
+    /// The address of the running greenroom's admin listener
     #[arg(default_value = crate::admin::ask::ADDRESS)]
     pub address: String,
-    /// Print one look, of one second, and end
+    /// Print one snapshot, after one second, and end
     #[arg(long)]
     pub once: bool,
 }
@@ -263,44 +262,44 @@ pub enum DeadLettersCommand {
     ///
     /// Opens $VISUAL or $EDITOR unless --set or --file gives the new event.
     Edit(EditArgs),
-    /// Have letters handled again, at the end of their keys' lines
+    /// Handle letters again, at the end of their keys' lines
     Replay(ReplayArgs),
     /// Drop letters for good
     Drop(DropArgs),
-    /// Print letters as JSON, one a line
+    /// Print letters as JSON, one per line
     Export(ExportArgs),
     /// Send letters that went to Kafka or NATS back to the topic or stream that they came from
     ///
     /// Each record has its original key and headers. A running greenroom handles it again, at the
-    /// end of its key's line. A sent letter is not sent again: on Kafka, a consumer group remembers
-    /// it; on NATS, the letter is removed. Letters that are not selected, or came from elsewhere,
-    /// stay. Exit code 3: some could not be sent, and stay.
+    /// end of its key's line. A letter is sent only once: on Kafka, a consumer group remembers it;
+    /// on NATS, the letter is removed. Letters that are not selected, or came from elsewhere, stay.
+    /// Exit code 3: some could not be sent, and stay.
     Redrive(RedriveArgs),
 }
 
-/// Where dead letters are.
+/// The place of dead letters.
 #[derive(Debug, Clone, Args)]
 pub struct LettersPlace {
-    /// Where the admin listener of the running greenroom is [default: 127.0.0.1:7070]
+    /// The address of the running greenroom's admin listener [default: 127.0.0.1:7070]
     pub address: Option<String>,
-    /// The directory of the store, in place of an address
+    /// The directory of the store, instead of an address
     #[arg(long, value_name = "DIR", conflicts_with_all = ["address", "config"])]
     pub store: Option<PathBuf>,
-    /// The configuration that names the store, in place of an address
+    /// The configuration that names the store, instead of an address
     #[arg(long, value_name = "FILE", conflicts_with = "address")]
     pub config: Option<PathBuf>,
 }
 
-/// Selects letters: those that meet all of these conditions.
+/// Selects letters that meet all of these conditions.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LettersFilter {
-    /// These, by number
+    /// These letters, by number
     #[arg(long = "id", value_name = "NUMBER", value_delimiter = ',')]
     pub ids: Vec<u64>,
-    /// For this pool
+    /// Of this pool
     #[arg(long, value_name = "NAME")]
     pub pool: Option<String>,
-    /// For this handler
+    /// Of this handler
     #[arg(long, value_name = "NAME")]
     pub handler: Option<String>,
     /// Of this input
@@ -312,13 +311,13 @@ pub struct LettersFilter {
     /// Of the event with this id
     #[arg(long, value_name = "ID")]
     pub event: Option<String>,
-    /// With this reason, such as `retries_exhausted`
+    /// For this reason, such as `retries_exhausted`
     #[arg(long, value_name = "REASON")]
     pub reason: Option<String>,
-    /// Of this group of errors, as `list --by group` names it
+    /// Of this group of errors, named as in `list --by group`
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// Given up since this time: `2026-01-31T12:00:00Z`, or this long ago, such as `2h`
+    /// Failed since this time: `2026-01-31T12:00:00Z`, or this long ago, such as `2h`
     #[arg(long, value_name = "TIME", value_parser = values::since)]
     pub since: Option<String>,
 }
@@ -326,16 +325,16 @@ pub struct LettersFilter {
 /// Arguments of `dead-letters list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Where they are.
+    /// Their place.
     #[command(flatten)]
     pub place: LettersPlace,
-    /// Which.
+    /// The selection.
     #[command(flatten)]
     pub filter: LettersFilter,
     /// Count them by `group` of errors, `reason` or `handler`
     #[arg(long, value_name = "WHAT")]
     pub by: Option<LettersBy>,
-    /// Those behind this number
+    /// Those after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub after: u64,
     /// How many at most
@@ -362,7 +361,7 @@ pub enum LettersBy {
 pub struct ShowArgs {
     /// The number of the letter
     pub number: u64,
-    /// Where it is.
+    /// Its place.
     #[command(flatten)]
     pub place: LettersPlace,
     /// Show masked values
@@ -378,10 +377,10 @@ pub struct ShowArgs {
 pub struct EditArgs {
     /// The number of the letter
     pub number: u64,
-    /// Where it is.
+    /// Its place.
     #[command(flatten)]
     pub place: LettersPlace,
-    /// Set one place of the event, for example `--set /data/amount=5`; the value is JSON, or else a
+    /// Set one place in the event, for example `--set /data/amount=5`; the value is JSON, or else a
     /// text
     #[arg(long = "set", value_name = "/POINTER=VALUE", conflicts_with = "file")]
     pub settings: Vec<String>,
@@ -393,19 +392,19 @@ pub struct EditArgs {
 /// Arguments of `dead-letters replay`.
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
-    /// Where they are.
+    /// Their place.
     #[command(flatten)]
     pub place: LettersPlace,
-    /// Which.
+    /// The selection.
     #[command(flatten)]
     pub filter: LettersFilter,
     /// All of them
     #[arg(long)]
     pub all: bool,
-    /// At most this many a second, for example `20/s`; by default, as fast as they are handled
+    /// At most this many per second, for example `20/s`; by default, as fast as they are handled
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub rate: Option<f64>,
-    /// List the replays that were asked for, and how far they are
+    /// List the requested replays and their progress
     #[arg(long, conflicts_with_all = ["all", "rate", "stop", "resume", "cancel"])]
     pub status: bool,
     /// Stop the replay of this number; its letters stay marked
@@ -414,7 +413,7 @@ pub struct ReplayArgs {
     /// Resume the replay with this number
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["all", "rate", "cancel"])]
     pub resume: Option<u64>,
-    /// Let go of the letters of this replay that still wait
+    /// Release the letters of this replay that still wait
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["all", "rate"])]
     pub cancel: Option<u64>,
     /// Print one JSON object
@@ -425,16 +424,16 @@ pub struct ReplayArgs {
 /// Arguments of `dead-letters drop`.
 #[derive(Debug, Args)]
 pub struct DropArgs {
-    /// Where they are.
+    /// Their place.
     #[command(flatten)]
     pub place: LettersPlace,
-    /// Which.
+    /// The selection.
     #[command(flatten)]
     pub filter: LettersFilter,
     /// All of them
     #[arg(long)]
     pub all: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
     /// Print one JSON object
@@ -445,10 +444,10 @@ pub struct DropArgs {
 /// Arguments of `dead-letters export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// Where they are.
+    /// Their place.
     #[command(flatten)]
     pub place: LettersPlace,
-    /// Which.
+    /// The selection.
     #[command(flatten)]
     pub filter: LettersFilter,
     /// Show masked values
@@ -462,7 +461,7 @@ pub struct RedriveArgs {
     /// The configuration whose `dead_letters` name a topic or a subject.
     #[command(flatten)]
     pub source: Source,
-    /// Only letters with this reason, such as `retries_exhausted`
+    /// Only letters for this reason, such as `retries_exhausted`
     #[arg(long, value_name = "REASON")]
     pub reason: Option<String>,
     /// Only letters of this handler
@@ -474,11 +473,10 @@ pub struct RedriveArgs {
     /// At most this many
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit: Option<u64>,
-    /// Of Kafka: the consumer group that remembers which letters were sent [default:
-    /// greenroom-redrive]
+    /// For Kafka: the consumer group that remembers the sent letters [default: greenroom-redrive]
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// Count the letters that would be sent, and send nothing
+    /// Count the letters that would be sent, but send nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Print one JSON object
@@ -492,7 +490,7 @@ pub struct ExplainStatusArgs {
     /// A configuration file: its `http` handlers and outputs are explained, with the rows that they
     /// replace
     pub file: Option<PathBuf>,
-    /// Set one value of it
+    /// Override one of its values
     #[arg(long = "set", value_name = "a.b=VALUE", requires = "file")]
     pub settings: Vec<String>,
 }
@@ -501,32 +499,32 @@ pub struct ExplainStatusArgs {
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
 pub struct SendArgs {
-    /// Where the input listens: a URL, or an address and a port for `http://ADDRESS/events`
+    /// The address of the input: a URL, or an address and a port for `http://ADDRESS/events`
     #[arg(default_value = SEND_TO)]
     pub address: String,
-    /// One CloudEvent (JSON) on each line; plain, gzip or zstd. `-` is standard input; a directory
-    /// or a pattern is several files
+    /// One CloudEvent (JSON) per line; plain, gzip or zstd. `-` is standard input; a directory or a
+    /// pattern means several files
     pub file: PathBuf,
-    /// The token that is sent along; GREENROOM_SEND_TOKEN is better, which others cannot see
+    /// The token to send; GREENROOM_SEND_TOKEN is better, as others cannot see it
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
-    /// A file (PEM) with the authorities to trust for an https URL, in place of those of the system
+    /// A file (PEM) with the authorities to trust for an https URL, instead of those of the system
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// How many requests are under way at once. With 1, events arrive in the order of the file;
-    /// with more, those of one subject do
+    /// The number of concurrent requests. With 1, events arrive in the order of the file; with
+    /// more, only events of one subject stay in order
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub connections: u16,
-    /// Events of a request, at most
+    /// The most events in a request
     #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub batch: u32,
-    /// Bytes of a request, about; a larger event goes alone
+    /// The approximate size of a request in bytes; a larger event is sent alone
     #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = values::size)]
     pub batch_bytes: u64,
-    /// How long it tries again without anything being stored
+    /// How long to retry while nothing can be stored
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = values::duration)]
     pub retry_for: Duration,
-    /// Continue after a line that is not an event, or is refused, and count it
+    /// Continue after a line that is not an event or is refused, and count it
     #[arg(long)]
     pub skip_bad: bool,
 }
@@ -534,14 +532,14 @@ pub struct SendArgs {
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
-    /// The kind of configuration: `orders` (a file), `http` (events are posted), `kafka`
-    /// (a topic), `nats` or `redis` (a stream) or another kind of input, such as `generator`
+    /// The kind of configuration: `orders` (a file), `http` (posted events), `kafka` (a topic),
+    /// `nats` or `redis` (a stream), or another kind of input, such as `generator`
     #[arg(default_value = "orders")]
     pub template: String,
     /// The directory to write into
     #[arg(long, default_value = ".")]
     pub dir: PathBuf,
-    /// Overwrite files that exist
+    /// Overwrite existing files
     #[arg(long)]
     pub force: bool,
 }
@@ -549,16 +547,16 @@ pub struct InitArgs {
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Make one key slow, and send the same messages through channels chosen by hash as well
+    /// Make one key slow, and also send the same messages through channels chosen by hash
     #[arg(long)]
     pub slow_key: bool,
-    /// Serve the dashboard of a run that is made up, until Ctrl-C: open the address that is printed
+    /// Serve the dashboard of a simulated run until Ctrl-C: open the printed address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7070", conflicts_with_all = ["slow_key", "seconds", "seed"])]
     pub dashboard: Option<String>,
-    /// How long messages arrive
+    /// How long messages keep arriving
     #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,
-    /// Where chance begins; the same seed makes the same arrivals
+    /// The seed of the random arrivals; the same seed makes the same arrivals
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
 }
@@ -581,10 +579,10 @@ pub struct BenchArgs {
     /// Measure every preset of a pool instead, or the named ones
     #[arg(long, value_name = "NAME,..", num_args = 0.., require_equals = true, value_delimiter = ',', conflicts_with = "workers")]
     pub presets: Option<Vec<String>>,
-    /// How long each measurement takes
+    /// The duration of each measurement
     #[arg(long, value_name = "SECONDS", default_value = "3", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,
-    /// Print the row of one preset alone: each preset is measured in a process of its own
+    /// Print only the row of one preset: each preset is measured in its own process
     #[arg(long, hide = true)]
     pub row: bool,
 }
@@ -600,18 +598,18 @@ pub struct StoreArgs {
 /// The commands for a store.
 #[derive(Debug, Subcommand)]
 pub enum StoreAction {
-    /// Read all of a store and verify every checksum and sequence number; also while it is used
+    /// Read a whole store and verify every checksum and sequence number; works while it is in use
     ///
-    /// Show its contents, its time range, and the positions of its consumers. Changes nothing.
+    /// Shows its contents, its time range, and the positions of its consumers. Changes nothing.
     Check {
         /// The directory of the store
         path: PathBuf,
     },
-    /// Copy a store to a new directory; also while it is used
+    /// Copy a store to a new directory; works while it is in use
     Backup {
         /// The directory of the store
         path: PathBuf,
-        /// The directory of the copy, which is made, or is empty
+        /// The directory of the copy: new or empty
         to: PathBuf,
     },
     /// Remove data that no consumer needs any more; not while a greenroom uses it
@@ -621,14 +619,13 @@ pub enum StoreAction {
         /// Keep data younger than this, for example `12h`; nothing by default
         #[arg(long, value_name = "TIME", default_value = "0s", value_parser = values::age)]
         keep: Duration,
-        /// Forget a consumer that is not used any more, so that data that only it needs can be
-        /// removed
+        /// Forget an unused consumer, so that data that only it needs can be removed
         #[arg(long, value_name = "CONSUMER")]
         forget: Vec<String>,
     },
-    /// Print the events of a store as CloudEvents, one a line; also of a damaged one
+    /// Print the events of a store as CloudEvents, one per line; works for a damaged store
     ///
-    /// Damage is reported on standard error, with its place, and then the exit code is 1.
+    /// Damage is reported on standard error, with its place; the exit code is then 1.
     Export {
         /// The directory of the store
         path: PathBuf,
@@ -638,7 +635,7 @@ pub enum StoreAction {
 /// Arguments of `man`.
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The command to print the page of; the page of greenroom itself when left out
+    /// The command whose page is printed; by default, the page of greenroom itself
     #[arg(conflicts_with = "dir")]
     pub command: Option<String>,
     /// Write the pages of greenroom and of all its commands into this directory instead
@@ -646,7 +643,7 @@ pub struct ManArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// A shell that commands are completed in.
+/// A shell to complete commands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Shell {
     /// Bash
@@ -657,16 +654,16 @@ pub enum Shell {
     Fish,
 }
 
-/// How logs are written.
+/// The format of logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// For people
+    /// For people to read
     Human,
     /// One JSON object per line
     Json,
 }
 
-/// How the final report is written.
+/// The format of the final report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
     /// An aligned table

@@ -1,4 +1,4 @@
-//! Exit codes (C01), and how a command ends with words.
+//! Exit codes (C01), and the final messages of a command.
 
 use std::{
     fmt,
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-/// How long tasks that outlive a command (a handler that blocks its thread) may hold up the exit.
+/// How long tasks that outlive a command (a handler that blocks its thread) may delay the exit.
 pub(crate) const LAST_TASKS: Duration = Duration::from_millis(100);
 
 /// How a command ends.
@@ -35,9 +35,9 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
-    /// Prints why on standard error, and the next step.
+    /// Prints the reason and the next step on standard error.
     pub fn because(self, message: impl fmt::Display) -> ExitCode {
-        // Nothing is left to be told when standard error is gone.
+        // When standard error is closed, nothing can be reported any more.
         let _ = writeln!(io::stderr(), "error: {message}");
         self.into()
     }
@@ -48,7 +48,7 @@ pub fn answer(text: &str) -> ExitCode {
     print(text, io::stdout(), "standard output")
 }
 
-/// Prints an answer on standard error, because standard output has something else.
+/// Prints an answer on standard error, because standard output is used otherwise.
 pub fn answer_aside(text: &str) -> ExitCode {
     print(text, io::stderr(), "standard error")
 }
@@ -56,7 +56,7 @@ pub fn answer_aside(text: &str) -> ExitCode {
 fn print(text: &str, mut to: impl Write, name: &str) -> ExitCode {
     match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
         Ok(()) => Exit::Success.into(),
-        // The reader has seen enough (`greenroom schema | head`).
+        // The reader has closed the pipe (`greenroom schema | head`).
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Success.into(),
         Err(error) => Exit::CouldNotRun.because(format_args!("cannot write to {name}: {error}")),
     }

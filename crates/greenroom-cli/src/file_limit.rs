@@ -1,17 +1,17 @@
-//! Limits that the system sets: on the size of files (`ulimit -f`), which any command that writes a
-//! store may meet, and on open files (`ulimit -n`).
+//! Limits of the system: on the size of files (`ulimit -f`), which any command that writes a store
+//! may reach, and on open files (`ulimit -n`).
 
 use std::io;
 
-/// Has a write beyond the limit fail, as on a full disk. Unhandled, the signal SIGXFSZ would end
-/// the process without a word. Processes that this one starts have it unhandled again.
+/// Makes a write beyond the limit fail, as on a full disk. By default, the signal SIGXFSZ would end
+/// the process without a message. Child processes have the default again.
 ///
 /// # Errors
-/// The system does not let the signal be handled.
+/// The system does not allow the signal to be handled.
 #[cfg(unix)]
 pub(crate) fn take_as_full_disk() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    // The handler stays when this runtime, which nothing runs on, is dropped.
+    // The handler stays after this runtime, which runs nothing, is dropped.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _entered = runtime.enter();
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
@@ -22,8 +22,8 @@ pub(crate) fn take_as_full_disk() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the process have as many open files as it is allowed to: the limit that is usual, 1,024, is
-/// for programs that cannot name more.
+/// Raises the number of open files to the maximum allowed: the usual limit, 1,024, is for programs
+/// that cannot handle more.
 #[cfg(unix)]
 pub(crate) fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};

@@ -1,7 +1,7 @@
-//! Times that many tasks write down at once, and percentiles at any moment.
+//! Times that many tasks record at once, and percentiles at any moment.
 //!
 //! A fixed table of counters: 32 steps for each doubling, so that a percentile is at most 3% too
-//! long, from a nanosecond to centuries, in 15 KiB. Writing is one atomic addition.
+//! long, from a nanosecond to centuries, in 15 KiB. Recording is one atomic addition.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -16,23 +16,23 @@ const BUCKETS: usize = ((64 - STEP_BITS as usize - 1) << STEP_BITS) + 2 * STEPS 
 
 /// Counters of times.
 pub(crate) struct Latencies {
-    /// How many times fell into each bucket.
+    /// The number of times in each bucket.
     counts: Box<[AtomicU64]>,
 }
 
 impl Latencies {
-    /// None so far.
+    /// An empty table.
     pub(crate) fn new() -> Self {
         Self { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Counts one more.
+    /// Counts a time.
     pub(crate) fn record(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.counts[bucket(nanos)].fetch_add(1, Relaxed);
     }
 
-    /// The time that this part of them does not exceed; `None` where there are none.
+    /// The time that this fraction of them does not exceed; `None` if there are none.
     pub(crate) fn percentile(&self, part: f64) -> Option<Duration> {
         Self::percentile_of(std::slice::from_ref(self), part)
     }
@@ -57,7 +57,7 @@ impl Latencies {
     }
 }
 
-/// Where a time is counted: the position of its highest bit, and the five bits after it.
+/// The bucket of a time: the position of its highest bit, and the five bits after it.
 fn bucket(nanos: u64) -> usize {
     let shift = (64 - nanos.leading_zeros()).saturating_sub(STEP_BITS + 1);
     ((u64::from(shift) << STEP_BITS) + (nanos >> shift)) as usize

@@ -8,7 +8,7 @@ use std::path::Path;
 use greenroom_bus::store::letters::{By, Filter, LetterError, Letters, Order, Totals};
 use serde_json::{Value, json};
 
-/// The size at which a page ends, in bytes, however many letters were asked for.
+/// The size at which a page ends, in bytes, however many letters were requested.
 const PAGE: usize = 512 << 10;
 
 /// A page of letters, in this order.
@@ -24,7 +24,7 @@ pub(crate) fn page(
 ) -> Result<Value, LetterError> {
     let (totals, filter) = &counted(letters, filter)?;
     let (mut shown, mut bytes, mut last, mut more) = (Vec::new(), 0, after, true);
-    // One at a time would be slow, all at once large: texts that are cut may be many.
+    // One at a time would be slow, all at once large: many texts may have to be cut.
     while more && shown.len() < limit && bytes < PAGE {
         let (some, rest) = letters.list(filter, order, last, (limit - shown.len()).min(50))?;
         more = rest;
@@ -51,7 +51,7 @@ pub(crate) fn groups(letters: &Letters, filter: &Filter, by: By) -> Result<Value
     Ok(json!({ "groups": letters.groups(&filter, by)?, "totals": totals }))
 }
 
-/// Their number, and a filter that leaves out later ones: the list then agrees with the number.
+/// Their number, and a filter that excludes later ones: the list then agrees with the number.
 fn counted(letters: &Letters, filter: &Filter) -> Result<(Totals, Filter), LetterError> {
     let totals = letters.totals(filter)?;
     let upto = filter.upto.unwrap_or(u64::MAX).min(totals.newest);

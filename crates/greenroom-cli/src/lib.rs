@@ -1,6 +1,6 @@
 //! The `greenroom` command: one configuration file, events in, handlers, outputs, a report.
 //!
-//! - [`config`]: the options of the file, each declared once, and all that is checked in one run.
+//! - [`config`]: the options of the file, each declared once, and all checks in one run.
 //! - [`report`] and [`progress`]: the output of a run, during it and at its end.
 //! - [`commands`]: `run`, `check`, `why`, `top`, `dead-letters`, `route`, `explain-status`, `send`,
 //!   `schema`, `init`, `demo`, `bench`, `store`, `completions`, `man`.
@@ -69,7 +69,7 @@ pub fn main() -> ExitCode {
 
 /// Help and version are answers; anything else is a mistake.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing is left to be told when the terminal is gone.
+    // When the terminal is closed, nothing can be reported any more.
     let _ = error.print();
     if error.use_stderr() { exit::Exit::BadConfiguration.into() } else { ExitCode::SUCCESS }
 }

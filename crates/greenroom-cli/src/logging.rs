@@ -99,7 +99,7 @@ fn time_of_day(seconds: u64) -> String {
     format!("{hours:02}:{minutes:02}:{:02}Z", seconds % 60)
 }
 
-/// The filter, and the value of `RUST_LOG` where it could not be read.
+/// The filter, and the value of `RUST_LOG` if it could not be read.
 fn filter(
     level: Option<&str>,
     variable: Option<&str>,

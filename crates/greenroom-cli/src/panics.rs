@@ -14,7 +14,7 @@ use crate::version;
 /// exit code 1; in other threads the code that runs them catches it.
 pub(crate) fn install() {
     panic::set_hook(Box::new(|info| {
-        // Nothing is left to be told when standard error is gone.
+        // When standard error is closed, nothing can be reported any more.
         let _ = writeln!(io::stderr(), "{}", line(info));
         if thread::current().name() == Some("main") {
             kill_all();

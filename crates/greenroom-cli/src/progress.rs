@@ -12,24 +12,24 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::report::grouped;
 
-/// Often enough to look alive; drawing costs nothing that matters.
+/// Often enough to look alive; the cost of drawing does not matter.
 const REDRAW: Duration = Duration::from_millis(200);
 /// Rare enough for a log.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 /// The bar counts in this many steps.
 const STEPS: u64 = 10_000;
-/// After this long without a settlement, the remaining time is not estimated any more. Less than
-/// the time between two log lines.
+/// After this long without a settlement, the remaining time is no longer estimated. Less than the
+/// time between two log lines.
 const STANDS: Duration = Duration::from_secs(3);
-/// How much the last interval weighs in the rate shown, so that it is steady and still follows.
+/// The weight of the last interval in the rate shown, so that it is steady but still follows.
 const NEWEST: f64 = 0.3;
 
 /// A run, at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
-    /// Events taken.
+    /// Events read.
     pub taken: u64,
-    /// Events settled, in whatever way.
+    /// Events settled in any way.
     pub settled: u64,
     /// Those of them that became dead letters.
     pub dead_lettered: u64,
@@ -37,11 +37,11 @@ pub struct Snapshot {
     pub parked_keys: u64,
     /// Events behind them.
     pub parked_events: u64,
-    /// An operator can decide about them, through the admin listener.
+    /// Whether an operator can decide on them, through the admin listener.
     pub has_admin: bool,
-    /// How much of all finite inputs was read, between 0 and 1; `None` where an end is not known.
+    /// The part of all finite inputs that was read, between 0 and 1; `None` if an end is not known.
     pub fraction: Option<f64>,
-    /// Bytes of files that are followed that were not read yet; `None` where none is.
+    /// Unread bytes of followed files; `None` if there is none.
     pub behind: Option<u64>,
     /// Blocked parts, such as ``handler `push` in outage``, and for how long.
     pub outages: Vec<(String, Duration)>,
@@ -50,17 +50,16 @@ pub struct Snapshot {
 }
 
 /// Shows progress until the future is dropped: on standard error, as a bar if that is a terminal
-/// and it may be drawn, and as log lines otherwise. `snapshot` is called a few times a second at
-/// most.
+/// and may be drawn on, or else as log lines. `snapshot` is called at most a few times a second.
 ///
 /// # Cancel safety
-/// Made to be dropped, for example as the losing branch of a `select!`; the bar is cleared then.
+/// Meant to be dropped, for example as the losing branch of a `select!`; the bar is then cleared.
 pub async fn show(may_draw: bool, snapshot: impl Fn() -> Snapshot) {
     if may_draw && can_draw() { draw(snapshot).await } else { log(snapshot).await }
 }
 
 /// Whether standard error is a terminal that lines can be drawn over: one without `TERM`, or a
-/// `dumb` one, is none.
+/// `dumb` one, is not.
 pub(crate) fn can_draw() -> bool {
     !ProgressDrawTarget::stderr().is_hidden()
 }
@@ -85,8 +84,8 @@ async fn draw(snapshot: impl Fn() -> Snapshot) {
     }
 }
 
-/// Shows some lines of text, where [`can_draw`] says so, until the future is dropped; they are
-/// cleared then.
+/// Shows some lines of text, if [`can_draw`] allows it, until the future is dropped; they are then
+/// cleared.
 pub(crate) async fn text(lines: impl Fn() -> String) {
     let bar = Cleared::new(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
     bar.0.set_style(message_alone());
@@ -98,7 +97,7 @@ pub(crate) async fn text(lines: impl Fn() -> String) {
     }
 }
 
-/// Some words on a standard error that is a terminal, until the returned guard is dropped.
+/// Shows some words on standard error, if that is a terminal, until the returned guard is dropped.
 pub(crate) fn words(words: String) -> impl Drop {
     let bar = Cleared::new(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
     bar.0.set_style(message_alone());
@@ -121,7 +120,7 @@ async fn log(snapshot: impl Fn() -> Snapshot) {
     }
 }
 
-/// Every so often; late ones are not caught up with.
+/// Ticks at this interval; missed ticks are skipped.
 pub(crate) fn ticks(period: Duration) -> tokio::time::Interval {
     let mut ticks = interval_at(Instant::now() + period, period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -131,7 +130,7 @@ pub(crate) fn ticks(period: Duration) -> tokio::time::Interval {
 fn style(finite: bool) -> ProgressStyle {
     let template =
         if finite { "{bar:12} {percent:>3}%  {wide_msg}" } else { "{spinner} {wide_msg}" };
-    // The templates are ours; a test reads both.
+    // The templates are our own; a test reads both.
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
@@ -173,13 +172,13 @@ impl Write for AboveBar {
     }
 }
 
-/// Rate and estimated end, from one look to the next.
+/// Rate and estimated end, from one observation to the next.
 struct RunPace {
     started: Instant,
     last: Instant,
     settled: u64,
     rate: Option<f64>,
-    /// When something was settled last.
+    /// The time of the last settlement.
     moved: Instant,
 }
 

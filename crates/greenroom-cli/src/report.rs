@@ -14,10 +14,10 @@ const KEY_LENGTH: usize = 45;
 /// How many requests an `http` input has answered with each status.
 pub(crate) type Answers = Vec<(u16, u64)>;
 
-/// The same of each that was there at the end, by its name.
+/// The same for each input that existed at the end, by its name.
 pub(crate) type AllAnswers = BTreeMap<String, Answers>;
 
-/// The report as it is printed, with a newline at its end.
+/// The report as printed, with a newline at its end.
 pub(crate) fn render(report: &RunReport, answers: &AllAnswers, format: ReportFormat) -> String {
     match format {
         ReportFormat::Text => ReportText(report, answers).whole(),
@@ -26,7 +26,7 @@ pub(crate) fn render(report: &RunReport, answers: &AllAnswers, format: ReportFor
 }
 
 fn json(report: &RunReport) -> String {
-    // Numbers that are no numbers become null, and every key is text: nothing in here can fail.
+    // Numbers that are not finite become null, and every key is text: nothing here can fail.
     let text =
         serde_json::to_string(report).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}"));
     text + "\n"
@@ -95,7 +95,7 @@ impl ReportText<'_> {
             ("dead-lettered", grouped(self.0.dead_lettered)),
             ("refused", grouped(self.0.refused)),
         ];
-        // Of inputs whose partitions come and go.
+        // For inputs whose partitions come and go.
         if self.0.revoked > 0 {
             rows.push(("revoked", grouped(self.0.revoked)));
         }
@@ -163,7 +163,7 @@ impl ReportText<'_> {
         table_of(out, &heads, table.collect());
     }
 
-    /// Where inputs came and went: of the others, the sum above says enough.
+    /// If inputs came and went: for the others, the sum above is enough.
     fn input_table(&self, out: &mut String) {
         if !self.0.inputs.iter().any(|input| input.removed) {
             return;
@@ -176,7 +176,7 @@ impl ReportText<'_> {
         table_of(out, &["input", "taken"], table.collect());
     }
 
-    /// Of `http` inputs that were there at the end.
+    /// For `http` inputs that existed at the end.
     fn answer_table(&self, out: &mut String) {
         if self.1.is_empty() {
             return;
@@ -263,7 +263,7 @@ fn whole_micros(time: Duration) -> u64 {
     time.as_micros() as u64
 }
 
-/// As [`rows`], with the values to the right.
+/// Like [`rows`], with the values to the right.
 fn numbers(out: &mut String, numbers: &[(&str, String)]) {
     let width = numbers.iter().map(|(_, value)| value.len()).max().unwrap_or(0);
     let aligned: Vec<_> =
@@ -308,7 +308,7 @@ pub(crate) fn table_of(out: &mut String, heads: &[&str], table: Vec<Vec<String>>
     }
 }
 
-/// The contents of an event must not control the terminal, nor fill it, nor hide in it.
+/// The contents of an event must not control or fill the terminal, nor hide in it.
 pub(crate) fn printable(text: &str) -> String {
     const LONGEST: usize = 60;
     let shown = greenroom_bus::printable::printable(text);
@@ -387,7 +387,7 @@ mod tests {
         SlowKey { key: key.into(), handler: handler.into(), longest }
     }
 
-    /// The report with something else in it.
+    /// The report with a change.
     fn with(change: impl FnOnce(&mut RunReport)) -> RunReport {
         let mut report = report();
         change(&mut report);

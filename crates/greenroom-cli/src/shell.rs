@@ -1,4 +1,4 @@
-//! Words that are shown to be typed.
+//! Words for the user to type.
 
 /// One word, as a shell takes it.
 pub(crate) fn quoted(word: &str) -> String {

@@ -1,5 +1,5 @@
-//! Traces, metrics and logs over OTLP (O06), where this build has the feature `otlp` and the
-//! configuration asks for it.
+//! Traces, metrics and logs over OTLP (O06), if this build has the feature `otlp` and the
+//! configuration enables it.
 //!
 //! ```text
 //! workers ──spans──▶ queue ──┐
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Adding to a queue never waits: a full queue drops the item and counts that. All slow work
-//! happens on the exporter's thread, which has a runtime of its own: encoding, sending, retrying.
-//! Log lines of that thread are not exported, so that no line is about itself.
+//! happens on the exporter's thread, which has its own runtime: encoding, sending, retrying. Log
+//! lines of that thread are not exported, so that no line is about itself.
 //!
 //! The messages are those of `opentelemetry-proto`, made directly. The SDK of OpenTelemetry keeps
 //! metrics of its own, whereas here `/metrics` and OTLP show the same figures, and it does not
@@ -45,7 +45,7 @@ pub(crate) use self::exporter::Telemetry;
 #[cfg(not(feature = "otlp"))]
 pub(crate) use self::without::Telemetry;
 
-/// Where figures come from.
+/// The source of figures.
 #[cfg_attr(
     not(feature = "otlp"),
     expect(dead_code, reason = "a build without `otlp` measures for `/metrics` alone")

@@ -1,8 +1,8 @@
-//! Which greenroom this is (C17): the build script says from which commit it was built, and with
-//! which features.
+//! The identity of this greenroom (C17): the build script records the commit that it was built
+//! from, and its features.
 
-/// Version and commit, for example `0.1.0 (65590e2cafe0)`; `0.1.0 (commit unknown)` where nothing
-/// told the commit.
+/// Version and commit, for example `0.1.0 (65590e2cafe0)`; `0.1.0 (commit unknown)` if the commit
+/// is not known.
 pub(crate) const SHORT: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("GREENROOM_COMMIT"), ")");
 

@@ -1,5 +1,4 @@
-//! A place among the options: what is built there, and what is checked across it, reports its
-//! problems there.
+//! A place among the options. Building and checking the options there report their problems to it.
 
 use std::path::Path;
 
@@ -12,7 +11,7 @@ use crate::{
 #[derive(Debug)]
 pub struct At<'a> {
     path: String,
-    /// Where in the path its own name begins. A name may have dots in it.
+    /// The offset in the path at which its own name begins. A name may contain dots.
     name: usize,
     places: &'a Places,
     directory: &'a Path,
@@ -20,7 +19,7 @@ pub struct At<'a> {
 }
 
 impl<'a> At<'a> {
-    /// The mapping at this path, which is its name alone where it has no dots.
+    /// The mapping at this path, which is just its name if that contains no dots.
     pub fn new(
         path: &str,
         places: &'a Places,
@@ -37,14 +36,14 @@ impl<'a> At<'a> {
         At::new(&path, self.places, self.directory, self.problems)
     }
 
-    /// The value of this key inside, which is the name of what is there, whatever it consists of.
+    /// The value of this key inside. The key is the name of its place, even if it contains dots.
     pub(crate) fn named(&mut self, name: &str) -> At<'_> {
         let path = self.path_of(name);
         let start = path.len() - name.len();
         At { name: start, ..At::new(&path, self.places, self.directory, self.problems) }
     }
 
-    /// Its own name: the last of the path.
+    /// Its own name: the last part of the path.
     pub fn name(&self) -> &str {
         &self.path[self.name..]
     }
@@ -54,7 +53,7 @@ impl<'a> At<'a> {
         &self.path
     }
 
-    /// Where relative paths start.
+    /// The directory that relative paths start from.
     pub fn directory(&self) -> &'a Path {
         self.directory
     }
@@ -69,18 +68,19 @@ impl<'a> At<'a> {
         self.places.has_below(&self.path)
     }
 
-    /// Where the option of this name inside was written, or else this; with an empty name, this.
+    /// The place of the option of this name, or else of this mapping; an empty name is this
+    /// mapping.
     pub fn written(&self, name: &str) -> Written {
         self.places.at(&self.path_of(name))
     }
 
-    /// Reports an error at the option of this name inside; with an empty name, here.
+    /// Reports an error at the option of this name inside; with an empty name, at this mapping.
     pub fn error(&mut self, name: &str, message: impl Into<String>, help: impl Into<String>) {
         let place = self.written(name).place;
         self.problems.push(Problem::error(message, place).help(help));
     }
 
-    /// Reports a warning at the option of this name inside, where it was written: it does nothing
+    /// Reports a warning at the option of this name, if it was written, because it has no effect
     /// there.
     pub fn useless(&mut self, name: &str, message: impl Into<String>, help: impl Into<String>) {
         if self.has(name) {
@@ -89,7 +89,7 @@ impl<'a> At<'a> {
         }
     }
 
-    /// Reports an error where one of two options is given without the other.
+    /// Reports an error if one of two options is given without the other.
     pub fn both(&mut self, one: (&str, bool), other: (&str, bool), help: &str) -> Option<()> {
         let (given, missing) = match (one.1, other.1) {
             (true, false) => (one.0, other.0),
@@ -100,7 +100,7 @@ impl<'a> At<'a> {
         None
     }
 
-    /// Reports an error at `name` where `low` is above `high`; both with the names of their
+    /// Reports an error at `name` if `low` is above `high`; both come with the names of their
     /// options.
     pub fn ordered(&mut self, name: &str, low: (&str, usize), high: (&str, usize)) -> Option<()> {
         if low.1 <= high.1 {

@@ -1,4 +1,4 @@
-//! Decoding by the table of options: types, ranges, unknown and missing keys, all in one pass.
+//! Decodes by the table of options: types, ranges, unknown and missing keys, all in one pass.
 
 mod default;
 mod secrets;
@@ -25,12 +25,11 @@ use self::told::{
     takes_nothing, twice, unknown, wrong,
 };
 
-/// Decodes a tree as the options of a type, and reports every problem in it. What was written where
-/// comes with it, for checks that look at several values. `directory` is where relative paths
-/// start.
+/// Decodes a tree as the options of a type and reports every problem in it. Also returns the places
+/// of all values, for checks across several values. Relative paths start at `directory`.
 ///
-/// Where a value was wrong, its default stands in, and what cannot be built is left out: so the
-/// rest can be looked at.
+/// A wrong value is replaced by its default, or left out if it has none, so that the rest can still
+/// be checked.
 pub fn decode<T: Options>(
     root: &Node,
     directory: &Path,
@@ -41,8 +40,8 @@ pub fn decode<T: Options>(
     (config, places)
 }
 
-/// What holds where nothing is written. `None`: there is something that has to be given. `path` is
-/// the name or path of what is made.
+/// The options if nothing is written. `None`: some option is required. `path` is the name or path
+/// of the result.
 pub fn defaults<T: Options>(path: &str) -> Option<T> {
     let mut problems = Problems::default();
     let (record, places) = record(&Node::blank(), T::GROUP, &mut problems);
@@ -50,7 +49,7 @@ pub fn defaults<T: Options>(path: &str) -> Option<T> {
     T::build(record, &mut at).filter(|_| problems.errors() == 0)
 }
 
-/// The default of an option as a tree, where it has one of its own: for a schema or another view of
+/// The default of an option as a tree, if it has one of its own: for a schema or another view of
 /// the declaration.
 pub fn default_of(opt: &Opt) -> Option<Node> {
     default::value_of(opt.default()?, &mut Problems::default())
@@ -63,7 +62,7 @@ fn record(node: &Node, group: &'static Group, problems: &mut Problems) -> (Recor
     (record, decoder.places)
 }
 
-/// Decodes what stands in for an option that is left out.
+/// Decodes the value that replaces an omitted option.
 pub(crate) fn left_out(opt: &'static Opt, text: &str, problems: &mut Problems) {
     let mut decoder = Decoder { problems, places: Places::default() };
     decoder.default(opt, text, "");
@@ -75,8 +74,8 @@ struct Decoder<'p> {
 }
 
 impl Decoder<'_> {
-    /// `at` is where a missing key is reported: the key of the mapping. `None`: it is none, which
-    /// has been told; its default stands in, where it has one.
+    /// `at` is where a missing key is reported: the key of the mapping. `None`: the node is no
+    /// mapping, which has been reported; its default replaces it, if it has one.
     fn group(
         &mut self,
         node: &Node,
@@ -89,7 +88,7 @@ impl Decoder<'_> {
         let entries = self.entries(node, || not_a_group(node, group))?;
         let mut record = Record::default();
         let mut given: Vec<(&str, &Entry)> = Vec::new();
-        // The options that were probably meant by keys that are not known: these are not missing.
+        // The intended options behind unknown keys: these are not missing.
         let mut misspelt: Vec<&str> = Vec::new();
         for entry in entries {
             let Some(opt) = group.find(&entry.key) else {
@@ -97,7 +96,7 @@ impl Decoder<'_> {
                 let near = kind.or_else(|| nearest(&entry.key, group).map(|(opt, _)| opt));
                 misspelt.extend(near.map(|opt| opt.name));
                 self.problems.push(unknown(entry, group));
-                // So that the mapping is not taken for an empty one.
+                // So that the mapping does not pass for an empty one.
                 self.places.note(&join(path, &entry.key), &entry.place, None);
                 continue;
             };
@@ -122,8 +121,8 @@ impl Decoder<'_> {
         Some(record)
     }
 
-    /// The entries of a mapping, each key once. `wrong` says what is wrong with what is found
-    /// instead of one.
+    /// The entries of a mapping, each key once. `wrong` describes the problem if the node is no
+    /// mapping.
     fn entries<'n>(
         &mut self,
         node: &'n Node,
@@ -252,8 +251,8 @@ impl Decoder<'_> {
         Some(Typed::List(records.collect()))
     }
 
-    /// A word in a list stands for a mapping of which it is the only key, where that needs no
-    /// settings. `None`: another word, which was told.
+    /// A word in a list is short for a mapping with only that key, if the key needs no settings.
+    /// `None`: another word, which has been reported.
     fn spelled_out<'n>(&mut self, item: &'n Node, group: &Group) -> Option<Cow<'n, Node>> {
         let Value::Text(word) = &item.value else { return Some(Cow::Borrowed(item)) };
         if item.origin.is_some() {
@@ -294,7 +293,7 @@ impl Decoder<'_> {
         let mut texts = Vec::new();
         for (index, item) in items.iter().enumerate() {
             self.places.note(&join(path, &index.to_string()), &item.place, item.origin.as_ref());
-            // A program is named, its arguments may be empty.
+            // A program has to be named; its arguments may be empty.
             let kind = if command && index > 0 { &scalar::ANY_TEXT } else { &Kind::Text };
             match scalar::decode(item, kind) {
                 _ if is_unresolved(item) => {}
@@ -394,8 +393,7 @@ impl Decoder<'_> {
             let given = given.contains(&opt.name);
             match opt.presence {
                 Presence::Required if !given => self.problems.push(missing(opt, group, at)),
-                // Also instead of a value that was wrong, so that the checks after this one see the
-                // rest.
+                // Also replaces a wrong value, so that the checks after this one see the rest.
                 Presence::Default(text) | Presence::Inherits(text) => {
                     if let Some(value) = self.default(opt, text, path) {
                         defaults.push((opt.name, value));
@@ -418,7 +416,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A single value in place of a mapping stands for one of its keys, where the mapping says so.
+/// A single value in place of a mapping is short for one of its keys, if the mapping declares one.
 fn spelled_short<'n>(node: &'n Node, group: &Group) -> Cow<'n, Node> {
     let single =
         matches!(node.value, Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_));

@@ -14,15 +14,15 @@ use crate::{
 /// A configuration is written by hand; a larger file is a mistake.
 const MAX_FILE: u64 = 16 << 20;
 
-/// The name that stands for standard input.
+/// The name of standard input.
 pub const STANDARD_INPUT: &str = "-";
 
-/// Why there is no text, and what of it can be shown.
+/// Why there is no text, and the part of it that can be shown.
 #[derive(Debug)]
 pub struct Unread {
-    /// What is wrong, and where.
+    /// The problem and its place.
     pub problem: Problem,
-    /// What of the text can be shown.
+    /// The part of the text that can be shown.
     pub text: String,
 }
 
@@ -61,8 +61,8 @@ fn opened(file: &Path) -> io::Result<Box<dyn Read>> {
     }
 }
 
-/// Where the relative paths of a configuration begin: the directory of its file, or the working
-/// directory if it has none of its own, because it comes from standard input, a pipe or a device.
+/// The directory that relative paths of a configuration start from: that of its file, or the
+/// working directory if the file has none (standard input, a pipe or a device).
 pub fn directory_of(file: &Path) -> &Path {
     let is_stream = file.metadata().is_ok_and(|found| !found.is_file());
     let is_descriptor = ["/dev", "/proc"].iter().any(|place| file.starts_with(place));
@@ -72,7 +72,7 @@ pub fn directory_of(file: &Path) -> &Path {
     }
 }
 
-/// `valid`: how many bytes of it are UTF-8.
+/// `valid`: the number of bytes that are UTF-8.
 fn not_text(bytes: &[u8], valid: usize) -> Unread {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let (what, place) = match bytes {

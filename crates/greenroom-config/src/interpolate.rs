@@ -1,9 +1,9 @@
 //! References to the environment and to files, replaced before anything is decoded.
 //!
-//! `${NAME}` and `${NAME:-default}` may stand anywhere in a value, and in a default, which is
-//! looked at only where it is needed; `$${` is a plain `${`. A value that begins with `file:` is
-//! replaced by the content of that file without the newline at its end (`file://` is left as it is:
-//! a URL).
+//! `${NAME}` and `${NAME:-default}` may appear anywhere in a value, also within a default, which is
+//! evaluated only if it is needed; `$${` is a plain `${`. A value that begins with `file:` is
+//! replaced by the content of that file without its final newline (`file://` is left alone, as it
+//! is a URL).
 
 use std::{path::Path, sync::Arc};
 
@@ -15,18 +15,18 @@ use crate::{
 /// Secrets are short; a larger file is a mistake.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Defaults within defaults: more than anybody writes, and less than a stack holds.
+/// The nesting of defaults: deeper than anyone writes, and shallow enough for the stack.
 const MAX_DEPTH: usize = 16;
 
 /// The outside world of a configuration.
 pub struct World<'a> {
     /// Looks up an environment variable.
     pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// Where relative paths start.
+    /// The directory that relative paths start from.
     pub directory: &'a Path,
 }
 
-/// Replaces every reference below `node`, and reports those that lead nowhere.
+/// Replaces every reference below `node` and reports those that cannot be resolved.
 pub fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) {
     match &mut node.value {
         Value::List(items) => items.iter_mut().for_each(|item| interpolate(item, world, problems)),
@@ -41,7 +41,7 @@ pub fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) 
             }
             Err(why) => {
                 problems.push(Problem::error(why.message, node.place.clone()).help(why.help));
-                // Nothing is said twice about a value that could not be had.
+                // An unresolved value is reported only once.
                 node.origin = Some(UNRESOLVED.into());
             }
         },
@@ -51,7 +51,7 @@ pub fn interpolate(node: &mut Node, world: &World<'_>, problems: &mut Problems) 
 
 const UNRESOLVED: &str = "unresolved";
 
-/// True when the value's reference led nowhere, which has been reported.
+/// True if the value's reference could not be resolved, which has been reported.
 pub(crate) fn is_unresolved(node: &Node) -> bool {
     node.origin.as_deref() == Some(UNRESOLVED)
 }
@@ -77,7 +77,7 @@ fn resolve(text: &str, world: &World<'_>) -> Result<Option<Resolved>, Unresolved
     expand(text, world, 0).map(Some)
 }
 
-/// The text with its references replaced, within so many defaults.
+/// The text with its references replaced, at this nesting of defaults.
 fn expand(text: &str, world: &World<'_>, depth: usize) -> Result<Resolved, Unresolved> {
     let mut out = String::new();
     let mut origin = None;
@@ -104,7 +104,7 @@ fn expand(text: &str, world: &World<'_>, depth: usize) -> Result<Resolved, Unres
     Ok(Resolved { text: out, origin })
 }
 
-/// Where the `}` of a reference stands, behind those of the references in its default.
+/// The position of the `}` that closes a reference, after those of the references in its default.
 fn end_of(reference: &str) -> Option<usize> {
     let (mut open, mut at) = (0_usize, 0);
     loop {

@@ -1,9 +1,9 @@
 //! Configuration files in YAML and TOML, with options that are declared once.
 //!
-//! An option has a name, a type with a unit and a range, a default, and a sentence about what it is
-//! for. Written down in each place that needs them (the code that reads it, its checks, a schema
-//! for editors, a reference page), they soon contradict one another. Here, they stand in one
-//! declaration, which is the Rust type that the configuration is read into:
+//! An option has a name, a type with a unit and a range, a default, and a sentence that describes
+//! it. If each is written down in every place that needs it (the code that reads it, its checks, a
+//! schema for editors, a reference page), they soon contradict one another. Here, one declaration
+//! holds them all: the Rust type that the configuration is read into.
 //!
 //! ```text
 //!                                              ┌─▶ typed value ─▶ checks across options
@@ -14,30 +14,30 @@
 //!                 one line an option           └─▶ reference page
 //! ```
 //!
-//! - [`options!`] declares a mapping as a `struct`: a field is an option, its documentation is that
-//!   of the option, and its value is one of the words in [`option`](mod@option), such as
-//!   `duration(1..=60_000).default("5s")`. That the field's type is what the option is read as is
-//!   checked by the compiler. An `enum` declares keys of which exactly one is given.
-//! - What is checked across options, or inherited from one by another, is a function that the
-//!   declaration names (`then`). It is given what was built and its place ([`At`]).
-//! - [`decode()`] reads all that can be read and reports every problem of the text in one run; a
-//!   wrong value is left out or replaced by its default, so that the checks see the rest. A
-//!   duplicate key is an error, and an unknown one is told what was probably meant.
+//! - [`options!`] declares a mapping as a `struct`: a field is an option, the field's documentation
+//!   is the option's, and its value is one of the words in [`option`](mod@option), such as
+//!   `duration(1..=60_000).default("5s")`. The compiler checks that the option is read as the
+//!   field's type. An `enum` declares keys of which exactly one is given.
+//! - Checks across options, and inheritance between them, are a function that the declaration names
+//!   (`then`). It gets the built value and its place ([`At`]).
+//! - [`decode()`] reads as much as it can and reports every problem of the text in one run; a wrong
+//!   value is left out or replaced by its default, so that the checks see the rest. A duplicate key
+//!   is an error, and the message about an unknown key suggests the closest known one.
 //! - A value that came from the environment or a file may be a secret: no message prints it.
 //!
-//! This crate depends on no other of Greenroom's and knows no option. Each crate declares its own.
+//! This crate depends on no other of Greenroom's crates and knows no option. Each declares its own.
 //!
 //! # Features
-//! `text` (on unless turned off) reads YAML and TOML; without it, configurations are made in code,
-//! which can be held to the same ranges ([`schema::Kind::allows`]).
+//! `text` (on by default) reads YAML and TOML; without it, configurations are built in code, which
+//! can check the same ranges ([`schema::Kind::allows`]).
 //!
 //! # Price
-//! A table of static data for each declaration, and a walk over the tree at the start. Nothing of
-//! it runs later.
+//! A table of static data for each declaration, and one walk over the tree at startup. Nothing runs
+//! after that.
 //!
 //! # When to use something else
-//! Where one error at a time will do, `serde` with a format of its own. It stops at the first error
-//! by design.
+//! If one error at a time is enough, use `serde` with a format of its own. It stops at the first
+//! error by design.
 
 mod at;
 mod decode;

@@ -1,16 +1,16 @@
-//! Where a server listens, as an option.
+//! The address that a server listens on, as an option.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use crate::{at::At, options::Take, record::Typed};
 
-/// An address to listen at.
+/// An address to listen on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listen(pub SocketAddr);
 
 impl Listen {
-    /// `127.0.0.1:7070`, `[::1]:7070`, `localhost:7070`. Other names are not looked up: what they
-    /// mean may change.
+    /// `127.0.0.1:7070`, `[::1]:7070`, `localhost:7070`. Other names are not looked up: their
+    /// addresses may change.
     fn parse(text: &str) -> Option<Self> {
         let local = text.strip_prefix("localhost:").and_then(|port| port.parse().ok());
         match local {

@@ -1,11 +1,11 @@
-//! Values that stand for themselves, to be compared with.
+//! Values to compare with.
 
 use crate::tree::{Node, Value, plain_scalar};
 
 /// A text, a number or a truth value, as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
-    /// A text: quoted, or nothing else.
+    /// A text: a quoted value, or one that is nothing else.
     Text(String),
     /// A whole number.
     Whole(i128),
@@ -16,11 +16,11 @@ pub enum Literal {
 }
 
 impl Literal {
-    /// What a value is written as. One that came from a reference is what it would be unquoted.
+    /// The literal that a value is written as. One from a reference is read as if it were unquoted.
     pub(crate) fn of(node: &Node) -> Option<Self> {
         match &node.value {
             Value::Text(text) if node.origin.is_some() => match plain_scalar(text) {
-                // It is there, so it is a text.
+                // The value exists, so it is a text.
                 Value::Null => Some(Self::Text(text.clone())),
                 value => Self::written(&value),
             },

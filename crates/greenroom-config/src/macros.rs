@@ -1,20 +1,19 @@
 //! The words in which options are declared, as macros.
 
-/// Declares a mapping with known keys: the type that it is read into, what each option takes, what
-/// holds where it is left out, and what it is for. Decoding, defaults, checks, schema and reference
-/// page follow.
+/// Declares a mapping with known keys: the type that it is read into, and the values, default and
+/// purpose of each option. Decoding, defaults, checks, schema and reference page follow from it.
 ///
-/// The documentation of the type and of its fields is that of the options: it appears in the schema
-/// and on the reference page, too. What messages call the mapping follows the type's name, with an
-/// article.
+/// The documentation of the type and its fields is also that of the options: it appears in the
+/// schema and on the reference page. Messages call the mapping by the title after the type's name,
+/// which has an article.
 ///
 /// ```
 /// use greenroom_config::{Yaml, count, duration, group, options, path, text, words};
 ///
 /// words! {
-///     /// What happens when it is full.
+///     /// The behaviour when it is full.
 ///     pub enum OnFull {
-///         /// Who sends waits.
+///         /// The sender waits.
 ///         Wait = "wait",
 ///         /// It is refused.
 ///         Refuse = "refuse",
@@ -26,19 +25,19 @@
 ///     pub struct Input named name = "an input" {
 ///         /// How many may wait.
 ///         room: usize = count(1..=1_000).default("10").alias(&["queue"]).live();
-///         /// What happens when that is full.
+///         /// The behaviour when that is full.
 ///         on_full: OnFull = greenroom_config::word().default("wait");
 ///         /// Which of them to take.
 ///         matches as "match": Option<String> = text().optional();
-///         .. /// What it reads.
+///         .. /// The place to read from.
 ///         kind: InputKind;
 ///         refused { "kafka": "`kafka` inputs are not part of this version"; }
 ///     }
 /// }
 ///
 /// options! {
-///     /// What is read.
-///     pub enum InputKind = "what is read" {
+///     /// The place to read from.
+///     pub enum InputKind = "a place to read from" {
 ///         /// A file, once.
 ///         File(File) as "file" = group();
 ///     }
@@ -74,20 +73,20 @@
 /// ```
 ///
 /// - `named name` gives the type a field with the user's name for it.
-/// - `, short "key"` after the title: a single value, written in place of the mapping, stands for
+/// - `, short "key"` after the title: a single value, written in place of the mapping, is short for
 ///   that key.
-/// - `, then path::to::function` after the title names what follows once all options are read: a
-///   function from what was built and its place ([`At`](crate::At)) to the same. It reports there
-///   what does not go together, and puts in place what one option inherits from another. `None`
-///   leaves the mapping out.
-/// - `field as "key"` is for keys that cannot be fields.
-/// - `..` before the last field takes in the keys of an `enum` or of a [registry](crate::registry),
-///   of which exactly one is given; as an `Option`, one at most.
-/// - `refused` names keys that get a message of their own.
-/// - An `enum` declares such keys, each with what it takes; without a payload, it is
+/// - `, then path::to::function` after the title names a function that runs once all options are
+///   read. It takes the built value and its place ([`At`](crate::At)) and returns the value. It
+///   reports options that conflict and fills in those that inherit from others. `None` leaves the
+///   mapping out.
+/// - `field as "key"` is for keys that cannot be field names.
+/// - `..` before the last field includes the keys of an `enum` or of a [registry](crate::registry),
+///   of which exactly one is given; at most one if the field is an `Option`.
+/// - `refused` names keys that get an error message of their own.
+/// - An `enum` declares such keys, each with its options; one without a payload is
 ///   [`bare`](crate::bare).
 ///
-/// What implements more than `Debug`, `Clone` and `PartialEq` says so in a `#[derive(..)]` before
+/// A type that implements more than `Debug`, `Clone` and `PartialEq` has a `#[derive(..)]` before
 /// it.
 #[macro_export]
 macro_rules! options {
@@ -133,8 +132,7 @@ macro_rules! options {
 
             fn build(mut record: $crate::Record, at: &mut $crate::At<'_>) -> Option<Self> {
                 $(let $key = at.name().to_owned();)?
-                // All are taken before one that is missing ends it: each may have something to
-                // report.
+                // All are taken before a missing one ends it: each may have something to report.
                 $(let $field = <$type as $crate::Take>::take_from(&mut record, $crate::__key!($field $($spelled)?), at);)*
                 $(let $kinds = <$kinds_type as $crate::Kinds>::pick(&mut record, at);)?
                 let built = Self { $($key,)? $($field: $field?,)* $($kinds: $kinds?,)? };
@@ -250,7 +248,7 @@ macro_rules! options {
 }
 
 /// Makes the implementors of a trait kinds, and declares the function that makes a
-/// [`Listing`](crate::Listing) of one. The trait has [`AnyOptions`](crate::AnyOptions) above it.
+/// [`Listing`](crate::Listing) of one. The trait extends [`AnyOptions`](crate::AnyOptions).
 ///
 /// ```
 /// use greenroom_config::{AnyOptions, Chosen, Yaml, count, named, options, read};
@@ -279,14 +277,14 @@ macro_rules! options {
 /// }
 ///
 /// greenroom_config::registry! {
-///     /// What may be read.
+///     /// The places to read from.
 ///     static SOURCES: Sources of dyn Source = [source::<Counter>("counter", "Counts up.")];
 /// }
 ///
 /// options! {
 ///     /// Where events come from.
 ///     struct Input named name = "an input" {
-///         .. /// What it reads.
+///         .. /// The place to read from.
 ///         kind: Chosen<Sources>;
 ///     }
 /// }
@@ -338,8 +336,8 @@ macro_rules! kinds {
     };
 }
 
-/// Declares a [`Registry`](crate::Registry) of [kinds](crate::kinds), and the type that stands for
-/// it where an option names one of them ([`Chosen`](crate::Chosen)).
+/// Declares a [`Registry`](crate::Registry) of [kinds](crate::kinds), and the type for an option
+/// that names one of them ([`Chosen`](crate::Chosen)).
 #[macro_export]
 macro_rules! registry {
     (
@@ -363,7 +361,7 @@ macro_rules! registry {
     };
 }
 
-/// Declares a type whose values are words in the configuration; each with its documentation.
+/// Declares a type whose values are words in the configuration, each with its documentation.
 ///
 /// ```
 /// use greenroom_config::{Word, words};
@@ -433,7 +431,7 @@ macro_rules! __key {
     };
 }
 
-/// What a variant holds.
+/// The payload of a variant.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __payload {
@@ -457,7 +455,7 @@ macro_rules! __kinds {
     };
 }
 
-/// Whether one of these has to be given.
+/// Whether one of these is required.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __needs_kind {
@@ -469,7 +467,7 @@ macro_rules! __needs_kind {
     };
 }
 
-/// The key that a single value stands for.
+/// The key that a single value is short for.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __short {

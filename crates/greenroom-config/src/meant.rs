@@ -1,4 +1,4 @@
-//! What was probably meant by a value that an option does not take.
+//! Guesses the intended value behind one that an option does not accept.
 
 use crate::{
     near, scalar,
@@ -7,8 +7,8 @@ use crate::{
     units,
 };
 
-/// What to write instead, where that can be told. A value from a reference may be a secret: nothing
-/// is told of it.
+/// The value to write instead, if it can be guessed. A value from a reference may be a secret: it
+/// gets no suggestion.
 pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     if node.origin.is_some() {
         return None;
@@ -38,7 +38,7 @@ pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     }
 }
 
-/// The suggestion, where the option takes it.
+/// The suggestion, if the option accepts it.
 fn said(kind: &Kind, meant: Option<String>) -> Option<String> {
     let meant = meant?;
     let node = Node::new(plain_scalar(&meant), Place::whole_file());
@@ -85,7 +85,7 @@ fn flag(value: &Value) -> Option<String> {
     }
 }
 
-/// How units are written here, and how else people write them.
+/// The spelling of units here, and the spellings that others use.
 type Units = &'static [(&'static str, &'static [&'static str])];
 
 const DURATIONS: Units = &[
@@ -125,7 +125,7 @@ fn with_unit(text: &str, units: Units) -> Option<String> {
     Some(format!("{}{}", number.trim().replace(',', "."), unit(word, units)?))
 }
 
-/// What people write between the ends of a range.
+/// The separators that people write between the ends of a range.
 fn ends(text: &str) -> Option<(&str, &str)> {
     ["...", "..=", "..", " to ", "-", ","].iter().find_map(|between| text.split_once(between))
 }

@@ -1,6 +1,6 @@
-//! Suggestions: the known name that looks most like one that is not known.
+//! Suggestions: the known name that looks most like an unknown one.
 
-/// How alike two words have to be, where most of their letters are in place.
+/// The least similarity of two words, if most of their letters are in place.
 const ALIKE: f64 = 0.8;
 
 /// The known word that was probably meant.
@@ -9,13 +9,13 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .filter_map(|name| Some((likeness(&wanted, &folded(name))?, name)))
-        // Of those that are equally alike, the first.
+        // The first of those that are equally similar.
         .reduce(|best, next| if next.0 > best.0 { next } else { best })
         .map(|(_, name)| name)
 }
 
-/// The suggestion as a sentence. Letters that only look Latin are named: the two words may look the
-/// same.
+/// The suggestion as a sentence. It points out letters that only look Latin: the two words may look
+/// the same.
 pub fn did_you_mean(word: &str, name: &str) -> String {
     match word.chars().find(|c| latin(*c).is_some()) {
         Some(other) => format!("did you mean `{name}`? `{other}` is no Latin letter"),
@@ -23,12 +23,12 @@ pub fn did_you_mean(word: &str, name: &str) -> String {
     }
 }
 
-/// The suggestion for a word, where a known one is near.
+/// The suggestion for a word, if a known one is similar.
 pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, known).map(|name| did_you_mean(word, name))
 }
 
-/// How alike they are, from 0 to 1; `None` where one was hardly meant by the other.
+/// The similarity of two words, from 0 to 1; `None` if one is unlikely to be meant by the other.
 fn likeness(one: &str, other: &str) -> Option<f64> {
     let letters = one.chars().count().max(other.chars().count());
     let slips = strsim::osa_distance(one, other);
@@ -46,7 +46,7 @@ fn likeness(one: &str, other: &str) -> Option<f64> {
     (slips <= most || (alike > ALIKE && letters > 2)).then(|| alike.max(share))
 }
 
-/// How alike a word and its abbreviation are, at least.
+/// The least similarity of a word and its abbreviation.
 const SHORT_FOR: f64 = 0.9;
 
 /// `cmd` is short for `command`.
@@ -57,7 +57,7 @@ fn is_short_for(short: &str, word: &str) -> bool {
     short.len() > 2 && ends && short.chars().all(|c| rest.any(|other| other == c))
 }
 
-/// Upper and lower case, `-` and `_`, and letters that look the same are the same.
+/// Treats upper and lower case, `-` and `_`, and letters that look the same as equal.
 fn folded(word: &str) -> String {
     let lower = word.trim().chars().flat_map(char::to_lowercase);
     lower.map(|c| if c == '-' { '_' } else { latin(c).unwrap_or(c) }).collect()

@@ -1,5 +1,4 @@
-//! What an option takes, with the type that it has in Rust: the words in which options are
-//! declared.
+//! The words that declare options: the values of an option and its Rust type.
 
 use std::{marker::PhantomData, ops::RangeInclusive, path::PathBuf, time::Duration};
 
@@ -11,8 +10,8 @@ use crate::{
     units::{DurationRange, Rate},
 };
 
-/// An option whose values are a `T`: what may be written, what holds where nothing is, and what
-/// else it is called. As it comes from its constructor, it has to be given.
+/// An option whose values are a `T`: the values that it accepts, its default and its other names.
+/// As its constructor returns it, it is required.
 ///
 /// ```
 /// use greenroom_config::{Of, count, duration};
@@ -41,31 +40,31 @@ impl<T> Of<T> {
         Of { kind, presence, aliases, live, secret, of: PhantomData }
     }
 
-    /// It may be left out; what that means is in its documentation.
+    /// It may be left out; its documentation says which meaning that has.
     pub const fn optional(self) -> Of<Option<T>> {
         self.with(Presence::Optional)
     }
 
-    /// Where it is left out, this is as good as written. In YAML.
+    /// If it is left out, this is as good as written. In YAML.
     pub const fn default(self, text: &'static str) -> Self {
         self.with(Presence::Default(text))
     }
 
-    /// Where it is left out, what holds comes from another option, as its documentation says. Who
-    /// declares it puts that in place; where that says nothing either, this is as good as written.
-    /// In YAML.
+    /// If it is left out, it inherits from another option, as its documentation says. The declaring
+    /// type fills that in; if the other option is left out too, this is as good as written. In
+    /// YAML.
     pub const fn inherits(self, text: &'static str) -> Self {
         self.with(Presence::Inherits(text))
     }
 
-    /// Other names that it may be written by.
+    /// Other names for it.
     pub const fn alias(self, names: &'static [&'static str]) -> Self {
         let mut this = self;
         this.aliases = names;
         this
     }
 
-    /// A change of it takes effect while the program runs.
+    /// A change to it takes effect while the program runs.
     pub const fn live(self) -> Self {
         let mut this = self;
         this.live = true;
@@ -80,25 +79,25 @@ impl<T> Of<T> {
         this
     }
 
-    /// The same is written for it, and is read as another type, which has [`Take`](crate::Take) for
-    /// that.
+    /// It is written the same way but read as another type, which implements [`Take`](crate::Take)
+    /// for that.
     pub const fn to<U>(self) -> Of<U> {
         let presence = self.presence;
         self.with(presence)
     }
 
-    /// Whether a change of it takes effect while the program runs.
+    /// Whether a change to it takes effect while the program runs.
     pub const fn is_live(&self) -> bool {
         self.live
     }
 
-    /// The entry of the table.
+    /// Its entry in the table.
     pub const fn opt(self, name: &'static str, doc: &'static str) -> Opt {
         let Self { kind, presence, aliases, live, secret, .. } = self;
         Opt { name, aliases, kind, presence, live, secret, doc }
     }
 
-    /// The entry of the table for one of several keys of which exactly one is given.
+    /// Its entry in the table if it is one of several keys of which exactly one is given.
     pub const fn kind(self, name: &'static str, doc: &'static str) -> Opt {
         let presence = Presence::Optional;
         let Self { kind, aliases, live, secret, .. } = self;
@@ -121,7 +120,7 @@ pub const fn flag() -> Of<bool> {
 /// A whole number within the bounds.
 ///
 /// # Panics
-/// At compile time, where the type does not hold the largest.
+/// At compile time, if the type cannot hold the largest.
 pub const fn count<T: Whole>(range: RangeInclusive<u64>) -> Of<T> {
     let (min, max) = bounds::<T>(&range);
     Of::new(Kind::Count { min, max })
@@ -135,7 +134,7 @@ pub const fn number(range: RangeInclusive<f64>) -> Of<f64> {
 /// Bytes within the bounds: `64KiB`, `1MiB`, or a number.
 ///
 /// # Panics
-/// At compile time, where the type does not hold the largest.
+/// At compile time, if the type cannot hold the largest.
 pub const fn size<T: Whole>(range: RangeInclusive<u64>) -> Of<T> {
     let (min, max) = bounds::<T>(&range);
     Of::new(Kind::Size { min, max })
@@ -151,7 +150,7 @@ pub const fn durations() -> Of<DurationRange> {
     Of::new(Kind::DurationRange)
 }
 
-/// So many per second, minute or hour: `20/s`, `100/min`.
+/// A number per second, minute or hour: `20/s`, `100/min`.
 pub const fn rate() -> Of<Rate> {
     Of::new(Kind::Rate)
 }
@@ -167,7 +166,7 @@ pub const fn path() -> Of<PathBuf> {
     Of::new(Kind::Path)
 }
 
-/// An `http` or `https` URL. Whether it is one is for a check of who declares it.
+/// An `http` or `https` URL. The declaring type checks that it is one.
 pub const fn url() -> Of<String> {
     Of::new(Kind::Url)
 }
@@ -192,8 +191,8 @@ pub const fn variables() -> Of<Vec<(String, String)>> {
     Of::new(Kind::Variables)
 }
 
-/// A text, a number, `true` or `false`, to be compared with: what it is written as, so that `"5"`
-/// is a text and `5` a number.
+/// A text, a number, `true` or `false` to compare with. The spelling decides: `"5"` is a text and
+/// `5` a number.
 pub const fn literal() -> Of<Literal> {
     Of::new(Kind::Literal)
 }
@@ -208,7 +207,7 @@ pub const fn group<T: Options>() -> Of<T> {
     Of::new(Kind::Group(T::GROUP))
 }
 
-/// A kind that has no settings, of which only the name is written: `pass: {}`.
+/// A kind without settings, of which only the name is written: `pass: {}`.
 pub const fn bare(nothing: &'static Group) -> Of<()> {
     Of::new(Kind::Group(nothing))
 }
@@ -216,29 +215,29 @@ pub const fn bare(nothing: &'static Group) -> Of<()> {
 /// A whole number within the bounds, or a mapping with known keys.
 ///
 /// # Panics
-/// At compile time, where `usize` does not hold the largest.
+/// At compile time, if `usize` cannot hold the largest.
 pub const fn count_or<T: Options>(range: RangeInclusive<u64>) -> Of<CountOr<T>> {
     let (min, max) = bounds::<usize>(&range);
     Of::new(Kind::CountOr { min, max, group: T::GROUP })
 }
 
-/// A mapping from the user's names to mappings with known keys. One that had a problem is left out.
+/// A mapping from the user's names to mappings with known keys. One with a problem is left out.
 pub const fn named<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::Named(T::GROUP))
 }
 
 /// A mapping from keys of any form (a JSON pointer, an attribute) to mappings with known keys. One
-/// that had a problem is left out.
+/// with a problem is left out.
 pub const fn each<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::Each(T::GROUP))
 }
 
-/// A list of mappings with known keys, at least one. One that had a problem is left out.
+/// A list of mappings with known keys, at least one. One with a problem is left out.
 pub const fn list<T: Options>() -> Of<Vec<T>> {
     Of::new(Kind::List(T::GROUP))
 }
 
-/// What a range of a type begins and ends with.
+/// The ends of a range.
 const fn bounds<T: Whole>(range: &RangeInclusive<u64>) -> (u64, u64) {
     assert!(*range.end() <= T::MOST, "the type does not hold the largest");
     (*range.start(), *range.end())

@@ -1,4 +1,4 @@
-//! What a type has to have to be declared as an option, or as a mapping of options.
+//! The traits of types that can be declared as an option, or as a mapping of options.
 
 use crate::{
     at::At,
@@ -6,15 +6,14 @@ use crate::{
     schema::{Group, Opt},
 };
 
-/// A type that an option can be declared with. What has a type of its own, such as an address to
-/// listen at, implements it on that of a single value, and is declared by
-/// [`Of::to`](crate::Of::to).
+/// A type that an option can be declared with. A special type, such as an address to listen on,
+/// implements it on top of a single value, and is declared with [`Of::to`](crate::Of::to).
 pub trait Take: Sized {
-    /// Takes the value of an option. `None`: it was left out or wrong, which has been reported, or
-    /// is here, at its place.
+    /// Takes the value of an option. `None`: it was left out, or it was wrong, which has been
+    /// reported or is reported here.
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self>;
 
-    /// Takes that of the option of this name, out of the mapping at this place.
+    /// Takes the option of this name out of the mapping at this place.
     fn take_from(record: &mut Record, name: &str, at: &mut At<'_>) -> Option<Self> {
         Self::take(record.remove(name), &mut at.inside(name))
     }
@@ -32,28 +31,28 @@ pub trait Options: Take {
     /// Its table.
     const GROUP: &'static Group;
 
-    /// Builds it from what was checked. `None`: a part that it cannot be without had a problem,
-    /// which has been reported.
+    /// Builds it from the checked record. `None`: a required part had a problem, which has been
+    /// reported.
     fn build(record: Record, at: &mut At<'_>) -> Option<Self>;
 
-    /// The keys that have another value there, in the order of the declaration; `(its kind)` for
-    /// those of which one is given.
+    /// The keys whose values differ in `other`, in the order of the declaration; `(its kind)` for
+    /// keys of which one is given.
     fn differs(&self, other: &Self) -> Vec<&'static str>;
 
-    /// Takes the values of all options over that are declared [live](crate::Of::live).
+    /// Takes over the values of all options that are declared [live](crate::Of::live).
     fn take_live(&mut self, wanted: &Self);
 }
 
 /// Keys of which one is given, and the type that it is read into. Written by
 /// [`options!`](crate::options).
 pub trait Kinds: Sized {
-    /// One has to be given.
+    /// One is required.
     const NEEDED: bool = true;
 
     /// Their table.
     fn kinds() -> &'static [Opt];
 
-    /// Builds the one that was given. `None`: none was, or it had a problem; that has been
+    /// Builds the one that was given. `None`: none was given, or it had a problem; that has been
     /// reported.
     fn pick(record: &mut Record, at: &mut At<'_>) -> Option<Self>;
 
@@ -66,13 +65,13 @@ pub trait Word: Copy {
     /// The words, in the order in which messages list them.
     const WORDS: &'static [&'static str];
 
-    /// What a word stands for.
+    /// The value of a word.
     fn of(word: &str) -> Option<Self>;
 
     /// The word for it.
     fn word(self) -> &'static str;
 
-    /// What the words stand for, in their order.
+    /// The values of the words, in their order.
     fn all() -> impl Iterator<Item = Self> {
         Self::WORDS.iter().filter_map(|word| Self::of(word))
     }

@@ -8,8 +8,8 @@ use crate::{
     yaml,
 };
 
-/// No option lies deeper than this. The tree is walked by recursion, which a longer path would
-/// bring to the end of the stack.
+/// No option is nested deeper than this. The tree is walked by recursion, and a longer path would
+/// overflow the stack.
 const MAX_DEPTH: usize = 32;
 
 /// Puts `path=value` into the tree; the value is read as YAML.
@@ -33,7 +33,7 @@ fn parsed(setting: &str) -> Result<(Vec<&str>, Node), Problem> {
             .help("for example `--set pools.default.workers=8`"));
     }
     let mut inner = Problems::new(path, text);
-    // YAML takes a lone `-`, which is standard input or output, as a list of nothing.
+    // YAML reads a lone `-`, which means standard input or output, as a list with an empty item.
     let node = if matches!(text, "" | "-") {
         Some(Node::new(Value::Text(text.to_owned()), place.clone()))
     } else {
@@ -75,7 +75,7 @@ fn put(node: &mut Node, keys: &[&str], value: Node, problems: &mut Problems) {
     entries.push(entry);
 }
 
-/// The place of everything in a setting is the setting.
+/// Every place within a setting is the setting itself.
 fn moved(mut node: Node, place: &Place) -> Node {
     node.place = place.clone();
     node.value = match node.value {

@@ -1,22 +1,21 @@
-//! Where each value was written, for messages about it.
+//! The places of all values, for messages.
 
 use std::{collections::HashMap, sync::Arc};
 
 use crate::tree::Place;
 
-/// Where each value was written, by its path (`handlers.prices.on`), for checks that look at
-/// several values.
+/// The place of each value, by its path (`handlers.prices.on`), for checks across several values.
 #[derive(Debug, Default)]
 pub struct Places {
     written: HashMap<String, Written>,
 }
 
-/// Where a value was written, and what it was taken from.
+/// The place of a value and its source.
 #[derive(Debug, Clone)]
 pub struct Written {
     /// Where.
     pub place: Place,
-    /// The reference that it came from: then it may be a secret.
+    /// The reference that it came from: the value may then be a secret.
     pub origin: Option<Arc<str>>,
 }
 
@@ -46,7 +45,7 @@ impl Places {
         self.names_in(path).next().is_some()
     }
 
-    /// True when anything was written anywhere below this path, also under a key with dots in it.
+    /// True when anything was written below this path at any depth, also under a key with dots.
     pub fn has_below(&self, path: &str) -> bool {
         let below = |key: &String| key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
         self.written.keys().any(below)
@@ -60,7 +59,7 @@ impl Places {
         })
     }
 
-    /// Where this path was written; where it was left out, the nearest mapping around it.
+    /// The place of this path; if it was left out, that of the nearest mapping around it.
     pub fn at(&self, path: &str) -> Written {
         let mut path = path;
         loop {

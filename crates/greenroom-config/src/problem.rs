@@ -1,4 +1,4 @@
-//! Problems of a configuration, collected in one run and shown in the way of rustc.
+//! Problems of a configuration, collected in one run and shown the way rustc does.
 
 mod masked;
 
@@ -12,20 +12,20 @@ use crate::tree::{Node, Place, Span};
 pub enum Severity {
     /// The configuration cannot be run.
     Error,
-    /// It can, and probably does not do what was meant.
+    /// The configuration can be run, but probably not as intended.
     Warning,
 }
 
-/// One problem: what, where, and what to do next.
+/// One problem: its message, its place and the next step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong.
+    /// The problem in words.
     pub message: String,
     /// Where.
     pub place: Place,
-    /// What to do about it.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -35,12 +35,12 @@ impl Problem {
         Self { severity: Severity::Error, message: message.into(), place, help: None }
     }
 
-    /// A problem that does not.
+    /// A problem that does not keep it from being run.
     pub fn warning(message: impl Into<String>, place: Place) -> Self {
         Self { severity: Severity::Warning, ..Self::error(message, place) }
     }
 
-    /// Adds what to do about it.
+    /// Adds how to fix it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -48,14 +48,14 @@ impl Problem {
     }
 }
 
-/// All problems of one configuration, with what is needed to show them.
+/// All problems of one configuration, with everything needed to show them.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
     list: Vec<Problem>,
     file: String,
     lines: Vec<String>,
-    /// Where something stands that may be a secret. `None`: the text was not understood, so all of
-    /// it may be.
+    /// The places of values that may be secrets. `None`: the text could not be parsed, so all of it
+    /// may be.
     secrets: Option<Vec<SecretSpan>>,
 }
 
@@ -70,12 +70,12 @@ impl Problems {
         }
     }
 
-    /// From now on, excerpts show what is not [hidden](Self::hide).
+    /// From now on, excerpts show all text that is not [hidden](Self::hide).
     pub(crate) fn understood(&mut self) {
         self.secrets.get_or_insert_default();
     }
 
-    /// No excerpt shows this value; of a URL, neither its credentials nor its query.
+    /// No excerpt shows this value; for a URL, neither its credentials nor its query.
     pub(crate) fn hide(&mut self, node: &Node, is_url: bool) {
         self.secrets.get_or_insert_default().extend(SecretSpan::of(node, is_url));
     }
@@ -100,7 +100,7 @@ impl Problems {
         list
     }
 
-    /// The file that they are of.
+    /// The file that they are in.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -180,7 +180,7 @@ impl Problems {
 }
 
 impl fmt::Display for Problems {
-    /// As [`render`](Self::render), without colours.
+    /// Like [`render`](Self::render), without colours.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
@@ -188,7 +188,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The lines of a file. As in YAML, a lone carriage return ends one, too.
+/// The lines of a file. As in YAML, a lone carriage return also ends a line.
 fn lines_of(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('\r'))
 }
@@ -202,14 +202,14 @@ fn snippet(number: usize, line: &str, caret: &str, paint: &Paint, out: &mut Stri
     let _ = writeln!(out, "{gutter} {bar} {caret}");
 }
 
-/// The part of a line that is shown: of a long one, what lies around the place.
+/// The part of a line that is shown: for a long line, the text around the place.
 struct Excerpt {
     line: String,
     column: usize,
     width: usize,
 }
 
-/// The longest line that is shown whole, in characters, and what is shown of a longer one.
+/// The longest line that is shown whole, and the length shown of a longer one, in characters.
 const LONGEST_LINE: usize = 160;
 const BEFORE: usize = 40;
 const SHOWN: usize = 100;
@@ -235,7 +235,7 @@ impl Excerpt {
     }
 }
 
-/// A message has at most so many characters: what it quotes may be of any length.
+/// The most characters in a message, which may quote text of any length.
 const LONGEST_MESSAGE: usize = 600;
 
 fn shortened(text: &str) -> String {
@@ -245,12 +245,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What a file holds must not steer the terminal. Tabs stay, one character for one.
+/// The content of a file must not control the terminal. Tabs stay, one character for one.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
-/// Tabs before the caret stay tabs, so that it stands under its character.
+/// Tabs before the caret stay tabs, so that it appears under its character.
 fn underline(line: &str, column: usize, width: usize) -> String {
     let indent = line.chars().chain(std::iter::repeat(' ')).take(column - 1);
     let indent: String = indent.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();

@@ -1,4 +1,4 @@
-//! From a text to a configuration, if no more than that is needed.
+//! From a text to a configuration, if nothing else is needed.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub enum Format {
 pub use Format::{Toml, Yaml};
 
 impl Format {
-    /// That of a file, by its name: TOML where it ends in `.toml`.
+    /// The format of a file, by its name: TOML if it ends in `.toml`.
     pub fn of(file: &Path) -> Self {
         if file.extension().is_some_and(|extension| extension == "toml") { Toml } else { Yaml }
     }

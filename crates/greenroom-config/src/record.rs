@@ -33,7 +33,7 @@ pub enum Typed {
     Texts(Vec<String>),
     /// Names with texts.
     Variables(Vec<(String, String)>),
-    /// What is compared with.
+    /// A value to compare with.
     Literal(Literal),
     /// A list of these.
     Literals(Vec<Literal>),
@@ -47,7 +47,7 @@ pub enum Typed {
     Group(Record),
     /// Names with such mappings.
     Named(Vec<(String, Record)>),
-    /// A list of such mappings, each in its place; without those that are none.
+    /// A list of such mappings, each in its place; without the invalid ones.
     List(Vec<Option<Record>>),
 }
 

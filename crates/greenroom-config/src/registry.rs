@@ -1,4 +1,4 @@
-//! Kinds that come from several crates: an `enum` of [`options!`](crate::options) that is open.
+//! Kinds that come from several crates: an open `enum` of [`options!`](crate::options).
 //!
 //! ```text
 //! kind's folder ─▶ Listing ─┐                       ┌─▶ schema, reference page
@@ -6,9 +6,9 @@
 //! a user's own  ─▶ Listing ─┘                       └─▶ Chosen<Kinds>: its key, its options
 //! ```
 //!
-//! A trait says what a program asks of a kind ([`kinds!`](crate::kinds)); the options of each kind
-//! implement it, and [`registry!`](crate::registry) lists the kinds that a configuration may name.
-//! Price: a virtual call for each question, while a configuration is read and carried out.
+//! A trait declares what a program asks of a kind ([`kinds!`](crate::kinds)); the options of each
+//! kind implement it, and [`registry!`](crate::registry) lists the kinds that a configuration may
+//! name. The price is a virtual call for each question, while a configuration is read and applied.
 
 use std::{
     any::Any,
@@ -24,7 +24,7 @@ use crate::{
     schema::{Group, Opt},
 };
 
-/// What can be asked of the options of any kind.
+/// The questions that the options of any kind answer.
 pub trait AnyOptions: Any + fmt::Debug + Send + Sync {
     /// For a cast to their type.
     fn as_any(&self) -> &dyn Any;
@@ -32,10 +32,10 @@ pub trait AnyOptions: Any + fmt::Debug + Send + Sync {
     /// Their table.
     fn group(&self) -> &'static Group;
 
-    /// Whether they are the same. Those of another kind are not.
+    /// Whether they are the same. Options of another kind never are.
     fn equals(&self, other: &dyn AnyOptions) -> bool;
 
-    /// As [`Options::differs`]. With those of another kind nothing is compared.
+    /// Like [`Options::differs`]. Options of another kind are not compared.
     fn differs(&self, other: &dyn AnyOptions) -> Vec<&'static str>;
 }
 
@@ -60,21 +60,21 @@ impl<T: Options + PartialEq + fmt::Debug + Send + Sync + 'static> AnyOptions for
 
 /// A trait whose implementors are kinds. [`kinds!`](crate::kinds) implements it.
 pub trait Listed: 'static {
-    /// The options, without what the trait adds.
+    /// The options as such, without the trait.
     fn options(&self) -> &dyn AnyOptions;
 }
 
 /// The kinds that one place of a configuration may name, as a type. Declared by
 /// [`registry!`](crate::registry).
 pub trait Registered: 'static {
-    /// What they have in common.
+    /// The trait that they share.
     type Kind: ?Sized + Listed;
 
     /// The registry.
     fn registry() -> &'static Registry<Self::Kind>;
 }
 
-/// A kind in a registry: its key, what it is for, and how its options are read.
+/// A kind in a registry: its key, its purpose, and how its options are read.
 #[derive(Debug)]
 pub struct Listing<K: ?Sized + 'static> {
     opt: Opt,
@@ -101,7 +101,7 @@ impl<K: ?Sized> Listing<K> {
         Self { opt, start: None, build, take_live }
     }
 
-    /// Options to start from, as YAML: what its key has in a first configuration.
+    /// Initial options, as YAML: the value of its key in a new configuration.
     pub const fn start(mut self, options: &'static str) -> Self {
         self.start = Some(options);
         self
@@ -114,8 +114,7 @@ impl<K: ?Sized> Listing<K> {
     }
 }
 
-/// The kinds that a configuration may name: those it is declared with, then those of a program
-/// that has kinds of its own.
+/// The kinds that a configuration may name: the declared ones, then those that a program adds.
 #[derive(Debug)]
 pub struct Registry<K: ?Sized + 'static> {
     declared: &'static [Listing<K>],
@@ -130,11 +129,11 @@ impl<K: ?Sized> Registry<K> {
         Self { declared, added: Mutex::new(Some(Vec::new())), fixed: OnceLock::new() }
     }
 
-    /// Adds a kind. A program does so at its start.
+    /// Adds a kind. A program does this at startup.
     ///
     /// # Panics
-    /// When there is a kind with its key already, or when a configuration was read or a schema
-    /// made, which was without it.
+    /// If a kind with its key already exists, or if a configuration was read or a schema made
+    /// before, which lacked it.
     #[track_caller]
     pub fn add(&self, kind: Listing<K>) {
         let key = kind.opt.name;
@@ -153,7 +152,7 @@ impl<K: ?Sized> Registry<K> {
         Ok(())
     }
 
-    /// The keys of kinds that have options to start from, each with these. No kind is added
+    /// The keys of kinds that have initial options, each with these. No kind can be added
     /// afterwards.
     pub fn starts(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.fixed().0.iter().filter_map(|kind| Some((kind.opt.name, kind.start?)))
@@ -182,7 +181,7 @@ impl<R: Registered> Chosen<R> {
         self.options.options().as_any().downcast_ref()
     }
 
-    /// Whether it is the same kind, whatever the options.
+    /// Whether it is the same kind, whatever its options.
     pub fn is_as(&self, other: &Self) -> bool {
         self.listing.opt.name == other.listing.opt.name
     }
@@ -203,7 +202,7 @@ impl<R: Registered> Chosen<R> {
         is.differs(other.options.options()).into_iter().filter(is_fixed).collect()
     }
 
-    /// This one with the live options of another of its kind.
+    /// This one with the live options of another one of its kind.
     #[must_use]
     pub fn with_live(&self, wanted: &Self) -> Self {
         let taken = (self.listing.take_live)(&self.options, &wanted.options);
@@ -299,7 +298,7 @@ mod tests {
 
     impl Source for Any {}
 
-    /// Why it cannot be added.
+    /// The reason for the refusal.
     fn refusal(registry: &'static Registry<dyn Source>, key: &'static str) -> String {
         let add = move || registry.add(source::<Any>(key, "Another."));
         *panic::catch_unwind(add).unwrap_err().downcast().unwrap()

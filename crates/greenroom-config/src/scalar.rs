@@ -1,4 +1,4 @@
-//! Single values: from what was written to what an option takes.
+//! Single values: turns the written text into the value of an option.
 
 use crate::{
     literal::Literal,
@@ -11,7 +11,7 @@ use crate::{
 /// Text that may be empty.
 pub(crate) const ANY_TEXT: Kind = Kind::Path;
 
-/// Why a value does not do; `None` where naming the value says it all.
+/// Why a value is not accepted; `None` if naming the value says it all.
 pub(crate) type Why = Option<String>;
 
 /// Decodes a single value.
@@ -55,12 +55,12 @@ pub(crate) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
         }
         Kind::Literal => Literal::of(node).map(Typed::Literal).ok_or(None),
         Kind::Rate => units::rate(text(&value)?).map(Typed::Rate).ok_or(None),
-        // Mappings and lists are the decoder's own.
+        // The decoder itself handles mappings and lists.
         _ => Err(None),
     }
 }
 
-/// A value from a reference is text; for options that take no text it means what it would unquoted.
+/// A value from a reference is text; options that take no text read it as if it were unquoted.
 fn retyped(node: &Node, kind: &Kind) -> Value {
     let takes_text = matches!(kind, Kind::Text | Kind::Path | Kind::Url | Kind::Choice(_));
     match &node.value {
@@ -92,8 +92,8 @@ fn count(value: &Value) -> Result<u64, Why> {
             let side = if *number < 0 { "is below zero" } else { "is too large" };
             Some(format!("{number} {side}"))
         }),
-        // Only `1_000` gets here as text: YAML reads plain digits as a number, and quoted ones were
-        // meant as text.
+        // Only `1_000` reaches this as text: YAML reads plain digits as a number, and quoted ones
+        // were meant as text.
         Value::Text(text) if text.contains('_') => units::count(text).ok_or(None),
         _ => Err(None),
     }

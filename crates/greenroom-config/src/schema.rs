@@ -1,5 +1,5 @@
-//! The table of options, as a declaration makes it: what decoding, the JSON Schema and the
-//! reference page read.
+//! The table of options that a declaration creates: decoding, the JSON Schema and the reference
+//! page read it.
 
 mod declared;
 
@@ -10,23 +10,23 @@ use crate::units;
 /// A mapping with known keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Group {
-    /// What messages call it, with an article: `a pool`.
+    /// Its name in messages, with an article: `a pool`.
     pub title: &'static str,
-    /// What it is for.
+    /// Its description.
     pub doc: &'static str,
     /// Its keys.
     pub options: &'static [Opt],
-    /// Further keys, of which one is given; none where there is no such choice. A function, because
-    /// a [`Registry`](crate::Registry) is filled while the program runs.
+    /// Further keys, of which one is given; none if there is no such choice. A function, because a
+    /// [`Registry`](crate::Registry) is filled at run time.
     pub kinds: fn() -> &'static [Opt],
-    /// One of these has to be given.
+    /// One of these is required.
     pub needs_kind: bool,
-    /// The key that a single value stands for, written in place of the mapping.
+    /// The key that a single value is short for, written in place of the mapping.
     pub short: Option<&'static str>,
 }
 
 impl Group {
-    /// Without any key, for kinds that have no settings; `title` as in `this layer`.
+    /// A group without keys, for kinds that have no settings; `title` as in `this layer`.
     pub const fn without_settings(title: &'static str) -> Self {
         let doc = "Has no settings.";
         Self { title, doc, options: &[], kinds: no_kinds, needs_kind: false, short: None }
@@ -47,22 +47,22 @@ impl Group {
         self.all().find(|opt| opt.is_named(key))
     }
 
-    /// What a single value in place of the mapping stands for.
+    /// The option that a single value in place of the mapping is short for.
     pub fn short(&self) -> Option<&'static Opt> {
         self.find(self.short?)
     }
 
-    /// Whether nothing may print a single value that stands in its place.
+    /// Whether a single value in its place must never be printed.
     pub fn has_secret(&self) -> bool {
         self.all().any(|opt| opt.secret)
     }
 
-    /// True where it has no keys.
+    /// True if it has no keys.
     pub fn is_empty(&self) -> bool {
         self.options.is_empty() && !self.has_kinds()
     }
 
-    /// True where there are keys of which one is given.
+    /// True if there are keys of which one is given.
     pub fn has_kinds(&self) -> bool {
         !(self.kinds)().is_empty()
     }
@@ -72,51 +72,51 @@ impl Group {
         (self.kinds)().iter().any(|opt| opt.name == name)
     }
 
-    /// The names of these, that this version has.
+    /// The names of those that this version has.
     pub fn kind_names(&self) -> Vec<&'static str> {
         (self.kinds)().iter().map(|opt| opt.name).collect()
     }
 }
 
-/// Of a mapping without a choice of keys.
+/// For a mapping without a choice of keys.
 pub const fn no_kinds() -> &'static [Opt] {
     &[]
 }
 
-/// One key: what it takes, what it defaults to, what it means.
+/// One key: its values, its default and its meaning.
 #[derive(Debug, Clone, Copy)]
 pub struct Opt {
     /// Its name, in snake case. The camel-case spelling is accepted too.
     pub name: &'static str,
-    /// Other names that are accepted, each in camel case too.
+    /// Other accepted names, each in camel case too.
     pub aliases: &'static [&'static str],
-    /// What it takes.
+    /// The values that it accepts.
     pub kind: Kind,
-    /// What holds when it is left out.
+    /// The effect of leaving it out.
     pub presence: Presence,
     /// Whether a change takes effect while the program runs.
     pub live: bool,
-    /// Whether nothing may print its value.
+    /// Whether its value must never be printed.
     pub secret: bool,
-    /// What it means, and how to choose it.
+    /// Its meaning, and how to choose it.
     pub doc: &'static str,
 }
 
-/// What holds when an option is left out.
+/// The effect of leaving an option out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
     /// It must be given.
     Required,
-    /// Nothing; the documentation says what that means.
+    /// Nothing; the documentation says which meaning that has.
     Optional,
     /// As if this had been written, in YAML.
     Default(&'static str),
-    /// What another option says, which its documentation names; as if this had been written where
-    /// that says nothing.
+    /// The value of another option, which its documentation names; if that is left out too, as if
+    /// this had been written.
     Inherits(&'static str),
 }
 
-/// What an option takes.
+/// The values that an option accepts.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// `true` or `false`.
@@ -157,7 +157,7 @@ pub enum Kind {
         /// The largest.
         max: u64,
     },
-    /// So many per second, minute or hour.
+    /// A number per second, minute or hour.
     Rate,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -167,7 +167,7 @@ pub enum Kind {
     Command,
     /// A mapping from names to texts.
     Variables,
-    /// A text, a number, `true` or `false`: what it is written as.
+    /// A text, a number, `true` or `false`, as its spelling decides.
     Literal,
     /// A list of these, at least one.
     Literals,
@@ -184,7 +184,7 @@ pub enum Kind {
     },
     /// A mapping from the user's names to mappings with known keys.
     Named(&'static Group),
-    /// A mapping from keys of any form, that are not empty, to mappings with known keys.
+    /// A mapping from non-empty keys of any form to mappings with known keys.
     Each(&'static Group),
     /// A list of mappings with known keys, at least one.
     List(&'static Group),
@@ -193,7 +193,7 @@ pub enum Kind {
 }
 
 impl Opt {
-    /// A key that is known and refused, with what is said then.
+    /// A key that is known and refused, with the message for that.
     pub const fn refused(name: &'static str, why: &'static str) -> Self {
         let (kind, presence) = (Kind::Refused(why), Presence::Optional);
         Self { name, aliases: &[], kind, presence, live: false, secret: false, doc: "" }
@@ -224,7 +224,7 @@ impl Opt {
         !matches!(self.kind, Kind::Refused(_))
     }
 
-    /// The default as YAML, where there is one of its own.
+    /// The default as YAML, if it has one of its own.
     pub fn default(&self) -> Option<&'static str> {
         match self.presence {
             Presence::Default(text) => Some(text),
@@ -232,7 +232,7 @@ impl Opt {
         }
     }
 
-    /// What it is decoded from where it is left out, as YAML.
+    /// The YAML that it is decoded from if it is left out.
     pub fn left_out(&self) -> Option<&'static str> {
         match self.presence {
             Presence::Default(text) | Presence::Inherits(text) => Some(text),
@@ -242,7 +242,7 @@ impl Opt {
 }
 
 impl Kind {
-    /// The mapping inside, with what the reference page writes after the option's name.
+    /// The mapping inside, with the text that the reference page adds to the option's name.
     pub fn inner(&self) -> Option<(&'static str, &'static Group)> {
         match self {
             Self::Group(inner) | Self::CountOr { group: inner, .. } => Some(("", inner)),
@@ -253,7 +253,7 @@ impl Kind {
         }
     }
 
-    /// What is expected, as it reads after "expected".
+    /// The expected value, as the words after "expected".
     pub fn expected(&self) -> String {
         match self {
             Self::Flag => "`true` or `false`".to_owned(),
@@ -295,7 +295,7 @@ impl Kind {
         }
     }
 
-    /// True if a whole number is within its bounds: for what was made by code.
+    /// True if a whole number is within its bounds: for values made in code.
     pub fn allows(&self, number: u64) -> bool {
         match self {
             Self::Count { min, max } | Self::Size { min, max } => (*min..=*max).contains(&number),
@@ -332,7 +332,7 @@ impl Kind {
     }
 }
 
-/// Those of these values that are within the bounds.
+/// The values among these that are within the bounds.
 fn fitting(
     values: &[&str],
     size: impl Fn(&str) -> Option<u64>,

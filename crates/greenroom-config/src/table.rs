@@ -1,15 +1,15 @@
-//! Options held to a table: for the tests of those who declare them.
+//! Checks options by a table: for the tests of the crates that declare them.
 
 use crate::{Yaml, options::Options, read};
 
-/// An option, a good value, and values of which each is one mistake.
+/// An option, a good value, and bad values with one mistake each.
 pub type Row<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-/// Reads each value in a mapping that holds `beside` as well, where the row is about another
-/// option. Each option of `T` has to have a row.
+/// Reads each value in a mapping that also holds `beside`, except for the row's own option. Each
+/// option of `T` must have a row.
 ///
 /// # Panics
-/// At the first row that does not hold, and for an option without one.
+/// At the first row that fails, and for an option without a row.
 #[track_caller]
 pub fn assert_options<T: Options>(beside: &[(&str, &str)], rows: &[Row<'_>]) {
     let with = |option: &str, value: &str| {

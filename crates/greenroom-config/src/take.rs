@@ -1,4 +1,4 @@
-//! The types that options are declared with, from what was checked.
+//! The types that options are declared with, built from checked values.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use crate::{
     units::{DurationRange, Rate},
 };
 
-/// A count, or the mapping that stands in place of it.
+/// A count, or the mapping in place of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CountOr<T> {
     /// The count.
@@ -139,7 +139,7 @@ impl<T: Options> Take for CountOr<T> {
 impl<T: Options> Take for Vec<T> {
     fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
         match found {
-            // Where they are required, that has been reported, and the rest can be looked at.
+            // If it is required, that has been reported, and the rest can be checked.
             None => Some(Self::new()),
             Some(Typed::Named(records)) => {
                 let build = |(name, record): (String, _)| T::build(record, &mut at.named(&name));

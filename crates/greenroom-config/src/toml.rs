@@ -1,4 +1,4 @@
-//! TOML into the tree: the same names as in YAML.
+//! Parses TOML into the tree: the same names as in YAML.
 
 use std::ops::Range;
 
@@ -12,12 +12,12 @@ use crate::{
     tree::{Entry, Node, Place, Span, Value},
 };
 
-/// A file with more errors than this is no TOML at all: to find the place of each takes time in the
-/// length of the file.
+/// A file with more errors than this is no TOML at all: the time to find the place of each grows
+/// with the length of the file.
 const MOST_ERRORS: usize = 50;
 
-/// Reads the text of a TOML file; one that holds nothing is [blank](Node::is_blank). `None` when it
-/// is not TOML; the problems say why.
+/// Reads the text of a TOML file; an empty one is [blank](Node::is_blank). `None` if it is not
+/// TOML; the problems say why.
 pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let reader = TomlReader { text };
@@ -73,7 +73,7 @@ impl TomlReader<'_> {
 
     fn place(&self, span: Range<usize>) -> Place {
         let before = self.text.get(..span.start).unwrap_or(self.text);
-        // A lone carriage return is no TOML, and ends a line where the error is shown.
+        // A lone carriage return is no TOML, but ends a line where the error is shown.
         let line_start = before.rfind(['\n', '\r']).map_or(0, |at| at + 1);
         let inside = self.text.get(span).unwrap_or_default();
         let width = inside.lines().next().unwrap_or_default().chars().count();

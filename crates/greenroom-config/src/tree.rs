@@ -1,11 +1,11 @@
-//! One tree for YAML, TOML and `--set`: what was written, each node with its place.
+//! One tree for YAML, TOML and `--set`: the written values, each node with its place.
 
 use std::sync::Arc;
 
 /// A value of the configuration, and where it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// What was written.
+    /// The value as written.
     pub value: Value,
     /// Where.
     pub place: Place,
@@ -29,8 +29,7 @@ pub enum Value {
     Text(String),
     /// A list.
     List(Vec<Node>),
-    /// A mapping, in the order in which it was written. Whoever reads it refuses a key that is
-    /// there twice.
+    /// A mapping, in the order in which it was written. Its readers refuse a duplicate key.
     Map(Vec<Entry>),
 }
 
@@ -66,29 +65,29 @@ pub struct Span {
 }
 
 impl Place {
-    /// The file as a whole, for what is missing from it.
+    /// The file as a whole, for problems about missing parts.
     pub fn whole_file() -> Self {
         Self::Source(Span { line: 1, column: 1, width: 0 })
     }
 }
 
 impl Node {
-    /// A node that was written as it stands.
+    /// A node whose value was written out, not referenced.
     pub fn new(value: Value, place: Place) -> Self {
         Self { value, place, origin: None }
     }
 
-    /// What a text without any value holds.
+    /// The node of a text without any value.
     pub(crate) fn blank() -> Self {
         Self::new(Value::Null, Place::whole_file())
     }
 
-    /// True where the text held no value at all.
+    /// True if the text held no value at all.
     pub fn is_blank(&self) -> bool {
         self.value == Value::Null && self.place == Place::whole_file()
     }
 
-    /// What a message calls the value of an option that nothing may print.
+    /// Describes the value of a secret option in messages.
     pub(crate) fn describe_secret(&self) -> String {
         match &self.value {
             _ if self.origin.is_some() => self.describe(),
@@ -99,7 +98,7 @@ impl Node {
         }
     }
 
-    /// What a message calls this value: its kind and, where it cannot be a secret, the value.
+    /// Describes this value in messages: its kind and, unless it may be a secret, the value.
     pub fn describe(&self) -> String {
         if let Some(origin) = &self.origin {
             return format!("the value of `{origin}`");
@@ -125,7 +124,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// The value that a plain (unquoted) scalar stands for, by YAML's core schema.
+/// The value of a plain (unquoted) scalar, by YAML's core schema.
 pub fn plain_scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,

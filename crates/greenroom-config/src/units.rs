@@ -39,7 +39,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number * seconds).ok()
 }
 
-/// `200ms..30s`; one duration stands for itself twice.
+/// `200ms..30s`; a single duration is both ends of its range.
 pub fn duration_range(text: &str) -> Option<DurationRange> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let range = DurationRange { from: duration(from)?, to: duration(to)? };
@@ -62,7 +62,7 @@ pub fn size(text: &str) -> Option<u64> {
         "GiB" => 1024.0 * 1024.0 * 1024.0,
         _ => return None,
     };
-    // Saturates, and no configured limit is near the loss of precision.
+    // Saturates; no configured limit is large enough to lose precision.
     Some((number * bytes) as u64)
 }
 

@@ -1,4 +1,4 @@
-//! YAML into the tree. One document, no anchors, aliases or tags.
+//! Parses YAML into the tree. One document; no anchors, aliases or tags.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::{
 /// Deeper than any configuration needs; bounds the recursion on hostile input.
 const MAX_DEPTH: usize = 32;
 
-/// Reads the text of a YAML file; one that holds nothing is [blank](Node::is_blank). `None` when it
-/// is not YAML; the problems say why.
+/// Reads the text of a YAML file; an empty one is [blank](Node::is_blank). `None` if it is not
+/// YAML; the problems say why.
 pub(crate) fn parse(text: &str, problems: &mut Problems) -> Option<Node> {
     let mut reader = YamlReader { parser: Parser::new_from_str(text), text };
     match reader.document() {
@@ -151,7 +151,7 @@ fn syntax(error: &ScanError, text: &str) -> Problem {
     problem
 }
 
-/// Blocks span lines; the stretch shown is what lies on the first of them.
+/// Blocks span lines; the stretch shown is the part on the first line.
 fn place(span: saphyr_parser::Span) -> Place {
     let width = if span.start.line() == span.end.line() { span.len().max(1) } else { 1 };
     Place::Source(Span { line: span.start.line().max(1), column: span.start.col() + 1, width })

@@ -35,6 +35,7 @@ pub mod permits;
 pub mod places;
 pub mod queue;
 pub mod shard;
+pub mod shares;
 pub mod slot;
 pub mod stamp;
 pub mod sync;

@@ -1,9 +1,9 @@
-//! What every connector has to do, whatever it connects to (V01).
+//! The contract that every connector must meet, whatever it connects to (V01).
 //!
-//! Each connector has tests of what is special about it. What all of them promise (order per key,
-//! nothing lost, few repeats, a pause that is heeded, partitions that are given up at once) would
-//! otherwise be tested as often and as differently as there are connectors, and the rare cases not
-//! at all. Here it is written once, and runs in the real engine.
+//! Each connector has tests of its special features. Their common promises (order per key, nothing
+//! lost, few repeats, pauses that take effect, partitions that are released at once) would
+//! otherwise be tested once per connector, each time differently, and the rare cases not at all.
+//! Here they are tested once for all, in the real engine.
 //!
 //! ```text
 //! Connector ─ place ─▶ Place ─ open ─▶ its source ─▶ watched ─▶ engine ─▶ a handler that takes its
@@ -11,7 +11,7 @@
 //!                        └─ publish, revoke, restart    └──▶ ledger ◀───────────┘
 //!                                                              │ every delivery, attempt,
 //!                                                              ▼ settlement and commit
-//!                               passed, not applicable because .., failed: what, and the seed
+//!                               passed, not applicable because .., failed: why, and the seed
 //! ```
 //!
 //! The author of a connector implements [`Connector`] and [`Place`], and writes
@@ -20,20 +20,20 @@
 //! greenroom_test::conformance!(orders: OrdersConnector::default());
 //! ```
 //!
-//! which makes a test of each [`Check`]. What the connector cannot do it
-//! [says](Connector::lacks), with the reason: the checks that need it are told as not applicable,
-//! on standard error, past the capture of test output. A claim that its source contradicts is a
-//! failure. A connector of a server says where that is [missing](Connector::missing): nothing of
-//! it is run then, which is told as well.
+//! which makes a test of each [`Check`]. A connector [declares](Connector::lacks) the abilities
+//! that it lacks, with the reason: the checks that need them are reported as not applicable, on
+//! standard error, despite the capture of test output. A claim that its source contradicts is a
+//! failure. A connector of a server says if that is [missing](Connector::missing): none of its
+//! checks is then run, which is reported as well.
 //!
-//! In every check, whatever else it looks for, the ledger has to show that no event was made up,
-//! positions rise and stay with their events, a key is in one hand and its events in order, nothing
-//! of a revoked assignment begins, nothing of a paused partition is given, and **no commit covers
-//! an event that is not acknowledged**.
+//! In every check, besides its own purpose, the ledger must show that no event was made up,
+//! positions rise and keep their events, a key is in one hand and its events in order, no event of
+//! a revoked assignment begins, no event of a paused partition is given, and **no commit covers an
+//! event that is not acknowledged**.
 //!
-//! The price: some thousand events for each connector, on virtual time where it [keeps to
-//! that](Connector::clock), in real time some seconds. It is no benchmark, and does not try what
-//! only a real network does: that is for the tests of the connector.
+//! The price: some thousand events per connector, on virtual time if the connector [uses
+//! it](Connector::clock), or else some seconds of real time. It is no benchmark, and does not
+//! attempt cases that need a real network: those belong to the tests of the connector.
 
 mod ability;
 mod broker;

@@ -1,4 +1,4 @@
-//! What tests of Greenroom share. It is not published, and no product depends on it.
+//! Tools that tests of Greenroom share. It is not published, and no product depends on it.
 //!
 //! | module | what it is for |
 //! |---|---|

@@ -1,9 +1,9 @@
-//! A source of several partitions in memory (D15): what a broker is to a consumer, without the
+//! A source of several partitions in memory (D15): acts as a broker towards a consumer, without the
 //! broker.
 //!
-//! A consumer of Kafka or NATS goes wrong where partitions come and go, events come twice, and
-//! positions have gaps: rare things, and each on a thread of its own. Here a test does them, one by
-//! one, on virtual time, and looks at both sides.
+//! A consumer of Kafka or NATS fails when partitions come and go, events are repeated, and
+//! positions have gaps: rare cases, each on its own thread. Here a test causes them, one by one, on
+//! virtual time, and observes both sides.
 //!
 //! ```text
 //!  test ─ publish, skip ──▶ log of each partition ─▶ source ─▶ engine
@@ -12,18 +12,18 @@
 //!       ◀ given, paused, revoked, settled ─ watermark ─ commit ─▶ committed, outlives the source
 //! ```
 //!
-//! * A **log** outlives sources: another [`source`](Broker::source) of the same broker goes on with
-//!   what is committed, as a restart does.
-//! * An **assignment** begins an epoch with what is committed. What comes of an earlier epoch is
-//!   fenced.
-//! * A **repeat** gives events again, as a broker does whose acknowledgement was lost. The source
-//!   skips what is done or in hand.
+//! * A **log** outlives sources: another [`source`](Broker::source) of the same broker continues
+//!   from the committed positions, as after a restart.
+//! * An **assignment** begins an epoch at the committed positions. Settlements of an earlier epoch
+//!   are fenced.
+//! * A **repeat** gives events again, like a broker that lost an acknowledgement. The source skips
+//!   those that are done or in hand.
 //! * A **gap** is a position that is never given, as compaction, transactions and deleted messages
-//!   leave them.
+//!   leave behind.
 //!
-//! The price: every event stays in memory, and one lock is taken for each batch and each
-//! settlement. It does not pretend to be slow, or to fail: a [script of
-//! steps](greenroom_bus::source::Source) of one's own does that better.
+//! The price: every event stays in memory, and each batch and each settlement takes a lock. It does
+//! not simulate delays or failures: use a [script of steps](greenroom_bus::source::Source) of your
+//! own for that.
 //!
 //! ```
 //! use greenroom_bus::{event::Event, source::Pull};

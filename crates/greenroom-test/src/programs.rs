@@ -1,4 +1,4 @@
-//! Random programs: many of them, on all cores, each in a thread and on a virtual clock of its own.
+//! Random programs: many of them, on all cores, each in its own thread with its own virtual clock.
 //!
 //! ```text
 //! GREENROOM_PROGRAMS ─▶ a thread for each core ─▶ program ─▶ a thread with a paused clock
@@ -6,8 +6,8 @@
 //!                       as small as possible, and its seed ◀───┴──▶ Ok
 //! ```
 //!
-//! A failure names the seed and the number of programs that repeat it. Where a number was asked
-//! for, how far it has come is told every few seconds on standard error.
+//! A failure names the seed and the number of programs that repeat it. If a number of programs was
+//! requested, progress is reported every few seconds on standard error.
 
 use std::{
     any::Any,
@@ -29,27 +29,27 @@ use proptest::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-/// By the real clock. Programs take milliseconds; beside much other work, some have taken more than
-/// ten seconds.
+/// By the real clock. Programs take milliseconds; on a busy machine, some have taken more than ten
+/// seconds.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// Programs of one test, unless `GREENROOM_PROGRAMS` says otherwise.
+/// Programs per test, unless `GREENROOM_PROGRAMS` is set.
 const PROGRAMS: u32 = 150;
 
-/// How often it is told how far it has come.
+/// The interval of progress reports.
 const TOLD: Duration = Duration::from_secs(10);
 
-/// How long a program is made smaller, in milliseconds.
+/// How long to shrink a failed program, in milliseconds.
 const SHRINKS: u32 = 40_000;
 
-/// Runs a program in a thread of its own: one that spins without virtual time passing is found by
-/// the real clock.
+/// Runs a program in its own thread, so that the real clock catches one that spins without virtual
+/// time passing.
 ///
 /// # Errors
-/// What the program says; or it panicked, or did not end within a minute.
+/// The program's error; or it panicked, or did not end within a minute.
 ///
 /// # Panics
-/// The system has no thread for it.
+/// The thread cannot be started.
 pub fn in_a_thread(
     run: impl FnOnce(&Runtime) -> Result<(), TestCaseError> + Send + 'static,
 ) -> Result<(), TestCaseError> {
@@ -69,17 +69,17 @@ pub fn in_a_thread(
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn words(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "something".to_owned())
 }
 
-/// Tries as many programs as `GREENROOM_PROGRAMS` says, 150 unless it does, from the seed that
-/// `GREENROOM_SEED` names.
+/// Tries as many programs as `GREENROOM_PROGRAMS` says, or else 150, from the seed in
+/// `GREENROOM_SEED`.
 ///
 /// # Panics
-/// One of them failed. The message has the seed, and the program, made as small as possible.
+/// If one of them fails. The message has the seed, and the program, as small as possible.
 pub fn try_all<S>(
     programs: impl Fn() -> S + Sync,
     tried: impl Fn(S::Value) -> Result<(), TestCaseError> + Sync,
@@ -121,7 +121,7 @@ pub fn try_all<S>(
     }
 }
 
-/// So many programs from one seed, in one of so many threads.
+/// Tries this many programs from one seed, in one of this many threads.
 fn try_some<S: Strategy>(
     (seed, cases, threads): (u64, u32, u32),
     programs: &S,
@@ -135,13 +135,13 @@ fn try_some<S: Strategy>(
         ..ProptestConfig::default()
     };
     TestRunner::new(config).run(programs, tried).map_err(|error| {
-        // The first thread has this seed, and as many programs as this one had.
+        // The first thread has this seed, and tries as many programs as this one did.
         let programs = cases.saturating_mul(threads);
         format!("GREENROOM_SEED={seed} GREENROOM_PROGRAMS={programs} repeats it: {error}")
     })
 }
 
-/// What `GREENROOM_SEED` says; otherwise one from the clock.
+/// The value of `GREENROOM_SEED`; otherwise a seed from the clock.
 pub fn seed() -> u64 {
     from_environment("GREENROOM_SEED").unwrap_or_else(|| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -149,7 +149,7 @@ pub fn seed() -> u64 {
     })
 }
 
-/// Past the capture of test output: otherwise it would be shown when all is over.
+/// Despite the capture of test output, which would show it only at the end.
 pub(crate) fn tell(line: &str) {
     // A closed standard error is no reason to fail.
     let _ = writeln!(std::io::stderr(), "{line}");
@@ -171,8 +171,7 @@ fn tell_until(done: &AtomicU32, all: u32, is_over: impl Fn() -> bool) {
     tell(&format!("{test}: {done} programs in {took:.1} s"));
 }
 
-/// Handlers and sources panic on purpose: programs run in threads without a name, tests in such
-/// with one.
+/// Handlers and sources panic on purpose: programs run in unnamed threads, tests in named ones.
 fn quiet_on_purpose() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

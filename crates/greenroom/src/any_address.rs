@@ -7,6 +7,7 @@ use std::{
     hash::{Hash, Hasher},
     pin::Pin,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use tokio::runtime::Handle;
@@ -54,6 +55,11 @@ pub(crate) trait Erased: Send + Sync {
     /// Counts one more address, unless the last one has been dropped: that one drains and stops the
     /// pool, which cannot be taken back. False then.
     fn try_handle_made(&self) -> bool;
+    /// Starts nothing of the share of what the worker in this slot has in hand, for so long. False
+    /// if that has none.
+    fn hold_share(&self, _slot: usize, _during: Duration) -> bool {
+        false
+    }
     /// The runtime that the pool was spawned on.
     fn runtime(&self) -> &Handle;
     fn stop_unknown(

@@ -6,6 +6,7 @@ use std::{
     mem,
     ops::{Deref, DerefMut},
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use crate::{
@@ -117,6 +118,45 @@ impl<A> Context<A> {
             Some(home) => home.any_worker(self.place.slot),
             None => AnyAddress::gone(self.place.home.clone()),
         }
+    }
+
+    /// Holds the [share](crate::shares) of the message in hand, from now on and for so long: none
+    /// of its messages is started. One attempt follows, which probes, and the others once it has
+    /// ended. For a handler that was told so, as by a 429 with `Retry-After`; it then fails, and
+    /// its message waits for its next attempt. False in a pool without shares.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # use std::time::Duration;
+    /// struct Poster;
+    ///
+    /// impl Actor for Poster {
+    ///     type Message = u32;
+    ///     type Reply = ();
+    ///     type Error = String;
+    ///
+    ///     async fn handle(&mut self, tenant: u32, cx: &mut Context<Self>) -> Result<(), String> {
+    ///         if tenant == 7 {
+    ///             assert!(cx.hold_share(Duration::from_secs(30)));
+    ///             return Err("too many requests".to_owned());
+    ///         }
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::new(|_slot| Poster).shared_by(|tenant: &u32| *tenant).spawn().await?;
+    /// let began = tokio::time::Instant::now();
+    /// assert!(pool.call(7).await.is_err());
+    /// assert!(pool.call(7).await.is_err()); // waits
+    /// assert_eq!(began.elapsed().as_secs(), 30);
+    /// assert!(pool.call(8).await.is_ok());
+    /// # Ok(()) }
+    /// ```
+    pub fn hold_share(&mut self, during: Duration) -> bool {
+        let home = self.place.home.upgrade();
+        home.is_some_and(|home| home.hold_share(self.place.slot, during))
     }
 
     /// Ends this worker after the message in hand: it has no more to do. That is a normal end

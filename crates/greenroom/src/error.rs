@@ -189,6 +189,16 @@ pub enum SpawnError {
         /// The pool's name.
         pool: String,
     },
+    /// Shares divide one queue, from which all workers take: there is none in a pool that gives
+    /// each message to a worker, by a policy or by sticky keys.
+    #[error(
+        "pool {pool} has shares, which need a queue from which all workers take: leave out `shared_by`, or the \
+         policy or `sticky_by`"
+    )]
+    SharesArePulled {
+        /// The pool's name.
+        pool: String,
+    },
     /// Not one worker could be started.
     #[error("no worker of pool {pool} could be started: {reason}")]
     NoWorkerStarted {

@@ -133,7 +133,7 @@ pub use pool::{
     WeakAddress,
 };
 #[doc(inline)]
-pub use pool::{advisor, autoscale, batch, keeper, keys, limits, policy, stats};
+pub use pool::{advisor, autoscale, batch, keeper, keys, limits, policy, shares, stats};
 pub use pool_events::{PoolEvent, PoolEvents};
 pub use registry::Registry;
 pub use reply::ReplyPort;

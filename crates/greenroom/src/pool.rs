@@ -138,6 +138,7 @@ pub mod policy;
 mod pool_payload;
 mod push;
 mod routing;
+pub mod shares;
 pub mod stats;
 pub mod sticky;
 mod stop;

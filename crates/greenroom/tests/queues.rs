@@ -8,3 +8,4 @@ mod keys;
 mod pools;
 mod sending;
 mod shared;
+mod shares;

@@ -4,8 +4,8 @@
 //! engine, configuration, layers ──▶ Seen ──▶ rules ──▶ findings ──▶ chains, the worst first
 //! ```
 //!
-//! A finding states the problem, the figures, why it matters, what to change, and the exact lines
-//! of the configuration or the request that does it. Each rule is a pure function of the observed
+//! A finding states the problem, the figures, the reason, the change to make, and the exact lines
+//! of the configuration or the request that makes it. Each rule is a pure function of the observed
 //! state, without a clock. The rules run once a second, for the history, and when a client asks;
 //! advice on the sizes of pools comes from the advisor of each ([`greenroom::advisor`]).
 
@@ -67,7 +67,7 @@ pub(super) fn findings(seen: &Seen) -> Vec<Finding> {
     chains::in_order(found)
 }
 
-/// As `GET /api/advice` answers.
+/// The answer to `GET /api/advice`.
 pub(super) fn view(seen: &Seen) -> Value {
     let found = findings(seen);
     let nothing = found.is_empty().then(|| nothing(seen));
@@ -96,7 +96,7 @@ fn one(seen: &Seen, finding: &Finding) -> Value {
     })
 }
 
-/// Why there is nothing to say.
+/// Why there is no finding.
 fn nothing(seen: &Seen) -> String {
     let mut text =
         "Nothing to say: no pool, key, handler, output or input needs a change.".to_owned();

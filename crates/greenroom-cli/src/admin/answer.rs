@@ -1,4 +1,4 @@
-//! Answers: JSON, also where something is wrong.
+//! Answers as JSON, including errors.
 
 use axum::{
     body::Body,
@@ -15,7 +15,7 @@ pub(super) struct Refusal {
     pub(super) what: String,
     pub(super) place: String,
     pub(super) next: String,
-    /// More than one line has room for.
+    /// More details than fit into a line.
     pub(super) details: Option<Value>,
 }
 

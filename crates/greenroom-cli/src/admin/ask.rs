@@ -1,4 +1,4 @@
-//! Asks the admin listener of another greenroom: one request, one answer.
+//! Queries the admin listener of another greenroom: one request, one answer.
 //!
 //! HTTP/1.0, so that an answer comes in one piece; HTTP/1.1 for a long one, so that its end can be
 //! distinguished from a broken connection.
@@ -11,19 +11,19 @@ use std::{
 
 use serde_json::{Value, value::RawValue};
 
-/// Where a listener is, unless said otherwise.
+/// The default address of a listener.
 pub(crate) const ADDRESS: &str = "127.0.0.1:7070";
 
 /// The listener answers at once, or something is wrong.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An order may take longer.
+/// A command may take longer.
 const DONE_WITHIN: Duration = Duration::from_secs(300);
 
 /// A live stream sends something every few seconds.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The longest answer that is read, in bytes.
+/// The longest answer to read, in bytes.
 const LONGEST: u64 = 64 << 20;
 
 /// The variable that holds the token of the listener.
@@ -34,7 +34,7 @@ pub(crate) fn has_token() -> bool {
     std::env::var_os(TOKEN).is_some_and(|token| !token.is_empty())
 }
 
-/// Asks for `path`, and returns the answer's JSON.
+/// Requests `path`, and returns the answer's JSON.
 ///
 /// # Errors
 /// The error, its place, and the next step.
@@ -42,7 +42,7 @@ pub(crate) fn get(address: &str, path: &str) -> Result<Value, String> {
     AdminRequest { method: "GET", path, body: b"", patience: PATIENCE }.ask(address)
 }
 
-/// Asks for `path`, and returns the answer's JSON as it is written.
+/// Requests `path`, and returns the answer's JSON as written.
 ///
 /// # Errors
 /// The error, its place, and the next step.
@@ -50,7 +50,7 @@ pub(crate) fn get_text(address: &str, path: &str) -> Result<String, String> {
     AdminRequest { method: "GET", path, body: b"", patience: PATIENCE }.text(address)
 }
 
-/// Asks for `path` to be done, and returns the answer's JSON.
+/// Sends a command to `path`, and returns the answer's JSON.
 ///
 /// # Errors
 /// The error, its place, and the next step.
@@ -66,10 +66,10 @@ pub(crate) fn copy(address: &str, path: &str, out: &mut dyn Write) -> Result<(),
     copy_within(address, path, DONE_WITHIN, out)
 }
 
-/// Like [`copy`], for an answer that comes piece by piece for as long as the connection stays open.
+/// Like [`copy`], for an answer that arrives piece by piece as long as the connection stays open.
 ///
 /// # Errors
-/// As those of [`copy`]; and nothing came for [`SILENCE`].
+/// Those of [`copy`]; and nothing arrived for [`SILENCE`].
 pub(crate) fn listen(address: &str, path: &str, out: &mut dyn Write) -> Result<(), String> {
     copy_within(address, path, SILENCE, out)
 }
@@ -90,7 +90,7 @@ fn copy_within(
     let head = head(&mut stream).map_err(|error| request.nobody(host, &error))?;
     let head = head.ok_or_else(|| strange(host))?;
     if head.split(' ').nth(1) != Some("200") || !is_chunked(&head) {
-        // In one piece, or no greenroom.
+        // In one piece, so it is no greenroom.
         return request.ask(address).map(|_| ());
     }
     chunks(&mut stream, out).map_err(|error| format!("{host}: the answer broke off: {error}"))
@@ -195,13 +195,13 @@ impl AdminRequest<'_> {
             "{method} {path} HTTP/{version}\r\nHost: {host}\r\nConnection: close\r\n{length}{token}\r\n"
         );
         stream.write_all(request.as_bytes())?;
-        // A server that refuses it may not read all of it, and has answered.
+        // A server that refuses it may answer without reading all of it.
         let _ = stream.write_all(body);
         Ok(())
     }
 }
 
-/// Head and body of an answer; `None` where it is no HTTP.
+/// Head and body of an answer; `None` if it is no HTTP.
 type HttpAnswer = Option<(String, Vec<u8>)>;
 
 fn exchange(host: &str, request: &AdminRequest<'_>) -> io::Result<HttpAnswer> {
@@ -221,7 +221,7 @@ fn connect(host: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// The head of an answer; `None` where it is no HTTP.
+/// The head of an answer; `None` if it is no HTTP.
 fn head(answer: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

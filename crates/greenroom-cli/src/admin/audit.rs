@@ -1,8 +1,8 @@
-//! The audit log: who requested which change of this greenroom, and the result (O09).
+//! The audit log: the client and result of every change requested of this greenroom (O09).
 //!
-//! Each request that would change something is one line that begins with `admin action:`, whether
-//! it was admitted or not. Its body is not logged, and neither are the values that an edit sets:
-//! they are data of events.
+//! Each request for a change is one line that begins with `admin action:`, whether it was admitted
+//! or not. Its body is not logged, and neither are the values that an edit sets: they are data of
+//! events.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use url::form_urlencoded;
 
 use super::guard::{Role, is_change};
 
-/// Where a request came from.
+/// The address that a request came from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Peer(pub(super) SocketAddr);
 
@@ -31,7 +31,7 @@ const TARGET: &str = "greenroom::audit";
 const LONGEST: usize = 500;
 
 impl Action {
-    /// `None` for a request that only looks.
+    /// `None` for a request that only reads.
     pub(super) fn from_request(request: &Request) -> Option<Self> {
         let from = request.extensions().get::<Peer>();
         let from = from.map_or_else(|| "nowhere".to_owned(), |Peer(address)| address.to_string());
@@ -39,7 +39,7 @@ impl Action {
             .then(|| Self { from, what: action_text(request.method(), request.uri()) })
     }
 
-    /// Writes the line, once the result is known. Returns the action, if it was carried out.
+    /// Writes the line, once the result is known. Returns the action if it was carried out.
     pub(super) fn tell(self, role: Role, status: StatusCode) -> Option<String> {
         let Self { from, what } = self;
         let (who, status) = (role.name(), status.as_u16());

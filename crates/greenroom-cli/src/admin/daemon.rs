@@ -8,17 +8,17 @@ use greenroom_bus::engine::Control;
 use super::{history::History, metrics::figures::Figures};
 use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
 
-/// As routes take it.
+/// The extractor of routes.
 pub(super) type Asked = State<Arc<Daemon>>;
 
 /// The state that the listener answers from.
 pub(crate) struct Daemon {
     pub(crate) control: Control,
-    /// Reads the configuration again, and knows which one holds.
+    /// Rereads the configuration, and knows which one is in effect.
     pub(crate) reload: Arc<Reload>,
     /// The figures of the handlers' layers.
     pub(crate) layers: Arc<HandlerLayers>,
-    /// Where the dead letters are.
+    /// The place of the dead letters.
     pub(crate) dead_letters: LettersAt,
     /// Its figures.
     pub(crate) figures: Arc<Figures>,

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use super::{sentence::time, views};
 
-/// Events that are kept for later watchers, and that a sample shows.
+/// Events that are kept for later watchers and shown by a sample.
 const KEPT: usize = 60;
 
-/// The last events of all pools; hears of them for as long as it is there.
+/// The latest events of all pools; it receives them as long as it exists.
 pub(super) struct Events {
     receiver: PoolEventReceiver,
     kept: VecDeque<ToldEvents>,
@@ -30,14 +30,13 @@ struct ToldEvents {
     pool: String,
     kind: &'static str,
     text: String,
-    /// How often it happened in a row.
+    /// How often it was repeated in a row.
     times: u64,
 }
 
 impl Events {
     pub(super) fn new() -> Self {
-        // A page that slept may have shown events that another sampler collected: no number comes
-        // twice.
+        // A page that slept may have shown events from another sampler: no number is used twice.
         let next = unix_millis() * 1_000;
         Self { receiver: PoolEvents::global().subscribe(), kept: VecDeque::new(), next }
     }

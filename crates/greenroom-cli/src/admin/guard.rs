@@ -1,10 +1,10 @@
-//! Which clients may ask for what (O09): without a token only programs of this machine, and never a
-//! web page from elsewhere.
+//! The permissions of clients (O09): without a token, only programs on this machine have access,
+//! and never a web page from elsewhere.
 //!
-//! A browser on this machine can reach the listener, and does so for any page that it shows. Such a
-//! page is kept out twice: it has another origin than the listener, so nothing is changed for it,
-//! and a name of its own that it points at this machine (DNS rebinding) is no name of the listener,
-//! so it can read nothing either.
+//! A browser on this machine can reach the listener on behalf of any page that it shows. Such a
+//! page is kept out twice: its origin is not the listener's, so it changes nothing; and a name of
+//! its own that it points at this machine (DNS rebinding) is not a name of the listener, so it
+//! reads nothing either.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ use crate::config::AdminConfig;
 /// The relation of the requesting page to this server (Fetch Metadata).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Decides about requests.
+/// Decides on requests.
 pub(super) struct Guard {
     token: Option<String>,
     /// Only together with `token`.
@@ -27,18 +27,18 @@ pub(super) struct Guard {
 /// The role of a request, with its rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Hear whether greenroom is well, and get the page, which holds no figures.
+    /// Ask whether greenroom is healthy, and get the page, which holds no figures.
     Stranger,
-    /// Look at everything.
+    /// Read everything.
     Reader,
     /// Change things, having shown the token.
     Admin,
-    /// Change things from this machine, where no token is demanded.
+    /// Change things from this machine, if no token is required.
     Local,
 }
 
 impl Role {
-    /// True where it may see everything.
+    /// True if it may see everything.
     pub(super) fn sees_all(self) -> bool {
         self != Self::Stranger
     }
@@ -64,8 +64,8 @@ impl Guard {
         Self { token: token.cloned(), read_token: read_token.cloned() }
     }
 
-    /// The role in which a request is admitted, or why it is not. `open` is for public requests:
-    /// the health of greenroom, and the page.
+    /// The role of an admitted request, or the reason for the refusal. `open` is for public
+    /// requests: the health of greenroom, and the page.
     pub(super) fn admit(
         &self,
         method: &Method,
@@ -85,7 +85,7 @@ impl Guard {
         Ok(role)
     }
 
-    /// As whom a request would be let in that looks at something.
+    /// The role of a request that only reads.
     pub(super) fn whose(&self, headers: &HeaderMap) -> Role {
         self.role(headers, "").unwrap_or(Role::Stranger)
     }
@@ -112,14 +112,13 @@ impl Guard {
     }
 }
 
-/// The token of credentials of the scheme `Bearer`, which may be written in any case (RFC 9110,
-/// 11.1).
+/// The token of credentials with the scheme `Bearer`, in any case (RFC 9110, 11.1).
 fn bearer(credentials: &str) -> Option<&str> {
     let (scheme, token) = credentials.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
-/// Takes as long wherever two texts of one length differ.
+/// Takes the same time wherever two texts of one length differ.
 fn same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
 }
@@ -137,8 +136,7 @@ fn may_change(role: Role, path: &str) -> Result<(), Refusal> {
     Err(Refusal::new(StatusCode::FORBIDDEN, what, path, next))
 }
 
-/// A form of another page, which a browser sends without asking anybody, has a body of another
-/// type.
+/// A form of another page, which a browser sends without asking, has a body of another type.
 fn json_body(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     let length = text(headers, header::CONTENT_LENGTH).unwrap_or("0");
     let has_body = length != "0" || headers.contains_key(header::TRANSFER_ENCODING);
@@ -169,7 +167,8 @@ fn host(headers: &HeaderMap) -> Option<&str> {
     Some(&host[..end])
 }
 
-/// An address cannot be pointed elsewhere; of names, only one is known to mean this machine.
+/// An address cannot be pointed elsewhere; the only name that is known to mean this machine is
+/// `localhost`.
 fn named_as_this_machine(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     match host(headers) {
         Some(host) if host == "localhost" || host.parse::<IpAddr>().is_ok() => Ok(()),
@@ -182,7 +181,7 @@ fn named_as_this_machine(headers: &HeaderMap, path: &str) -> Result<(), Refusal>
     }
 }
 
-/// Programs send no origin; a browser names the page that it asks for.
+/// Programs send no origin; a browser names the page that sends the request.
 fn same_origin(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     let foreign = text(headers, FETCH_SITE).is_some_and(|site| site.starts_with("cross-site"));
     let own = text(headers, header::HOST);
@@ -190,7 +189,7 @@ fn same_origin(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
         None => true,
         Some(origin) => {
             let origin = origin.to_str().unwrap_or_default();
-            // With TLS where a proxy before the listener speaks it.
+            // With TLS if a proxy before the listener speaks it.
             let host = origin.strip_prefix("http://").or(origin.strip_prefix("https://"));
             host.is_some() && host == own
         }

@@ -13,8 +13,8 @@ use super::{
     answer::Json,
 };
 
-/// `/healthz`: that it is alive, and its colour. Always 200: ending a process that answers repairs
-/// nothing. Findings are shown only to clients that may see everything.
+/// `/healthz`: shows that it is alive, and its colour. Always 200: ending a process that answers
+/// repairs nothing. Findings are shown only to clients that may see everything.
 pub(super) fn health(daemon: &Daemon, trusted: bool) -> Json {
     let mut body = view(&daemon.figures.seen());
     if !trusted {
@@ -33,8 +33,8 @@ pub(super) fn view(seen: &Seen) -> Value {
     })
 }
 
-/// Green: well. Yellow: something is wrong, and may become worse. Red: events are not handled until
-/// an operator does something.
+/// Green: healthy. Yellow: something is wrong, and may become worse. Red: events are not handled
+/// until an operator acts.
 fn colour(found: &[Finding]) -> &'static str {
     match found.iter().map(|finding| finding.severity).min() {
         Some(Severity::Critical) => "red",
@@ -43,7 +43,7 @@ fn colour(found: &[Finding]) -> &'static str {
     }
 }
 
-/// The first cause, and how many others there are.
+/// The first cause, and the number of others.
 fn headline(found: &[Finding]) -> String {
     let is_cause = |of: &&Finding| of.follows.is_none() && of.severity < Severity::Hint;
     let mut causes = found.iter().filter(is_cause);
@@ -54,7 +54,7 @@ fn headline(found: &[Finding]) -> String {
     }
 }
 
-/// `/readyz`: 503 while nothing can be taken.
+/// `/readyz`: 503 while no events can be taken.
 pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
     let nothing_taken = takes_nothing(&daemon.control);
     let ready = nothing_taken.is_empty();

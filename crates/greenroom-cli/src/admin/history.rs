@@ -1,5 +1,5 @@
-//! The last hour (O15): a point a second of a few figures, and marks for beginnings, ends and
-//! actions. It is bounded, kept in memory only, and survives a reload.
+//! The last hour (O15): one point per second for a few figures, and marks for starts, ends and
+//! actions. It is bounded, kept only in memory, and survives a reload.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -16,16 +16,16 @@ use super::advice::{self, Seen, Severity};
 /// An hour.
 const POINTS: usize = 3_600;
 
-/// Pools that have figures of their own: the first ones. All of them are in the sums.
+/// Pools with figures of their own: the first ones. The sums include all of them.
 const POOLS: usize = 12;
 
-/// Marks that are kept, the latest.
+/// The number of marks to keep, the latest ones.
 const MARKS: usize = 500;
 
-/// Of all pools: events a second, and events at that moment.
+/// Figures of all pools: events per second, and current events.
 const ALL: [&str; 5] = ["settled_per_s", "taken_per_s", "waiting", "in_hand", "dead_letters_per_s"];
 
-/// Of a pool: events a second, times in milliseconds, events at that moment.
+/// Figures of one pool: events per second, times in milliseconds, current events.
 const OF_POOL: [&str; 5] = ["handled_per_s", "p50_ms", "p99_ms", "wait_p99_ms", "queued"];
 
 /// The last hour.
@@ -34,17 +34,17 @@ pub(crate) struct History(Mutex<Hour>);
 
 #[derive(Default)]
 struct Hour {
-    /// When each point was, in milliseconds since 1970.
+    /// The time of each point, in milliseconds since 1970.
     times: VecDeque<u64>,
     all: Columns<{ ALL.len() }>,
     pools: BTreeMap<String, PoolPast>,
     before: Option<(Instant, Progress)>,
     marks: VecDeque<Mark>,
-    /// The findings of the last look.
+    /// The findings of the last observation.
     found: BTreeSet<String>,
 }
 
-/// Figures over time, none where there was nothing to measure.
+/// Figures over time; empty points had nothing to measure.
 struct Columns<const N: usize>([VecDeque<f32>; N]);
 
 impl<const N: usize> Default for Columns<N> {
@@ -76,7 +76,7 @@ struct PoolPast {
     latencies: LatencySnapshot,
 }
 
-/// Something to know on a chart.
+/// An event to mark on a chart.
 #[derive(Clone)]
 struct Mark {
     at: u64,
@@ -85,7 +85,7 @@ struct Mark {
 }
 
 impl History {
-    /// Adds a point; it is `at` milliseconds since 1970.
+    /// Adds a point at `at`, in milliseconds since 1970.
     pub(super) fn look(&self, control: &Control, seen: &Seen, at: u64) {
         let mut kept = self.0.lock();
         let now = Instant::now();
@@ -179,7 +179,7 @@ impl Hour {
         }
     }
 
-    /// A new finding has begun; a missing one is over.
+    /// A new finding has begun; a missing one has ended.
     fn look_at_findings(&mut self, seen: &Seen, at: u64) {
         let causes = advice::findings(seen).into_iter();
         let causes = causes.filter(|of| of.follows.is_none() && of.severity < Severity::Hint);
@@ -218,7 +218,7 @@ impl Hour {
 }
 
 impl<const N: usize> Columns<N> {
-    /// Several points are combined into one: the maximum of times, the mean of all others.
+    /// Combines several points into one: the maximum of times, the mean of all others.
     fn view(&self, names: &[&str; N], first: usize, step: usize) -> Map<String, Value> {
         let columns = self.0.iter().zip(names).map(|(column, name)| {
             let figures: Vec<_> = column.range(first..).copied().collect();
@@ -232,7 +232,7 @@ impl<const N: usize> Columns<N> {
                         (count > 0).then(|| sum / f32::from(count))
                     }
                 };
-                // A tenth is as much as a chart shows.
+                // A chart shows no more than tenths.
                 figure.map(|figure| (f64::from(figure) * 10.0).round() / 10.0)
             });
             ((*name).to_owned(), figures.collect())

@@ -1,4 +1,4 @@
-//! Keys: their state, and decisions about parked ones (O16).
+//! Keys: their state, and decisions on parked ones (O16).
 
 use axum::{
     extract::{Path, RawQuery, State},
@@ -18,7 +18,7 @@ use super::{
 };
 use crate::config::{Config, LettersTo};
 
-/// The hottest keys of an answer.
+/// The number of hottest keys in an answer.
 const HOTTEST: usize = 10;
 
 pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
@@ -39,7 +39,7 @@ pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Ans
     Ok(Json::ok(json!({ "key": key, "lines": lines, "without_key": without_key })))
 }
 
-/// The parts of events that are hidden: the same as in dead letters.
+/// The hidden parts of events: the same as in dead letters.
 fn mask(config: &Config) -> Mask {
     match config.dead_letters.to() {
         LettersTo::Store(store) => {
@@ -100,8 +100,8 @@ pub(super) async fn decide(
     Ok(Json::ok(json!({ "key": key, "decided": decided })))
 }
 
-/// Decides about all keys of a group: parked with one handler by one error. Returns an error unless
-/// they are exactly this many.
+/// Decides on all keys of a group: parked with one handler by one error. Returns an error unless
+/// there are exactly this many.
 pub(super) async fn decide_all(
     State(daemon): Asked,
     RawQuery(query): RawQuery,
@@ -129,7 +129,7 @@ pub(super) async fn decide_all(
     let (mut keys, mut letters) = (0, 0);
     for ParkedView { key, handler, event, .. } in &parked {
         let Some(failed) = event else { continue };
-        // A key that another event parks by now is not meant.
+        // If another event parks the key by now, that key is skipped.
         let id = failed.event.id();
         let decided = daemon.control.decide_about(key, Some(handler), id, decision);
         let decided = decided.unwrap_or_default();

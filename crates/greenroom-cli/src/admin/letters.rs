@@ -1,10 +1,10 @@
 //! Dead letters, read from their file while it is written.
 //!
-//! A letter is known by the place of its line in the file, which is only ever appended to: it stays
-//! the same, and no other letter is read to find one. A letter may be of any size, so none is held
-//! in memory: the list decodes them with their long texts cut, a page of it has a largest size, and
-//! a single letter is handed out in pieces. A file may be of any size as well, so a request reads a
-//! part of it and says where that has ended.
+//! A letter is identified by the offset of its line in the file, which only grows: the offset stays
+//! the same, and no other letter is read to find it. A letter may be of any size, so none is held
+//! in memory: the list decodes them with long texts cut, a page of it is limited in size, and a
+//! single letter is sent in pieces. A file may also be of any size, so a request reads a part of it
+//! and says where that ended.
 
 mod lines;
 mod shortened;
@@ -33,14 +33,14 @@ use self::{
 };
 use super::answer::{Answer, Json, Refusal};
 
-/// The size at which a page ends, in bytes, however many letters were asked for.
+/// The size at which a page ends, in bytes, however many letters were requested.
 const PAGE: usize = 512 << 10;
 
-/// This many bytes of the file are read for a request, and the rest of the last line: some 100,000
-/// letters of usual size, which take well under a second.
+/// A request reads this many bytes of the file and the rest of the last line: some 100,000 letters
+/// of usual size, which take well under a second.
 const READ: u64 = 32 << 20;
 
-/// The fields of a letter in a list: not the data of its event, which may be large or private.
+/// The fields of a letter in a list, without the data of its event, which may be large or private.
 #[derive(Deserialize)]
 struct Letter {
     event: Option<Head>,
@@ -76,11 +76,11 @@ struct Head {
 struct FileLetter {
     number: u64,
     bytes: u64,
-    /// None where it is no letter.
+    /// `None` if it is no letter.
     letter: Option<Letter>,
 }
 
-/// Letters that have something in common.
+/// Letters that share a property.
 #[derive(Serialize)]
 struct FileGroup {
     name: Option<String>,
@@ -93,8 +93,8 @@ struct FileGroup {
     error: String,
 }
 
-/// A page of letters, or of groups of them. `searched_bytes` says how much of the file was read,
-/// where that is not all of it.
+/// A page of letters, or of groups of them. `searched_bytes` says how much of the file was read, if
+/// that is not all of it.
 pub(super) fn list(path: &Path, wanted: &Wanted) -> Answer {
     let file = open(path)?;
     let found = match wanted.by {
@@ -168,8 +168,8 @@ fn groups(file: Option<File>, wanted: &Filter, by: By) -> io::Result<Value> {
     }))
 }
 
-/// Passes on the lines after the line with this number, in this order, until the receiver has
-/// enough. Returns how many bytes were read, and whether the end was reached.
+/// Passes on the lines after the line of this number, in this order, until the receiver has enough.
+/// Returns the number of bytes read, and whether the end was reached.
 fn read(
     file: Option<File>,
     order: Order,
@@ -210,7 +210,7 @@ fn read(
     Ok((read, true))
 }
 
-/// One letter, whole.
+/// A whole letter.
 pub(super) fn show(path: &Path, wanted: u64) -> Result<Response, Refusal> {
     let found = open(path)?.map_or(Ok(None), |file| find(file, path, wanted));
     let found = found.map_err(|error| unread(path, &error))?;
@@ -315,7 +315,7 @@ impl Letter {
     }
 }
 
-/// None if the file is not there: it was renamed or removed.
+/// `None` if the file does not exist: it was renamed or removed.
 fn open(path: &Path) -> Result<Option<File>, Refusal> {
     // Opening a pipe may block, and reading it takes letters from other readers.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

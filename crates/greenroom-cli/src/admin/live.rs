@@ -1,4 +1,4 @@
-//! The live stream: all of the figures once a second, for pages that stay open (O07).
+//! The live stream: all figures once a second, for pages that stay open (O07).
 //!
 //! ```text
 //! engine ──views──▶ sampler ──watch (the latest sample alone)──▶ stream of each tab
@@ -7,8 +7,8 @@
 //!
 //! One sampler serves all tabs, so a second tab costs only its connection. A slow tab misses
 //! samples, and delays no other. Without listeners, nothing is sampled, and no pool events are
-//! collected. If sampling itself takes long (ten thousand parked keys, say), it is done less often,
-//! at least every five seconds.
+//! collected. If sampling itself takes long (for ten thousand parked keys, say), it runs less
+//! often, but at least every five seconds.
 
 use std::{
     io,
@@ -37,14 +37,13 @@ use super::{
     sample::Sampler,
 };
 
-/// Between two samples.
+/// The time between two samples.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Sampling takes one part in this many of the time, except for samples that take a quarter of a
-/// second.
+/// Sampling takes this fraction of the time, except for samples that take a quarter of a second.
 const SHARE: u32 = 20;
 
-/// Pages take longer silence for the end.
+/// Pages take a longer silence for the end.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The most listeners at once. A browser that is left open listens with one connection per tab.
@@ -54,7 +53,7 @@ const LISTENERS: usize = 16;
 const READERS: usize = 12;
 
 /// The most listeners from one address with the same token. Behind a proxy, all users have one
-/// address, so this is more than one person looks at.
+/// address, so this is more than one person needs.
 const OF_ADDRESS: usize = 8;
 
 /// The listeners.
@@ -66,7 +65,7 @@ struct Shared {
     /// Present while a sampler runs.
     samples: Mutex<Option<watch::Sender<Bytes>>>,
     listeners: Mutex<Vec<(IpAddr, Role)>>,
-    /// How many samplers there have been, for tests.
+    /// The number of samplers so far, for tests.
     #[cfg(test)]
     samplers: std::sync::atomic::AtomicUsize,
 }
@@ -84,8 +83,8 @@ impl Drop for Listening {
 }
 
 impl Live {
-    /// Counts one in, or says how many listen already. Without a token all are programs of this
-    /// machine, so their address tells nothing.
+    /// Adds a listener, or says how many there are already. Without a token, all are programs on
+    /// this machine, so their address tells nothing.
     fn enter(&self, from: IpAddr, role: Role) -> Result<Listening, String> {
         let listener = (from, role);
         let mut listeners = self.0.listeners.lock();
@@ -125,7 +124,7 @@ impl Live {
     }
 }
 
-/// Samples until there is no listener any more.
+/// Samples until no listener is left.
 async fn sample(shared: Arc<Shared>, mut sampler: impl FnMut() -> String) {
     loop {
         let started = Instant::now();
@@ -154,7 +153,7 @@ fn instance() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 
-/// Sends samples until the client goes.
+/// Sends samples until the client disconnects.
 pub(super) async fn live(
     State(daemon): State<Arc<Daemon>>,
     Extension(live): Extension<Live>,

@@ -25,7 +25,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Daemon, events::unix_millis};
 
-/// Looks at the engine once a second: rates and ages come of that.
+/// Observes the engine once a second: rates and ages are derived from that.
 pub(super) async fn keep_looking(daemon: Arc<Daemon>) -> Infallible {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -36,7 +36,7 @@ pub(super) async fn keep_looking(daemon: Arc<Daemon>) -> Infallible {
     }
 }
 
-/// Answers a scrape, in the format that is asked for.
+/// Answers a scrape, in the requested format.
 pub(super) async fn scrape(State(daemon): State<Arc<Daemon>>, headers: HeaderMap) -> Response {
     let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let format = accept::chosen(accepted.unwrap_or_default());

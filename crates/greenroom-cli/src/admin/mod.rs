@@ -1,13 +1,13 @@
-//! The admin listener: a running greenroom is queried and controlled, as JSON over HTTP; and the
+//! The admin listener, which queries and controls a running greenroom by JSON over HTTP; and the
 //! dashboard, a page that uses it.
 //!
 //! ```text
 //! greenroom why, curl ──▶ thread "admin" ──▶ guard ──▶ routes ──▶ Control (locks for a moment, no queue, no worker)
 //! ```
 //!
-//! It has a thread and a runtime of its own, so it answers while every worker computes, blocks its
-//! thread or is stuck, and while every queue is full. Slow work, reading dead letters, is done on
-//! further threads. Connections are bounded in number, and each in time and size ([`serve`]).
+//! It has its own thread and runtime, so it answers while every worker computes, blocks its thread
+//! or is stuck, and while every queue is full. Slow work (reading dead letters) is done on further
+//! threads. Connections are bounded in number, and each in time and size ([`serve`]).
 
 mod advice;
 mod answer;
@@ -51,8 +51,8 @@ use crate::config::AdminConfig;
 /// More connections than operators and probes need at once.
 const MOST: usize = 64;
 
-/// The listener takes at most this part of the descriptors that the process may open: the others
-/// are for inputs, outputs and handlers.
+/// The listener uses at most this part of the descriptors that the process may open: the others are
+/// for inputs, outputs and handlers.
 const SHARE: usize = 8;
 
 /// A bound address that is not served yet.
@@ -63,12 +63,12 @@ pub(crate) struct Listener {
 
 /// A listener that answers until this is dropped.
 pub(crate) struct Open {
-    /// Dropped, it ends the server.
+    /// Dropping it ends the server.
     _end: oneshot::Sender<()>,
 }
 
 impl Listener {
-    /// Takes the place.
+    /// Binds the address.
     ///
     /// # Errors
     /// The error, its place, and the next step.
@@ -81,11 +81,11 @@ impl Listener {
         Ok(Self { listener, guard: Guard::new(config) })
     }
 
-    /// Begins to answer, on a separate thread. The log line comes only now: its reader may send
+    /// Starts to answer, on a separate thread. The log line comes only now: its reader may send
     /// signals.
     ///
     /// # Errors
-    /// There is no thread for it.
+    /// The thread cannot be started.
     pub(crate) fn open(self, daemon: Daemon) -> Result<Open, String> {
         let no_thread = |error| format!("admin: no thread for the listener: {error}");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

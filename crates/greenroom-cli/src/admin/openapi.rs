@@ -120,7 +120,7 @@ mod tests {
             for method in methods.as_object().unwrap().keys() {
                 let of_method =
                     routes.told().iter().filter(|(of, _)| of.as_str().eq_ignore_ascii_case(method));
-                // The one with the most literal parts answers, as in the router.
+                // The path with the most literal parts answers, as in the router.
                 let found = of_method
                     .filter(|(_, route)| answers(route, path))
                     .min_by_key(|(_, route)| route.matches('{').count());

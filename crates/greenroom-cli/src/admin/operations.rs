@@ -1,6 +1,6 @@
 //! All operations, for `GET /api`, for the OpenAPI document, and for answers to unknown requests.
 
-/// One thing that can be asked or told.
+/// One query or command.
 pub(super) struct Operation {
     pub(super) method: &'static str,
     /// The client chooses the parts in braces.
@@ -12,7 +12,7 @@ pub(super) struct Operation {
     pub(super) answer: &'static str,
     /// The contents of a body, if it takes one.
     pub(super) body: Option<&'static str>,
-    /// Anybody may ask.
+    /// Whether anyone may request it.
     pub(super) open: bool,
 }
 
@@ -50,7 +50,7 @@ impl Operation {
         Self { open: true, ..self }
     }
 
-    /// As it is asked: `POST /api/keys/skip?key=KEY[&handler=HANDLER]`.
+    /// As it is requested: `POST /api/keys/skip?key=KEY[&handler=HANDLER]`.
     pub(super) fn description(&self) -> String {
         let mut words = format!("{} {}", self.method, self.path);
         let (mut mark, mut optional) = ('?', Vec::new());
@@ -98,7 +98,7 @@ const PARKED: &[Parameter] = &[
     may("handler", "where it is parked with several"),
 ];
 
-/// All there is.
+/// All of them.
 pub(super) const OPERATIONS: &[Operation] = &[
     get("/", "the dashboard").answers("text/html").open(),
     get("/favicon.svg", "its sign").answers("image/svg+xml").open(),

@@ -1,11 +1,10 @@
-//! The dashboard: a page that asks this listener for all that it shows.
+//! The dashboard: a page that gets all its figures from this listener.
 //!
 //! Its sources are in `dashboard/`; its build is in `assets` next to this file, so that building
 //! greenroom needs only Rust. CI proves that it is current.
 //!
-//! The page itself holds no figure and needs no token. It loads nothing from elsewhere, and a
-//! policy keeps it from running anything that is not its own, should a letter ever be shown as more
-//! than text.
+//! The page itself holds no figures and needs no token. It loads nothing from elsewhere, and a
+//! policy stops it from running foreign scripts if a letter is ever rendered as more than text.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
@@ -22,7 +21,7 @@ pub(super) struct Asset {
     bytes: &'static [u8],
 }
 
-/// All of them.
+/// All files.
 pub(super) const ASSETS: [Asset; 4] = [
     Asset {
         path: "/",
@@ -59,7 +58,7 @@ pub(super) fn is_part(path: &str) -> bool {
 }
 
 impl Asset {
-    /// The file; nothing but 304 where the browser has it already.
+    /// The file; only 304 if the browser has it already.
     pub(super) fn answer(&self, asked: &HeaderMap) -> Response {
         let tag = self.tag();
         let known = asked.get(header::IF_NONE_MATCH).is_some_and(|known| *known == tag);
@@ -70,7 +69,7 @@ impl Asset {
         }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.kind));
-        // Another greenroom may be at this address tomorrow: the browser asks each time.
+        // Another greenroom may have this address tomorrow, so the browser asks each time.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(header::ETAG, tag);
         let policy = HeaderValue::from_static(OF_THE_PAGE);
@@ -86,7 +85,7 @@ impl Asset {
     }
 }
 
-/// The headers of every answer to browsers: its type is final, and it is shown in no frame.
+/// The headers of every answer to browsers: its type is final, and no frame shows it.
 pub(super) fn guarded(mut response: Response) -> Response {
     let all = [
         (header::CONTENT_SECURITY_POLICY, OF_OTHERS),

@@ -12,7 +12,7 @@ pub(super) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// # Errors
-    /// A name that is not known here: it would be ignored otherwise.
+    /// An unknown name, which would be ignored otherwise.
     pub(super) fn parse(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
         let query = query.unwrap_or_default();
         let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
@@ -26,7 +26,7 @@ impl Query {
         }
     }
 
-    /// Each that was given under this name.
+    /// Every value that was given under this name.
     pub(super) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }

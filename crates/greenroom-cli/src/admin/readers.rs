@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::answer::Refusal;
 
-/// Readers of the file of dead letters, which takes as long as the file is large: few at a time.
+/// Limits the readers of the dead-letter file, as a large file takes long: only a few at a time.
 #[derive(Clone)]
 pub(super) struct Readers(Arc<Semaphore>);
 
@@ -31,7 +31,7 @@ impl Readers {
             let next = "ask again when those are answered";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, at, next));
         };
-        // The turn ends with the reading, even if the client is gone.
+        // The turn ends with the read, even if the client is gone.
         let read = move || {
             let _turn = turn;
             read()
@@ -40,7 +40,7 @@ impl Readers {
     }
 }
 
-/// Reads files on another thread, so that other requests are answered in that time.
+/// Reads files on another thread, so that other requests are answered in the meantime.
 pub(super) async fn apart<T: Send + 'static>(
     at: &str,
     read: impl FnOnce() -> Result<T, Refusal> + Send + 'static,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::answer::{Answer, Json, Refusal};
 use crate::{commands::run::reload::Reloaded, config::Problems};
 
-/// The changes and the parts that were left; or every mistake, and nothing has changed.
+/// The changes and the parts that stayed the same; or every mistake, and nothing has changed.
 pub(super) fn told(reloaded: &Reloaded) -> Answer {
     match reloaded {
         Reloaded::Done { changed, left } => {

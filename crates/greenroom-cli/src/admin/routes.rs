@@ -275,7 +275,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Refusal {
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what, uri.path(), next)
 }
 
-/// An order to a pool or handler.
+/// A command to a pool or handler.
 #[derive(Debug, Clone, Copy)]
 enum Order {
     Pause,

@@ -1,4 +1,4 @@
-//! One sample of all that the page shows.
+//! One sample of everything that the page shows.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -17,19 +17,19 @@ use crate::config::Config;
 const PARKED: usize = 200;
 const HOTTEST: usize = 10;
 
-/// Workers of a sample, of all pools: beyond that, `/api/pools/NAME/workers` tells of one pool.
+/// Workers of a sample, of all pools: beyond that, `/api/pools/NAME/workers` shows those of a pool.
 const WORKERS: usize = 8_192;
 
 /// With more parked keys, they are looked up in one sample out of this many.
 const MANY_PARKED: u64 = 200;
 const SELDOM: u64 = 10;
 
-/// Takes samples, with the state that it needs from one to the next.
+/// Takes samples, with the state that is needed from one to the next.
 pub(super) struct Sampler {
     daemon: Arc<Daemon>,
     /// By pool: the measurements up to the last sample.
     latencies: HashMap<String, LatencySnapshot>,
-    /// As that, by handler.
+    /// The same, by handler.
     attempts: HashMap<String, AttemptsSnapshot>,
     events: Events,
     taken: u64,
@@ -91,7 +91,7 @@ impl Sampler {
         let Ok(control) = self.daemon.control.pool(&view.name) else { return pool };
         let now = control.latency_snapshot();
         let before = self.latencies.insert(view.name.clone(), now.clone());
-        // Of the first sample: of all the time since the start, which is better than nothing.
+        // The first sample covers all the time since the start, which is better than nothing.
         let (queueing, handling) = now.since(&before.unwrap_or_default());
         pool["recent"] = json!({
             "queueing_ms": views::spread(&queueing),
@@ -104,7 +104,7 @@ impl Sampler {
         pool
     }
 
-    /// Each is looked up in the queue of its pool, so many are looked up rarely.
+    /// Each is looked up in the queue of its pool, so a large number is looked up rarely.
     fn look_at_parked(&mut self) {
         let parked = self.daemon.control.progress().parked_keys;
         if parked <= MANY_PARKED || self.taken.is_multiple_of(SELDOM) {
@@ -121,8 +121,8 @@ fn stats_fit(view: &PoolView, room: &mut usize) -> bool {
     fits
 }
 
-/// For how many milliseconds the worker of a slot has had its event in hand; -1 if it has none, -2
-/// while it is being started, -3 if its slot is disabled, null if the slot is vacant.
+/// How many milliseconds the worker of a slot has held its event; -1 if it has none, -2 while it is
+/// being started, -3 if its slot is disabled, null if the slot is vacant.
 fn slot(worker: &WorkerStats) -> Value {
     use greenroom::inspect::WorkerStatus::{Disabled, Starting};
     match (worker.status, worker.busy_for) {

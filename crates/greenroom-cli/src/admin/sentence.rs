@@ -22,7 +22,7 @@ pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Optio
                 attempt if attempt <= key.attempts => {
                     format!("head attempt {attempt} of {}", key.attempts)
                 }
-                // Begun so often, most times to be given back unstarted.
+                // It was started this often, and usually given back before it began.
                 _ => "head".to_owned(),
             };
             let head = match why.state {
@@ -66,7 +66,7 @@ pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Optio
     out
 }
 
-/// Their partitions, and the number in each, if the input has several.
+/// The partitions and the number in each, if the input has several.
 fn partitions(of: &[(u32, u64)]) -> String {
     let each = |(partition, events): &(u32, u64)| format!("{events} of partition {partition}");
     match of {

@@ -1,4 +1,4 @@
-//! Takes connections and answers their requests, within bounds on number, time and size.
+//! Accepts connections and answers their requests, within limits on number, time and size.
 //!
 //! ```text
 //! accept ──▶ place ──▶ headers ──▶ body ──▶ routes ──▶ answer
@@ -31,20 +31,19 @@ use tower_service::Service;
 use super::{answer::Refusal, audit::Peer};
 
 /// How long a client may take to send the headers of a request, counted from the connection or the
-/// last answer: so a connection that is kept is closed after the same time.
+/// last answer: an idle connection is closed after the same time.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long it may take to send the body of a request.
 pub(super) const BODY_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long it may leave an answer where it is.
+/// How long it may leave an answer unread.
 const STANDS_STILL: Duration = Duration::from_secs(30);
 
-/// The largest body, in bytes. No request needs one but the edit of a dead letter, and some clients
-/// send one.
+/// The largest body, in bytes. Only the edit of a dead letter needs one, but some clients send one.
 const LARGEST_BODY: usize = 64 << 10;
 
-/// The pause after a connection could not be taken: the cause (no descriptor is free) lasts.
+/// The pause after a connection could not be accepted: the cause (no free descriptor) lasts.
 const AFTER_AN_ERROR: Duration = Duration::from_millis(100);
 
 /// Answers until it is dropped.
@@ -58,7 +57,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: usize) ->
                 if let Some(place) = connections.enter() {
                     tokio::spawn(converse(stream, peer, place, router.clone()));
                 }
-                // Accepted ones get their turn before the next one pushes them out.
+                // Accepted connections get their turn before the next one displaces them.
                 tokio::task::yield_now().await;
             }
             Err(error) if is_of_one_connection(&error) => {}
@@ -79,7 +78,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Answers the requests of one connection until it ends, or has to.
+/// Answers the requests of one connection until it ends, or must end.
 async fn converse<S>(stream: S, peer: SocketAddr, place: Place, router: Router)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -95,11 +94,11 @@ where
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
-        // More than is taken, so that the answer says why: hyper's own has no words.
+        // Above the limit, so that the answer says why: hyper's own has no words.
         .max_buf_size(2 * LARGEST_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
     tokio::select! {
-        // A client that broke it off, or was too slow, gets no further answer.
+        // A client that broke off, or was too slow, gets no further answer.
         _ = connection => {}
         () = place.taken_over() => {}
         () = last_move.stands_still(STANDS_STILL, || place.is_answering()) => {}
@@ -113,7 +112,7 @@ async fn answer(mut router: Router, place: &Place, request: Request<Incoming>) -
         let what = format!("the headers are larger than {LARGEST_HEADERS} bytes");
         return Refusal::new(status, what, head.uri.path(), "send fewer of them").into_response();
     }
-    // The handler of the request reads it, once the guard has let it in.
+    // The handler of the request reads it, once the guard has admitted it.
     if takes_body(&head.method, head.uri.path()) {
         let _answering = place.answering();
         let Ok(answer) = router.call(Request::from_parts(head, Body::new(body))).await;
@@ -134,7 +133,7 @@ fn takes_body(method: &Method, path: &str) -> bool {
     *method == Method::POST && number.is_some_and(|number| !number.contains('/'))
 }
 
-/// Reads a body to its end: nothing else here needs one, and the next request comes behind it.
+/// Reads a body to its end: nothing else here needs it, and the next request comes after it.
 async fn swallow(body: Body, path: &str) -> Result<(), Refusal> {
     let next = "leave the body out: what is asked stands in the path and behind its `?`";
     let refused = |status, what| Err(Refusal::new(status, what, path, next));

@@ -1,4 +1,4 @@
-//! Dead letters of a store, asked for and changed through the listener (C04).
+//! Dead letters of a store, read and changed through the listener (C04).
 
 use std::{
     io::{self, Write},
@@ -35,13 +35,13 @@ use crate::{
     letters::{self, change},
 };
 
-/// The largest event that is taken for an edit, in bytes.
+/// The largest event that an edit accepts, in bytes.
 const LARGEST_EVENT: usize = 64 << 20;
 
-/// This many edits hold an event at a time.
+/// How many edits may hold an event at a time.
 static EDITS: Semaphore = Semaphore::const_new(2);
 
-/// The pieces of an export, and how many wait for the client.
+/// The pieces of an export, and how many may wait for the client.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 4;
 
@@ -92,7 +92,7 @@ fn store(daemon: &Daemon) -> Result<(LetterStore, PathBuf), Refusal> {
     }
 }
 
-/// Letters that greenroom does not read.
+/// Letters that greenroom cannot read.
 pub(super) fn with_broker(place: &str) -> Refusal {
     let what = format!("dead letters go to {place}, from where greenroom does not list them");
     let next = "read them there as other records, by their headers; `greenroom dead-letters redrive \
@@ -114,7 +114,7 @@ pub(super) fn list(path: &Path, wanted: &Wanted) -> Answer {
     Ok(Json::ok(page))
 }
 
-/// One letter, whole.
+/// A whole letter.
 pub(super) fn show(path: &Path, number: u64) -> Result<Response, Refusal> {
     let letters = Letters::open(path).map_err(|error| failed(&error))?;
     let mut line = Vec::new();
@@ -132,7 +132,7 @@ fn not_written(error: &WriteError) -> Refusal {
     }
 }
 
-/// All that are asked for, one a line.
+/// All selected letters, one per line.
 pub(super) async fn export(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,
@@ -141,7 +141,7 @@ pub(super) async fn export(
     let (_, path) = store(&daemon)?;
     let filter = filter(&Query::parse(query, AT, &FILTERS)?)?;
     let (pieces, taken) = mpsc::channel(PIECES);
-    // It holds a turn for as long as it is taken.
+    // It keeps its turn until it is read to the end.
     tokio::spawn(async move {
         let tell = pieces.clone();
         let exported = readers.read(AT, move || {
@@ -151,7 +151,7 @@ pub(super) async fn export(
             out.flush().map_err(|error| failed(&LetterError::Failed(error.to_string())))
         });
         if let Err(refusal) = exported.await {
-            // An answer that breaks off is no whole one.
+            // An answer that breaks off is incomplete.
             let _ = tell.send(Err(io::Error::other(refusal.what))).await;
         }
     });
@@ -185,7 +185,7 @@ impl Write for Pieces {
     }
 }
 
-/// The replays that were asked for.
+/// The requested replays.
 pub(super) async fn replays(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,
@@ -199,7 +199,7 @@ pub(super) async fn replays(
     readers.read(AT, read).await
 }
 
-/// Has letters handled again.
+/// Handles letters again.
 pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> Answer {
     let (store, _) = store(&daemon)?;
     let known: Vec<_> = FILTERS.iter().copied().chain(["all", "rate"]).collect();
@@ -237,7 +237,7 @@ pub(super) async fn order(
     Ok(Json::ok(json!(job)))
 }
 
-/// Drops letters, if there are as many as the client has seen.
+/// Drops letters, if there are as many as the client saw.
 pub(super) async fn drop_letters(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,
@@ -268,7 +268,7 @@ pub(super) async fn drop_letters(
     Ok(Json::ok(json!(dropped)))
 }
 
-/// The event of a letter, to be edited; `null` if it has none.
+/// The event of a letter, for an edit; `null` if it has none.
 pub(super) async fn for_edit(
     State(daemon): Asked,
     Extension(readers): Extension<Readers>,

@@ -1,4 +1,4 @@
-//! Routes that can be listed, so that a test compares them with the API's description.
+//! Routes that can be listed, so that a test can compare them with the API's description.
 
 use std::sync::Arc;
 

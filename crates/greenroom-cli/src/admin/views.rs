@@ -67,7 +67,7 @@ fn input(view: &InputView, taken: u64, daemon: &Daemon) -> Value {
             None => "running",
         },
         "connection": view.state().word(),
-        // Of inputs that are clients of a broker.
+        // For inputs that are clients of a broker.
         "connection_detail": view.status.as_ref().map(|status| &status.detail),
         "connection_since_ms": view.status.as_ref().map(|status| millis(status.lasted)),
         "in_flight_bytes": view.in_flight_bytes,
@@ -78,9 +78,9 @@ fn input(view: &InputView, taken: u64, daemon: &Daemon) -> Value {
         "parked": view.parked,
         "refuses_parked": view.refuses_parked,
         "last_settled_ms": view.last_settled.map(millis),
-        // Of inputs that follow files: those with something to read that are not open.
+        // For inputs that follow files: those that hold unread data but are not open.
         "files_at_risk": view.files_at_risk,
-        // Of `http` inputs: requests by the status that they were answered with.
+        // For `http` inputs: requests by the status of their answer.
         "answers": answers.map(by_status),
         "partitions": view.partitions.iter().map(partition).collect::<Value>(),
     })
@@ -96,7 +96,7 @@ fn partition(view: &PartitionView) -> Value {
         "held_back": view.held_back,
         "run_ahead": view.run_ahead,
         "last_settled_ms": view.last_settled.map(millis),
-        // Of inputs that keep their positions.
+        // For inputs that keep their positions.
         "next": standing.map(|standing| standing.next),
         "oldest_open": standing.map(|standing| standing.oldest_open),
         "lag": standing.and_then(|standing| standing.lag),
@@ -291,7 +291,7 @@ pub(super) fn line(
     line
 }
 
-/// So much of a payload is shown.
+/// How much of a payload is shown.
 const SHOWN: usize = 4_096;
 
 /// The event that awaits a decision.
@@ -324,7 +324,7 @@ fn key_partition(key: &KeyPartition) -> Value {
     json!({ "partition": key.partition.0, "unsettled": key.unsettled })
 }
 
-/// The same for keys that are parked for the same.
+/// The group of keys that are parked for the same reason.
 pub(super) fn group(parked: &ParkedView) -> String {
     let error = parked.error.as_deref().unwrap_or_default();
     error_group(reason(parked.reason), Some(&parked.handler), error)

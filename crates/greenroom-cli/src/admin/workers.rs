@@ -1,4 +1,4 @@
-//! The workers of a pool: looked at, and how many there are to be.
+//! The workers of a pool: their state and their number.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{
     views,
 };
 
-/// More workers than this, and more times as many as there are, may be a slip.
+/// More workers than this, and many times the current number, may be a slip.
 const MANY: usize = 64;
 const TIMES: usize = 4;
 

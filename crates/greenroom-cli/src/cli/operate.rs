@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use crate::admin::ask::ADDRESS;
 
-/// Decisions about a parked key.
+/// Decisions on a parked key.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
     /// Attempt again the event that parked it
@@ -12,23 +12,23 @@ pub enum KeyCommand {
     Resume(KeyDecision),
     /// Make that event a dead letter, and continue with the next
     Skip(KeyDecision),
-    /// Make dead letters of that event and of all that wait behind it
+    /// Make dead letters of that event and of all events that wait behind it
     Drop(KeyDecision),
 }
 
-/// Which key.
+/// The key and its decision.
 #[derive(Debug, Args)]
 pub struct KeyDecision {
     /// The key: a value of `order_by`
     #[arg(allow_hyphen_values = true)]
     pub key: String,
-    /// Where the admin listener of the running greenroom is
+    /// The address of the running greenroom's admin listener
     #[arg(default_value = ADDRESS)]
     pub address: String,
-    /// With this handler; otherwise with each that it is parked with
+    /// Only with this handler; otherwise with every handler that it is parked with
     #[arg(long, value_name = "NAME")]
     pub handler: Option<String>,
-    /// The id of the event that was looked at. Without it, the event is shown, and a terminal asks
+    /// The id of the event that was inspected. Without it, the event is shown, and a terminal asks
     #[arg(long, value_name = "ID")]
     pub event: Option<String>,
 }
@@ -36,19 +36,19 @@ pub struct KeyDecision {
 /// Actions on a pool.
 #[derive(Debug, Subcommand)]
 pub enum PoolCommand {
-    /// Start no further attempt in it
+    /// Start no further attempts in it
     Pause(NamedAt),
     /// Resume it
     Resume(NamedAt),
     /// Add or remove workers to reach this number
     Resize {
-        /// Which
+        /// The pool
         #[command(flatten)]
         at: NamedAt,
-        /// How many it is to have
+        /// The new number of workers
         #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65_536))]
         workers: u32,
-        /// Do not ask, also where that is many times as many as there are
+        /// Do not ask, even if that is many times the current number
         #[arg(long)]
         yes: bool,
     },
@@ -57,7 +57,7 @@ pub enum PoolCommand {
 /// Actions on a handler.
 #[derive(Debug, Subcommand)]
 pub enum HandlerCommand {
-    /// Start no further attempt of it
+    /// Start no further attempts of it
     Pause(NamedAt),
     /// Resume it
     Resume(NamedAt),
@@ -66,7 +66,7 @@ pub enum HandlerCommand {
 /// Actions on an output.
 #[derive(Debug, Subcommand)]
 pub enum OutputCommand {
-    /// Try at once whether its target was mended
+    /// Try at once whether its target is available again
     Resume(NamedAt),
 }
 
@@ -75,7 +75,7 @@ pub enum OutputCommand {
 pub struct NamedAt {
     /// Its name in the configuration
     pub name: String,
-    /// Where the admin listener of the running greenroom is
+    /// The address of the running greenroom's admin listener
     #[arg(default_value = ADDRESS)]
     pub address: String,
 }

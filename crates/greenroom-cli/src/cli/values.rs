@@ -6,13 +6,13 @@ use greenroom_bus::store::letters::Filter;
 
 use crate::config;
 
-/// Shorter runs measure the start.
+/// A shorter run would mostly measure startup.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// More than anyone watches.
 const LONGEST: Duration = Duration::from_secs(3_600);
-/// More work than this is no message.
+/// A message with more work than this is no longer a message.
 const MOST_WORK: Duration = Duration::from_secs(1);
-/// More than any pool handles.
+/// More than any pool can handle.
 const FASTEST: f64 = 100e6;
 
 /// A duration in seconds.

@@ -1,4 +1,4 @@
-//! `greenroom advise [ADDRESS]`: what is worth changing in a running greenroom (O13).
+//! `greenroom advise [ADDRESS]`: recommended changes to a running greenroom (O13).
 
 use std::{fmt::Write, process::ExitCode};
 
@@ -11,8 +11,8 @@ use crate::{
     letters::escaped::printable,
 };
 
-/// Asks the running greenroom, and prints each finding with its figures, why it matters, and what
-/// to write or to ask for.
+/// Asks the running greenroom, and prints each finding with its figures, its reason, and the lines
+/// to write or the request to send.
 pub fn advise(arguments: &AdviseArgs) -> ExitCode {
     match ask::get(&arguments.address, "/api/advice") {
         Ok(advice) if arguments.json => exit::answer(&format!("{advice:#}\n")),
@@ -56,12 +56,12 @@ fn one(out: &mut String, address: &str, finding: &Value) {
     }
 }
 
-/// The address, where a command has to name it.
+/// The address, if a command has to name it.
 fn elsewhere(address: &str) -> String {
     if address == ask::ADDRESS { String::new() } else { format!(" {address}") }
 }
 
-/// The command that asks for what has none.
+/// The `curl` command for a request that no command of greenroom makes.
 fn curl(address: &str, ask: &str) -> String {
     let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
     let (method, path) = ask.split_once(' ').unwrap_or(("GET", ask));

@@ -1,11 +1,11 @@
-//! A question on a terminal, before what cannot be taken back.
+//! Asks on a terminal before an irreversible step.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-/// Asks for a yes.
+/// Asks for confirmation.
 ///
 /// # Errors
-/// `otherwise` where nobody sits at a terminal, and the answer could not be read.
+/// `otherwise` if there is no terminal; or the answer could not be read.
 pub(crate) fn agreed(question: &str, otherwise: &str) -> Result<bool, String> {
     if !io::stdin().is_terminal() {
         return Err(otherwise.to_owned());

@@ -1,5 +1,5 @@
-//! `greenroom bench`: what a pool of the library does on this machine (C06): messages per second as
-//! fast as it goes, latency where messages arrive at a rate, and memory.
+//! `greenroom bench`: measures a pool of the library on this machine (C06): messages per second at
+//! full speed, latency at a fixed rate, and memory.
 
 mod machine;
 mod measure;
@@ -18,10 +18,10 @@ use crate::{
     report::{grouped, mebibytes, seconds},
 };
 
-/// Messages that may wait for each worker, unless a preset says otherwise.
+/// Messages that may wait per worker, unless a preset sets another number.
 const MAILBOX: usize = 1_000;
 
-/// Measures, and prints a row for each pool as soon as it is measured.
+/// Measures, and prints the row of each pool as soon as it is ready.
 pub fn bench(args: &BenchArgs) -> ExitCode {
     let chosen = match chosen(args.presets.as_deref()) {
         Ok(chosen) => chosen,
@@ -103,8 +103,8 @@ fn row(name: &str, workers: usize, mailbox: usize, args: &BenchArgs) -> Result<(
     print(&line(name, [size, grouped(per_s.round() as u64), p99, memory]))
 }
 
-/// A row of a process of its own: an allocator keeps what was freed, so that the memory of a second
-/// pool would be measured too small.
+/// Measures a row in its own process: an allocator keeps freed memory, so that a second pool in the
+/// same process would appear too small.
 fn in_a_process(name: &str, args: &BenchArgs) -> Result<(), String> {
     let mut child = Command::new(std::env::current_exe().map_err(|error| error.to_string())?);
     child.args(["bench", "--row", &format!("--presets={name}")]);

@@ -12,7 +12,7 @@ use crate::{
     logging::colour_on_stderr,
 };
 
-/// Checks a configuration and says what it found.
+/// Checks a configuration and prints its findings.
 pub fn check(source: &Source) -> ExitCode {
     match load(source) {
         Ok((config, problems)) => exit::answer(&verdict(source, &config, &problems)),
@@ -28,16 +28,16 @@ pub(crate) fn load(source: &Source) -> Result<(Config, Problems), Exit> {
     told(config::load(&source.file, &source.settings))
 }
 
-/// As [`load`], without a look at what lies outside of the file: nothing that it names is opened.
+/// Like [`load`], but looks only at the file itself: nothing that it names is opened.
 ///
 /// # Errors
-/// As there.
+/// Those of [`load`].
 pub(crate) fn load_as_written(source: &Source) -> Result<Config, Exit> {
     told(config::load_as_written(&source.file, &source.settings)).map(|(config, _)| config)
 }
 
 fn told((config, problems): (Option<Config>, Problems)) -> Result<(Config, Problems), Exit> {
-    // Nothing is left to be told when standard error is gone.
+    // When standard error is closed, nothing can be reported any more.
     let _ = io::stderr().write_all(problems.render(colour_on_stderr()).as_bytes());
     config.map(|config| (config, problems)).ok_or(Exit::BadConfiguration)
 }

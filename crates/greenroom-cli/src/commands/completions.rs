@@ -26,11 +26,11 @@ fn script(shell: Shell) -> String {
 fn of(generator: impl Generator) -> String {
     let mut bytes = Vec::new();
     generate(generator, &mut visible(&Cli::command()), "greenroom", &mut bytes);
-    // Made of texts of ours, which are UTF-8.
+    // Made only of our own texts, which are UTF-8.
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What of a command is to be offered. `clap_complete` offers hidden options as well.
+/// The visible parts of a command. `clap_complete` would also offer hidden options.
 fn visible(command: &Command) -> Command {
     let options = command.get_arguments().filter(|option| !option.is_hide_set());
     let offered = Command::new(command.get_name().to_owned())

@@ -1,4 +1,4 @@
-//! `greenroom dead-letters`: found, edited, replayed, dropped, exported (C04), redriven.
+//! `greenroom dead-letters`: finds, edits, replays, drops, exports (C04) and redrives them.
 
 mod editor;
 mod place;
@@ -25,7 +25,7 @@ use crate::{
     letters::escaped::Escaped,
 };
 
-/// Does what was said with the letters that are meant.
+/// Carries out the command on the selected letters.
 pub fn dead_letters(arguments: &DeadLettersArgs) -> ExitCode {
     let done = match &arguments.what {
         DeadLettersCommand::List(list) => self::list(list),
@@ -46,7 +46,7 @@ fn json(value: &Value, on_one_line: bool) -> String {
     unheeded(&if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") })
 }
 
-/// JSON as text that no terminal heeds.
+/// JSON as text that no terminal interprets.
 fn unheeded(text: &str) -> String {
     let mut out = Vec::new();
     // Writing into a Vec cannot fail.
@@ -88,7 +88,7 @@ fn export(arguments: &ExportArgs) -> Result<String, String> {
     let mut out = Escaped::new(io::BufWriter::new(io::stdout().lock()));
     match place.export(&arguments.filter, arguments.unmasked, &mut out) {
         Ok(()) => Ok(String::new()),
-        // The reader has seen enough.
+        // The reader has closed the pipe.
         Err(why) if why.contains("Broken pipe") => Ok(String::new()),
         Err(why) => Err(why),
     }
@@ -126,7 +126,7 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
     read.map_err(|error| format!("cannot read {}: {error}", file.display()))
 }
 
-/// What is changed has to be named.
+/// A change needs an explicit selection.
 fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
     let LettersFilter { ids, pool, handler, input, key, event, reason, group, since } = filter;
     let texts = [pool, handler, input, key, event, reason, group, since];

@@ -1,14 +1,14 @@
-//! `greenroom demo`: what order per key is worth, in ten seconds and without a configuration (C14).
+//! `greenroom demo`: shows what order per key is worth, in ten seconds, unconfigured (C14).
 //!
 //! ```text
 //! seed ──▶ arrivals: skewed keys, Poisson ──▶ a keyed pool ──▶ target: checks each key's numbers
 //!                                        └──▶ channels by hash ──▶ target          (--slow-key)
 //! ```
 //!
-//! Without options the target is flaky, and what it refuses is tried again in order. With
-//! `--slow-key` one key takes 200 ms a message, and the same arrivals go to a pool and to what is
-//! usually written: a channel and a task for each worker, chosen by the key's hash. With
-//! `--dashboard` it is a run of the engine instead, to be looked at in a browser.
+//! Without options, the target is flaky, and refused messages are retried in order. With
+//! `--slow-key`, one key takes 200 ms a message, and the same arrivals go to a pool and to the
+//! usual alternative: a channel and a task per worker, chosen by the key's hash. With
+//! `--dashboard`, it runs the engine instead, for a look in a browser.
 
 mod arrivals;
 mod dashboard;
@@ -29,7 +29,7 @@ use crate::{
     exit::{self, Exit, LAST_TASKS},
 };
 
-/// Plays, shows and counts.
+/// Runs it, and prints the counts.
 pub fn demo(args: &DemoArgs) -> ExitCode {
     if let Some(address) = &args.dashboard {
         return dashboard::dashboard(address);
@@ -53,7 +53,7 @@ pub fn demo(args: &DemoArgs) -> ExitCode {
     }
 }
 
-/// The last table, and what should not have happened.
+/// The last table and the defects.
 fn last(show: &Show) -> (String, Vec<String>) {
     let defects = show.sides.iter().flat_map(|side| side.defects()).collect();
     (table::last(show), defects)

@@ -1,4 +1,4 @@
-//! `greenroom explain-status [FILE]`: what follows from each answer of a target (U04).
+//! `greenroom explain-status [FILE]`: the consequence of each answer of a target (U04).
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::{
     exit::{self, Exit},
 };
 
-/// Prints the usual map, or that of each `http` handler and output of a configuration.
+/// Prints the default map, or that of each `http` handler and output of a configuration.
 pub fn explain(arguments: &ExplainStatusArgs) -> ExitCode {
     let Some(file) = &arguments.file else {
         return exit::answer(&format!("{}\n{}", table(&StatusMap::default()), notes()));

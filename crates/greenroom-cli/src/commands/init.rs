@@ -1,4 +1,4 @@
-//! `greenroom init`: a configuration to start from, with data and a worker, that runs as it is.
+//! `greenroom init`: a first configuration, with data and a worker, that runs as it is.
 
 use std::{
     borrow::Cow,
@@ -17,7 +17,7 @@ use crate::{
 /// The worker of every template.
 const WORKER: (&str, &str) = ("worker.py", include_str!("init/worker.py"));
 
-/// A template: its name, its files, and what to do with them.
+/// A template: its name, its files, and the next steps.
 struct Template {
     name: &'static str,
     /// Name and content; the first is the configuration.
@@ -103,7 +103,7 @@ const TEMPLATES: [Template; 5] = [
     },
 ];
 
-/// What to do next where a broker is needed, and a greenroom with this feature.
+/// The next steps with a broker, and a greenroom that has this feature.
 fn with_a_broker(
     directory: &Path,
     (feature, at): (&str, &str),
@@ -120,16 +120,16 @@ fn with_a_broker(
     )
 }
 
-/// The configuration of a kind of input that has options to start from, and no template of its own.
+/// The configuration for a kind of input that has initial options but no template of its own.
 const OF_AN_INPUT: &str = include_str!("init/input.yaml");
 
 /// Name and content; the first is the configuration.
 type Files = Vec<(&'static str, Cow<'static, str>)>;
 
-/// What to do next, with this configuration in this folder.
+/// The next steps, with this configuration in this folder.
 type Next = fn(&str, &Path) -> String;
 
-/// The files of this template, and what to do next.
+/// The files of this template, and the next steps.
 fn files(name: &str) -> Option<(Files, Next)> {
     if let Some(template) = TEMPLATES.iter().find(|template| template.name == name) {
         let files = template.files.iter().map(|(name, content)| (*name, Cow::Borrowed(*content)));
@@ -142,8 +142,7 @@ fn files(name: &str) -> Option<(Files, Next)> {
     Some((files, |config, _| format!("next: greenroom run {config}\n")))
 }
 
-/// Writes the files of a template. Nothing is written when one of them exists,
-/// unless `--force` says so.
+/// Writes the files of a template. Writes nothing if one of them exists, unless `--force` is given.
 pub fn init(args: &InitArgs) -> ExitCode {
     let name = args.template.as_str();
     let Some((files, next)) = files(name) else {
@@ -179,7 +178,7 @@ fn write_all(files: &Files, directory: &Path, force: bool) -> Result<(), String>
     Ok(())
 }
 
-/// Without `force` a file that appeared in between is not overwritten either.
+/// Without `force`, a file that appeared in between is not overwritten either.
 fn write(path: &Path, content: &str, force: bool) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true);

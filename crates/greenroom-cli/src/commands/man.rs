@@ -13,8 +13,8 @@ use crate::{
     exit::{self, Exit},
 };
 
-/// What a page says of every command beside its options: a heading, and a term with its text in
-/// each line.
+/// The text on a page of a command besides its options: a heading, and a term with its text in each
+/// line.
 type Section = (&'static str, &'static [(&'static str, &'static str)]);
 
 const EXIT_STATUS: Section = (
@@ -76,7 +76,7 @@ fn unknown(name: &str) -> String {
     format!("there is no command `{name}`; there are: {}", names.join(", "))
 }
 
-/// Writes every page, and says which.
+/// Writes every page, and prints their names.
 fn write_all(directory: &Path) -> Result<String, String> {
     fs::create_dir_all(directory).map_err(|error| {
         format!("cannot create the directory `{}`: {error}", directory.display())
@@ -106,8 +106,8 @@ fn page(command: Command) -> String {
 
 fn render(command: Command, page: &mut Vec<u8>) -> io::Result<()> {
     let has_commands = command.has_subcommands();
-    // An empty date would be left out, and what follows taken for it. A date of the build would
-    // make no two pages alike.
+    // An empty date would be left out, and the next field taken for it. A date of the build would
+    // make every page differ.
     let man = Man::new(command).date(" ").source(source()).manual("Greenroom");
     man.render_title(page)?;
     man.render_name_section(page)?;

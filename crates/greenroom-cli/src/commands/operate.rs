@@ -1,5 +1,5 @@
-//! `greenroom key|pool|handler|output|reload`: what an operator does to a running greenroom (C22).
-//! Each is one request to its admin listener, which guards it as it guards the screen's.
+//! `greenroom key|pool|handler|output|reload`: actions on a running greenroom (C22). Each is one
+//! request to its admin listener, which guards it like a request of the dashboard.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use crate::{
     shell::quoted,
 };
 
-/// Decides about a parked key.
+/// Decides on a parked key.
 pub fn key(what: &KeyCommand) -> ExitCode {
     let (word, decision) = match what {
         KeyCommand::Resume(decision) => ("resume", decision),
@@ -46,7 +46,7 @@ fn decide(word: &str, decision: &KeyDecision) -> Result<String, String> {
     ask::post(address, &path, b"").map(|done| in_words(&done))
 }
 
-/// Shows the event that parks a key, and asks. Its id; `None` where the answer is no.
+/// Shows the event that parks a key, and asks. Returns its id; `None` if the answer is no.
 fn shown(word: &str, decision: &KeyDecision) -> Result<Option<String>, String> {
     let KeyDecision { key, handler, address, .. } = decision;
     let of: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
@@ -102,18 +102,18 @@ pub fn handler(what: &HandlerCommand) -> ExitCode {
     }
 }
 
-/// Has a paused output tried at once.
+/// Makes a paused output try at once.
 pub fn output(what: &OutputCommand) -> ExitCode {
     let OutputCommand::Resume(at) = what;
     order(&at.address, &path("outputs", at, "resume"))
 }
 
-/// Has the configuration read again.
+/// Makes it read the configuration again.
 pub fn reload(address: &str) -> ExitCode {
     order(address, "/api/reload")
 }
 
-/// Names are parts of a path: what is none in a path is written as its bytes.
+/// Names are parts of a path: other characters are percent-encoded.
 fn path(kind: &str, at: &NamedAt, order: &str) -> String {
     let mut url = url::Url::parse("http://a/api").unwrap_or_else(|_| unreachable!("it is a URL"));
     if let Ok(mut parts) = url.path_segments_mut() {
@@ -129,7 +129,7 @@ fn order(address: &str, path: &str) -> ExitCode {
     }
 }
 
-/// What was answered, a line for each member.
+/// The answer, with a line for each member.
 fn in_words(done: &Value) -> String {
     let Some(members) = done.as_object() else { return format!("{done}\n") };
     let lines = members.iter().map(|(name, value)| match value {

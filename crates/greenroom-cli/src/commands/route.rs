@@ -1,8 +1,8 @@
-//! `greenroom route FILE EVENT`: the way of a sample event through a configuration (C20).
+//! `greenroom route FILE EVENT`: the route of a sample event through a configuration (C20).
 //!
-//! The handlers are chosen by the router's own table, outputs by what the engine asks, keys by what
-//! orders events. Nothing is opened, run or written: files that the configuration names need not be
-//! there.
+//! The router's own table chooses the handlers, the engine's conditions the outputs, and the order
+//! of events their keys. Nothing is opened, run or written: files that the configuration names need
+//! not exist.
 
 mod expect;
 mod header;
@@ -27,7 +27,7 @@ use crate::{
     exit::{self, Exit},
 };
 
-/// The input that the sample is of.
+/// The input of the sample.
 fn input<'c>(config: &'c Config, named: Option<&str>) -> Result<Option<&'c InputConfig>, String> {
     match (named, config.inputs.as_slice()) {
         (None, [only]) => Ok(Some(only)),
@@ -39,7 +39,7 @@ fn input<'c>(config: &'c Config, named: Option<&str>) -> Result<Option<&'c Input
     }
 }
 
-/// What the sample is taken for.
+/// The form of the sample.
 fn sample<'s>(config: &'s Config, arguments: &'s RouteArgs) -> Result<Sample<'s>, String> {
     let input = input(config, arguments.input.as_deref())?;
     let RouteArgs { path, headers, .. } = arguments;
@@ -66,7 +66,7 @@ fn sample<'s>(config: &'s Config, arguments: &'s RouteArgs) -> Result<Sample<'s>
     }
 }
 
-/// Prints the way of each sample event, and says whether it is the expected one.
+/// Prints the route of each sample event, and whether it is the expected one.
 pub fn route(arguments: &RouteArgs) -> ExitCode {
     let config = match check::load_as_written(&arguments.source) {
         Ok(config) => config,

@@ -31,10 +31,10 @@ use crate::{
     telemetry::{self, Telemetry},
 };
 
-/// How long senders are still answered once all is handled.
+/// How long senders still get answers once everything is handled.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Loads a configuration as `check` does, and runs it.
+/// Loads a configuration like `check`, and runs it.
 pub fn from_file(arguments: &RunArgs) -> ExitCode {
     let RunArgs { source, report, dry_run } = arguments;
     match check::load(source) {
@@ -44,13 +44,13 @@ pub fn from_file(arguments: &RunArgs) -> ExitCode {
     }
 }
 
-/// Runs a configuration that was checked, until its inputs end or a signal comes.
+/// Runs a checked configuration until its inputs end or a signal arrives.
 fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Exit::CouldNotRun.because(format_args!("no threads: {error}")),
     };
-    // Decided here: a reload changes nothing of it.
+    // Decided here: a reload does not change it.
     let has_standard_output = config.has_standard_output();
     let telemetry = match Telemetry::start(&config) {
         Ok(telemetry) => telemetry,
@@ -58,7 +58,7 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     };
     let ended = runtime.block_on(run_to_the_end(config, source, &telemetry));
     runtime.shutdown_timeout(LAST_TASKS);
-    // Those of handlers that could not be dropped, because a thread is held up.
+    // The processes of handlers that could not be dropped, because a thread is blocked.
     kill_all();
     telemetry.finish();
     match ended {
@@ -71,19 +71,19 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     }
 }
 
-/// The report, and what senders were answered; nothing where a signal has come before it began.
+/// The report, and the answers to senders; nothing if a signal arrived before the start.
 ///
 /// # Errors
-/// Why it could not begin.
+/// Why it could not start.
 async fn run_to_the_end(
     config: Config,
     source: &Source,
     telemetry: &Telemetry,
 ) -> Result<Option<(RunReport, AllAnswers)>, String> {
-    // A log may take long to open, and a server to answer: a SIGHUP meanwhile is no reason to end,
-    // and a SIGTERM ends it as it would later.
+    // A log may take long to open, and a server to answer: a SIGHUP in the meantime must not end
+    // the process, and a SIGTERM ends it as it would later.
     let (mut signals, hangups) = (interrupt::Signals::new()?, interrupt::Hangups::new()?);
-    // Taken first: who cannot listen has opened nothing.
+    // Bound first: if it cannot listen, nothing has been opened.
     let listener = config.admin.as_ref().map(Listener::bind).transpose()?;
     let targets = Arc::new(Targets::default());
     let assembled = tokio::select! {
@@ -94,7 +94,7 @@ async fn run_to_the_end(
     let layers = Arc::new(layers);
     let (control, deadline) = (engine.control(), config.shutdown.deadline);
     let (has_admin, outage_limit) = (config.admin.is_some(), config.outage.limit);
-    // Between events on the same terminal, a bar would be drawn over them.
+    // A progress bar would be drawn over events on the same terminal.
     let may_draw = !(config.has_standard_output() && std::io::stdout().is_terminal());
     let runtime = tokio::runtime::Handle::current();
     let servers = targets.clone();
@@ -120,7 +120,7 @@ async fn run_to_the_end(
     tokio::select! {
         biased;
         report = engine.run() => {
-            // What was being stored is answered; the next run handles it.
+            // Requests being stored are answered; the next run handles their events.
             let answers = servers.close_servers(LAST_ANSWERS).await;
             layers.conclude();
             Ok(Some((report, answers)))
@@ -129,7 +129,7 @@ async fn run_to_the_end(
     }
 }
 
-/// What telemetry measures. With an admin listener, that looks once a second.
+/// The figures for telemetry. With an admin listener, that one observes the engine once a second.
 fn measured(figures: &Arc<Figures>, has_admin: bool) -> telemetry::TelemetrySource {
     let (read, looked) = (figures.clone(), figures.clone());
     telemetry::TelemetrySource {
@@ -168,7 +168,7 @@ fn snapshot(control: &Control, has_admin: bool, outage_limit: Duration) -> Snaps
     }
 }
 
-/// Events on standard output stand alone there: the report then goes to standard error.
+/// Events on standard output stay alone there: the report then goes to standard error.
 fn conclude(
     report: &RunReport,
     answers: &AllAnswers,

@@ -5,8 +5,8 @@
 //!                 └────────────▶ line 2: ..
 //! ```
 //!
-//! Each line has one request under way at a time, so the events of a line are stored in the order
-//! of the file. A batch that may or may not have been stored is posted again: the input knows its
+//! Each line has one pending request at a time, so the events of a line are stored in the order of
+//! the file. A batch that may or may not have been stored is posted again: the input recognizes its
 //! events by source and id.
 
 mod line;
@@ -27,7 +27,7 @@ use crate::{
     exit::{self, Exit, LAST_TASKS},
 };
 
-/// Lots of events that wait for each line, so that reading and posting overlap.
+/// Lots that may wait for each line, so that reading and posting overlap.
 const AHEAD: usize = 4;
 
 /// Sends a file.
@@ -61,8 +61,8 @@ pub fn send(args: &SendArgs) -> ExitCode {
     }
 }
 
-/// Reads and posts until the end of the file, or until something stops it; what is under way then
-/// is still posted.
+/// Reads and posts until the end of the file, or until something stops it; pending requests are
+/// then still posted.
 async fn all(
     args: &SendArgs,
     mut reader: Reader,
@@ -80,7 +80,7 @@ async fn all(
     let mut posted = Ok(());
     let read = tokio::select! {
         read = reader.share_out(&queues, args, tally) => read,
-        // A line ends before the file only where something stops it.
+        // A line ends before the file only if something stops it.
         Some(ended) = lines.join_next() => {
             posted = ended_early(ended);
             Ok(())
@@ -90,11 +90,11 @@ async fn all(
     while let Some(ended) = lines.join_next().await {
         posted = worse(posted, ended_early(ended));
     }
-    // The reader is ahead: what stopped a line stands before what stopped the reader.
+    // The reader is ahead: the reason that stopped a line comes before the reader's.
     posted.and(read)
 }
 
-/// What cannot be sent at all says more than an event that is bad.
+/// A failure to send is worse than a bad event.
 fn worse(first: Result<(), Stop>, second: Result<(), Stop>) -> Result<(), Stop> {
     match (&first, &second) {
         (Ok(()), _) | (Err(Stop::BadEvent(_)), Err(Stop::Failed(_))) => second,

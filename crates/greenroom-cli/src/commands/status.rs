@@ -1,4 +1,4 @@
-//! `greenroom status [ADDRESS]`: the one verdict of a running greenroom (C22, O14).
+//! `greenroom status [ADDRESS]`: the health of a running greenroom in one verdict (C22, O14).
 
 use std::{fmt::Write, process::ExitCode};
 
@@ -11,8 +11,7 @@ use crate::{
     letters::escaped::printable,
 };
 
-/// Prints whether it is well, what is wrong and what follows from it. Exit code 3 where something
-/// is wrong.
+/// Prints whether it is healthy, its problems and their consequences. Exit code 3 if there is one.
 pub fn status(arguments: &StatusArgs) -> ExitCode {
     let health = match ask::get(&arguments.address, "/healthz") {
         Ok(health) => health,

@@ -1,4 +1,4 @@
-//! `greenroom store check|backup|compact|export PATH`: looks after what outlives a run.
+//! `greenroom store check|backup|compact|export PATH`: maintains data that outlives a run.
 
 mod letters;
 mod log;
@@ -10,7 +10,7 @@ use crate::{
     exit::{self, Exit},
 };
 
-/// What a directory holds.
+/// The content of a directory.
 enum StoreKind {
     /// A durable log.
     Log,
@@ -33,7 +33,7 @@ impl StoreKind {
     }
 }
 
-/// Does it, and prints what came of it.
+/// Runs the command, and prints the result.
 pub fn store(action: &StoreAction) -> ExitCode {
     let path = match action {
         StoreAction::Check { path }

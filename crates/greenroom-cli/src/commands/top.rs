@@ -23,16 +23,16 @@ use self::keyboard::{listen, size};
 use self::{screen::PoolOrder, stream::Samples};
 use crate::{admin::ask, cli::TopArgs, exit::Exit};
 
-/// Between two attempts to reach one that has gone.
+/// The time between two attempts to reach a lost greenroom.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// To the beginning of the terminal; what clears the rest of a line, and the rest of all.
+/// Moves to the start of the terminal; the others clear the rest of a line, and all the rest.
 const HOME: &str = "\x1b[H";
 const TO_END_OF_LINE: &str = "\x1b[K";
 const TO_END: &str = "\x1b[J";
 
-/// Shows a running greenroom until it is interrupted; once, if that is wanted or if standard output
-/// is no terminal.
+/// Shows a running greenroom until it is interrupted; once, if requested or if standard output is
+/// no terminal.
 pub fn top(arguments: &TopArgs) -> ExitCode {
     let is_drawn = !arguments.once && io::stdout().is_terminal();
     let order = Arc::<Mutex<PoolOrder>>::default();
@@ -65,20 +65,20 @@ pub fn top(arguments: &TopArgs) -> ExitCode {
     }
 }
 
-/// What was seen so far.
+/// The state of the display.
 struct Looks<'a> {
     address: &'a str,
-    /// Each over the last one, until it is interrupted.
+    /// Draws each sample over the last one, until it is interrupted.
     is_drawn: bool,
     order: Arc<Mutex<PoolOrder>>,
-    /// Rates are told from two.
+    /// The last sample: rates need two.
     last: Option<Value>,
-    /// Since when nobody answers.
+    /// Since when there has been no answer.
     gone: Option<Instant>,
 }
 
 impl Looks<'_> {
-    /// True where that was all.
+    /// True if that was all.
     fn look(&mut self, sample: Value) -> bool {
         let before = self.last.replace(sample);
         let (Some(before), Some(now)) = (before, &self.last) else { return false };
@@ -92,7 +92,7 @@ impl Looks<'_> {
         !self.is_drawn || shown.is_err()
     }
 
-    /// What was seen last stays, under a line that says since when.
+    /// The last sample stays, under a line that says since when.
     fn is_gone(&mut self, why: &str) -> io::Result<()> {
         let since = self.gone.get_or_insert_with(Instant::now).elapsed().as_secs();
         let Some(last) = &self.last else { return Ok(()) };
@@ -105,7 +105,7 @@ impl Looks<'_> {
     }
 }
 
-/// Without a terminal that tells.
+/// For a terminal that does not reveal its size.
 #[cfg(not(unix))]
 fn size() -> (usize, usize) {
     (80, 24)
@@ -116,7 +116,7 @@ fn listen(_order: &Arc<Mutex<PoolOrder>>) {}
 
 fn draw(text: &str) -> io::Result<()> {
     let lines: Vec<_> = text.lines().map(|line| format!("{line}{TO_END_OF_LINE}")).collect();
-    // No line end behind the last one: it would move all of them up.
+    // No line end after the last line: it would move all of them up.
     print(&format!("{HOME}{}{TO_END}", lines.join("\n")))
 }
 

@@ -9,30 +9,30 @@ use greenroom_bus::BoxFuture;
 /// A message of both, of 32 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// When it arrives, from the start; zero if that is not asked.
+    /// When it arrives, from the start; zero if that is not measured.
     pub(super) due: Duration,
-    /// Messages of one key are handled in order, those without a key in any order.
+    /// Messages of one key are handled in order, and those without a key in any order.
     pub(super) key: Option<u32>,
-    /// Which one it is: of its key, for the demo.
+    /// Its number: for the demo, within its key.
     pub(super) number: u32,
 }
 
 /// An attempt that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Failed {
-    /// Nothing has happened.
+    /// Nothing was done.
     Refused,
-    /// It has happened, and the answer was lost on its way: the next attempt repeats it.
+    /// It was done, but the answer was lost: the next attempt repeats it.
     Unheard,
 }
 
-/// What a message comes to.
+/// The result of a message.
 pub(super) enum Taken<'a> {
     Done,
     Later(BoxFuture<'a, Result<(), Failed>>),
 }
 
-/// What all workers share, and where messages end.
+/// The state that all workers share, and the destination of messages.
 pub(super) trait Takes: Send + Sync {
     fn take(&self, arrival: Arrival) -> Taken<'_>;
 }

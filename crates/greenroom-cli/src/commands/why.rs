@@ -1,4 +1,4 @@
-//! `greenroom why KEY [ADDRESS]`: where a key stands, and why (C13).
+//! `greenroom why KEY [ADDRESS]`: the state of a key, and the reason (C13).
 
 use std::process::ExitCode;
 
@@ -13,8 +13,8 @@ use crate::{
     shell::quoted,
 };
 
-/// Asks the running greenroom, and prints a line for each handler and input
-/// that has events of the key.
+/// Asks the running greenroom, and prints a line for each handler and input that has events of the
+/// key.
 pub fn why(arguments: &WhyArgs) -> ExitCode {
     let key: String = form_urlencoded::byte_serialize(arguments.key.as_bytes()).collect();
     match ask::get(&arguments.address, &format!("/api/keys?key={key}")) {
@@ -42,7 +42,7 @@ fn told(key: &str, found: &Value) -> String {
     }
 }
 
-/// What an order by key leaves out: events that had none.
+/// The note about events without a key, which an order by key leaves out.
 fn without_key(found: &Value) -> String {
     let told = found["without_key"].as_array().map(Vec::as_slice).unwrap_or_default();
     let lines = told.iter().filter_map(Value::as_str);

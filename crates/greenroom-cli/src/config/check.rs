@@ -1,5 +1,5 @@
-//! What only shows when values are looked at together: names that must exist, types taken twice,
-//! patterns, URLs. What lies outside the file is looked at in [`reach`](super::reach).
+//! Checks across several values: names that must exist, types taken twice, patterns, URLs.
+//! [`reach`](super::reach) checks the world outside the file.
 
 use std::{collections::HashMap, net::SocketAddr, path::Path};
 
@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
         self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
     }
 
-    /// A section with parts that were all wrong is not empty: its places are known.
+    /// A section whose parts are all wrong is not empty: its places are known.
     fn empty_sections(&mut self) {
         for (section, what) in [("inputs", "no input"), ("handlers", "no handler")] {
             if self.places.has(section) && !self.places.has_inside(section) {
@@ -87,7 +87,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Of two at one address only one could start. Port 0 is another one each time.
+    /// Only one of two listeners at the same address could start. Port 0 is different each time.
     fn listeners(&mut self) {
         let inputs = self.config.inputs.iter().filter_map(|input| {
             let path = format!("inputs.{}.{}.listen", input.name, input.kind.key());
@@ -106,7 +106,7 @@ impl<'a> Checker<'a> {
             };
             if let Some((first, _)) = all[..place].iter().find(clashes) {
                 let text = format!("`{first}` listens there already");
-                // A default stands nowhere: the input does.
+                // A default has no place in the file, but its input does.
                 let input = path.strip_suffix(".listen").unwrap_or(path);
                 let at = if self.places.has(path) { path } else { input };
                 self.error(at, text, "give each a port of its own");
@@ -119,8 +119,8 @@ impl<'a> Checker<'a> {
             self.pool(pool);
             let path = format!("pools.{}", pool.name);
             let used = self.config.handlers.iter().any(|handler| handler.pool == pool.name);
-            // A pool of a handler that could not be read may be named there, and one whose name is
-            // misspelt may be meant.
+            // A handler that could not be read may name the pool, and another one may mean it by a
+            // misspelt name.
             let misspelt = self.config.handlers.iter().any(|handler| !self.is_pool(&handler.pool));
             let unread = misspelt || self.incomplete_handlers();
             if !used && !unread && self.places.has(&path) {
@@ -181,8 +181,8 @@ impl<'a> Checker<'a> {
         let mut taken: HashMap<&str, &str> = HashMap::new();
         for handler in self.config.handlers.iter().filter(|handler| !handler.fan_out) {
             for (index, on) in handler.on.iter().enumerate() {
-                // Of a pattern, others may get what its `match` leaves; of a type, what its `where`
-                // does. A condition with a mistake, which was told, is not among them.
+                // A pattern's `match` may leave events to others, and so may the `where` of a type.
+                // A condition with a mistake, which has been reported, is not among the handler's.
                 let asked = self.places.has_below(&format!("handlers.{}.where", handler.name));
                 let leaves_some = match on.contains('*') {
                     true => asked || !handler.takes_all(),
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
     }
 
     fn breakers(&mut self) {
-        // Those that have a name, and where each was met first.
+        // Those with a name, and the place where each appeared first.
         let mut shared: HashMap<&str, (&Breaker, String)> = HashMap::new();
         for handler in &self.config.handlers {
             let breakers = handler.layers.iter().filter_map(|layer| match layer {
@@ -236,8 +236,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Layers that had a problem are not among those of the handler: these are counted as they were
-    /// written.
+    /// Layers that had a problem are missing from the handler: these are counted as written.
     fn places_of_breakers(&self, handler: &str) -> impl Iterator<Item = String> + use<'_> {
         let path = format!("handlers.{handler}.layers");
         let layers = (0..).map(move |place| format!("{path}.{place}"));
@@ -311,7 +310,7 @@ impl<'a> Checker<'a> {
         let mut known: Vec<_> = self.places.names_in("pools").collect();
         known.push("default");
         known.sort_unstable();
-        // What came from a reference may be a secret: no name is told to be near it.
+        // A value from a reference may be a secret: no name is suggested for it.
         let near = self.places.at(path).origin.is_none().then(|| near::suggestion(pool, known));
         let help = near.flatten().unwrap_or_else(|| {
             "name it under `pools`, or leave `pool` out for `default`".to_owned()
@@ -330,7 +329,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// To run without order is a choice; asking for order as well is worth a warning.
+    /// Running without order is a choice; asking for order at the same time is worth a warning.
     fn order_is_kept(&mut self, at: &str, pool: &PoolConfig) {
         if pool.engine == Engine::Shared {
             let text = format!("the pool `{}` keeps no order: its `engine` is `shared`", pool.name);
@@ -350,7 +349,7 @@ impl<'a> Checker<'a> {
                     "say what the key is, for example `order_by: subject`",
                 );
             }
-            // What is inherited is looked at where it stands.
+            // An inherited value is checked at its source.
             Some(order_by) if self.places.has(&at) => match pool {
                 Some(pool) => self.order_by(&at, order_by, pool),
                 None => self.is_key(&at, order_by),
@@ -436,8 +435,7 @@ fn is_attribute(name: &str) -> bool {
     !name.is_empty() && valid && name != "data"
 }
 
-/// The attribute that was meant, where its letters are only written in another case or parted by
-/// something.
+/// The attribute that was meant, if only its case or separators differ.
 fn lower_case(name: &str) -> Option<String> {
     let meant: String = name.to_lowercase().chars().filter(|c| !matches!(c, '_' | '-')).collect();
     is_attribute(&meant).then(|| format!("did you mean `{meant}`?"))

@@ -1,5 +1,5 @@
-//! Options of which one is without effect beside another. What is senseless is an error, what is
-//! merely useless a warning.
+//! Options that have no effect because of another. Nonsense is an error, a useless option a
+//! warning.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::options::{
     PoolConfig,
 };
 
-/// Reports each option that was written and does nothing.
+/// Reports each option that was written but does nothing.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut effect = Effect { config, places, problems };
     effect.root();
@@ -37,7 +37,7 @@ struct Effect<'a> {
 }
 
 impl<'a> Effect<'a> {
-    /// A warning at an option, where it was written.
+    /// A warning at an option, if it was written.
     fn useless(&mut self, path: &str, message: impl Into<String>, help: impl Into<String>) {
         if self.places.has(path) {
             self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
@@ -207,7 +207,7 @@ impl<'a> Effect<'a> {
         }
     }
 
-    /// `attempts`: those of this `retry`, where it stands.
+    /// `attempts`: the attempts of this `retry`, if it was written.
     fn retry(&mut self, path: &str, attempts: Option<u32>) {
         if attempts == Some(1) {
             let text = "with a single attempt there is nothing to wait for";
@@ -283,7 +283,7 @@ impl<'a> Effect<'a> {
         }
     }
 
-    /// A timeout of its kind that another one around it never lets come.
+    /// A timeout of the handler's kind that an outer one always precedes.
     fn shadowed(&mut self, handler: &str, outer: Duration, whose: &str) {
         let handlers = &self.config.handlers;
         let Some(found) = handlers.iter().find(|found| found.name == handler) else { return };
@@ -295,7 +295,7 @@ impl<'a> Effect<'a> {
         }
     }
 
-    /// Each event in flight to a process is one of a worker.
+    /// Each event in flight to a process occupies a worker.
     fn has_too_few_workers(&mut self, path: &str, handler: &HandlerConfig) {
         let Some(in_flight) = handler.kind.in_flight() else { return };
         let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);

@@ -1,10 +1,9 @@
-//! Where events flow: handlers and outputs that nothing reaches, events that nobody takes, ways
-//! back that lead nowhere or
-//! go round for ever.
+//! The flow of events: handlers and outputs that nothing reaches, events that no part takes, ways
+//! back that lead nowhere or loop forever.
 //!
-//! All of it is told as a warning, and only where it is certain: what `exec` and `http` make of an
-//! event is not known, and
-//! the types of events only where generators or rules for records make them all.
+//! All findings are warnings, and only certain ones are reported: the events that `exec` and `http`
+//! make are not known, and the types of events only if generators or rules for records make all of
+//! them.
 
 use greenroom_bus::{event::Event, handler::Makes, pattern::Pattern, router::Matcher};
 use greenroom_config::{Places, Problem, Problems};
@@ -14,7 +13,7 @@ use super::{
     pattern::{covers, matches, overlap},
 };
 
-/// Reports what is never reached, and what comes back to no end.
+/// Reports unreachable parts and endless loops.
 pub(super) fn check(config: &Config, places: &Places, problems: &mut Problems) {
     let mut flow = Flow { config, places, problems };
     flow.unreached_handlers();
@@ -46,7 +45,7 @@ impl<'a> Flow<'a> {
         self.problems.push(Problem::warning(message, self.places.at(path).place).help(help));
     }
 
-    /// The types of all events, where they are known: all inputs are generators, or have records of
+    /// The types of all events, if they are known: all inputs are generators, or have records of
     /// one type, and nothing comes back.
     fn types(&self) -> Option<Vec<&'a str>> {
         let mut types = Vec::new();
@@ -76,7 +75,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The handler that is asked before this one, and takes whatever this one is for.
+    /// The handler that is asked before this one and takes all of its events.
     fn takes_it_all(&self, place: usize, handler: &HandlerConfig) -> Option<&'a str> {
         if handler.fan_out {
             return None;
@@ -96,7 +95,7 @@ impl<'a> Flow<'a> {
             .next()
     }
 
-    /// What `where` asks of the type, and `on` has none of.
+    /// Conditions of `where` on the type that no type of `on` meets.
     fn types_that_no_condition_takes(&mut self) {
         let handlers = self.config.handlers.iter();
         let handlers =
@@ -120,7 +119,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Unless it is said what becomes of them.
+    /// Events without a handler, unless the configuration says how to treat them.
     fn unhandled_types(&mut self) {
         let Some(types) = self.types().filter(|_| !self.places.has("no_handler")) else { return };
         let handlers = &self.config.handlers;
@@ -133,7 +132,7 @@ impl<'a> Flow<'a> {
 
     fn nothing_comes_back(&mut self) {
         let declared = self.config.handlers.iter().any(|handler| handler.loopback > 0);
-        // What certainly comes back without room is told at its handler.
+        // If events certainly come back without room, their handler is reported.
         let mut handlers = self.config.handlers.iter().enumerate();
         let told = handlers.any(|(place, handler)| self.sends_back(place, handler));
         if !declared && !told {
@@ -154,7 +153,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// A handler whose events come back as they are: there is no room for them, or no end of them.
+    /// A handler whose events come back unchanged: there is no room for them, or they never end.
     fn loops(&mut self, place: usize, handler: &HandlerConfig) {
         if !self.sends_back(place, handler) {
             return;
@@ -171,8 +170,8 @@ impl<'a> Flow<'a> {
         self.warning(&format!("handlers.{name}.loopback"), text, help);
     }
 
-    /// True when it takes events that come back in as they are. Where another handler may take
-    /// these first, it is not told.
+    /// True if it takes its own unchanged events that come back. If another handler may take these
+    /// first, it is not reported.
     fn sends_back(&self, place: usize, handler: &HandlerConfig) -> bool {
         let backs = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
         let others = self.config.handlers.iter().enumerate().filter(|(other, _)| *other != place);
@@ -182,7 +181,7 @@ impl<'a> Flow<'a> {
             others.any(|(at, first)| overlap(first, back) && is_before(first, at, on, place))
         };
         let mut pairs = backs.flat_map(|back| handler.on.iter().map(move |on| (on, back)));
-        // What its `where` leaves does not come back to it.
+        // Events that its `where` rejects do not come back to it.
         passes(handler)
             && handler.conditions.is_empty()
             && pairs
@@ -211,7 +210,7 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// The output before this one that takes all that this one is for.
+    /// The output before this one that takes all of its events.
     fn goes_elsewhere(&self, place: usize, output: &OutputConfig) -> Option<&'a str> {
         if self.config.all_outputs {
             return None;
@@ -223,7 +222,7 @@ impl<'a> Flow<'a> {
         before.find(takes_all).map(|first| first.name.as_str())
     }
 
-    /// Where there are outputs, a handler whose events none of them takes is a slip.
+    /// If there are outputs, a handler whose events none of them takes is a slip.
     fn no_output(&mut self, handler: &HandlerConfig) {
         let back = self.config.loopback.iter().flat_map(|loopback| &loopback.on);
         let outputs = self.config.outputs.iter().flat_map(|output| &output.on);
@@ -237,15 +236,15 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// What is asked of the type of an event.
+/// The condition on the type of an event.
 fn type_condition(condition: &FieldCondition) -> Option<Matcher> {
     let field = condition.asked().ok()?;
     let asked = condition.conditions().into_iter();
     Some(asked.fold(Matcher::any(), |matcher, condition| matcher.field(field, condition)))
 }
 
-/// True when some type that `on` stands for may be like this. Of a pattern that is known where the
-/// types are listed.
+/// True if some type that `on` matches may meet the condition. For a pattern, that is known only if
+/// the condition lists the types.
 fn may_be(on: &str, condition: &FieldCondition, meets: &Matcher) -> bool {
     let event = |ty: &str| Event::builder("1", "/", ty.to_owned()).build().ok();
     if !on.contains('*') {
@@ -254,7 +253,7 @@ fn may_be(on: &str, condition: &FieldCondition, meets: &Matcher) -> bool {
     condition.texts().is_none_or(|types| types.iter().any(|ty| matches(on, ty)))
 }
 
-/// True when the router asks for the first before it asks for the second.
+/// True if the router asks the first before the second.
 fn is_before(first: &str, first_place: usize, second: &str, second_place: usize) -> bool {
     let rank = |on: &str| on.parse::<Pattern>().ok().map(|on| on.specificity());
     let (first, second) = (rank(first), rank(second));
@@ -265,7 +264,7 @@ fn covers_all(outer: &[String], inner: &[String]) -> bool {
     inner.iter().all(|inner| outer.iter().any(|outer| covers(outer, inner)))
 }
 
-/// True when the events go on as they came.
+/// True if the events continue unchanged.
 fn passes(handler: &HandlerConfig) -> bool {
     handler.kind.makes() == Makes::Same
 }

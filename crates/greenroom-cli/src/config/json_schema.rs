@@ -17,7 +17,7 @@ pub(super) fn json_schema<T: Options>(title: &str) -> Value {
     Value::Object(schema)
 }
 
-/// A mapping, or the single value that stands for one of its keys.
+/// A mapping, or the single value that is short for one of its keys.
 fn group_or_short(inner: &Group) -> Value {
     let mapping = Value::Object(group(inner));
     match inner.short() {
@@ -68,7 +68,7 @@ fn option(opt: &Opt, other_spelling: bool) -> Value {
     schema
 }
 
-/// Values may come from the environment or a file, wherever they are not text anyway.
+/// Values may come from the environment or a file even if they are not text.
 const REFERENCE: &str = r"\$\{[A-Za-z_]|^file:";
 
 fn kind(kind: &Kind) -> Value {

@@ -44,7 +44,7 @@ registry! {
 }
 
 registry! {
-    /// The brokers that dead letters may go to, in place of a file. A program with kinds of its own
+    /// The brokers that dead letters may go to instead of a file. A program with kinds of its own
     /// adds them before it reads a configuration.
     pub static LETTERS: Letters of dyn LettersKind = [kafka::LETTERS, nats::LETTERS];
 }

@@ -1,10 +1,9 @@
-//! Kinds that this build was made without: their blocks are read, and refused with the line that
-//! installs them (C02).
+//! Kinds that this build lacks: their blocks are read, and refused with the line that installs them
+//! (C02).
 
 use greenroom_config::{Places, Problem, Problems};
 
-/// The kinds that are built only where they are asked for: the cargo feature of each, and whether
-/// this build has it.
+/// The optional kinds: the cargo feature of each, and whether this build has it.
 const OPTIONAL: [(&str, bool); 5] = [
     ("kafka", cfg!(feature = "kafka")),
     ("nats", cfg!(feature = "nats")),
@@ -13,8 +12,8 @@ const OPTIONAL: [(&str, bool); 5] = [
     ("json-schema", cfg!(feature = "json-schema")),
 ];
 
-/// Reports each input, each output, each place of dead letters and of telemetry of a kind that this
-/// build lacks, also one that has other problems.
+/// Reports each input, output, place of dead letters and telemetry of a kind that this build lacks,
+/// even if it has other problems.
 pub(super) fn check(places: &Places, problems: &mut Problems) {
     for (kind, _) in OPTIONAL.iter().filter(|(_, is_built)| !is_built) {
         let of = |section: &'static str| {
@@ -31,23 +30,23 @@ pub(super) fn check(places: &Places, problems: &mut Problems) {
     }
 }
 
-/// What to say of this feature and how to get it, where this build has it not.
+/// A message about this feature and how to get it, if this build lacks it.
 pub(crate) fn lacking(feature: &str) -> Option<String> {
     let lacks = OPTIONAL.contains(&(feature, false));
     lacks.then(|| format!("{}; {}", built_without(feature), get(feature)))
 }
 
-/// Says that this build has not this feature.
+/// Says that this build lacks this feature.
 pub(super) fn built_without(feature: &str) -> String {
     format!("this greenroom was built without `{feature}`")
 }
 
-/// What to do then.
+/// How to get it.
 pub(super) fn get(feature: &str) -> String {
     format!("install one that has it: {}", install(feature))
 }
 
-/// A greenroom like this one, with this feature too.
+/// A greenroom like this one that also has this feature.
 fn install(feature: &str) -> String {
     let all = OPTIONAL.iter().filter(|(name, is_built)| *is_built || *name == feature);
     let all: Vec<_> = all.map(|(name, _)| *name).collect();

@@ -1,10 +1,10 @@
-//! The configuration file: its options, each declared once, and what is checked across them.
+//! The configuration file: its options, each declared once, and the checks across them.
 //!
 //! ```text
 //! YAML or TOML ─▶ tree with places ─▶ --set ─▶ ${NAME}, file: ─▶ options ─▶ checks
 //! ```
 //!
-//! All but the options and their checks is [`greenroom_config`]'s.
+//! Everything else belongs to [`greenroom_config`].
 
 mod check;
 mod effect;
@@ -63,21 +63,20 @@ YAML, or TOML with the same names when the file ends in `.toml`. Every name may 
 
 ";
 
-/// What a first configuration can be made from.
+/// How to start a configuration.
 const START: &str = "`greenroom init` writes one to start from";
 
-/// Loads a file, applies the settings of the command line (`a.b=value`), and checks everything, the
-/// files and programs that it names included. Relative paths are resolved against the directory of
-/// the file.
+/// Loads a file, applies the settings of the command line (`a.b=value`), and checks everything,
+/// including the files and programs that it names. Relative paths start at the directory of the
+/// file.
 ///
-/// Returns the configuration, unless there were errors, and all problems; warnings may stand beside
-/// a configuration.
+/// Returns all problems, and the configuration unless there are errors; warnings may come with a
+/// configuration.
 pub fn load(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     load_with(file, settings, true)
 }
 
-/// As [`load`], without a look at what lies outside of the file but for values that are read from
-/// there.
+/// Like [`load`], but looks outside the file only for values that are read from there.
 pub(crate) fn load_as_written(file: &Path, settings: &[String]) -> (Option<Config>, Problems) {
     load_with(file, settings, false)
 }
@@ -101,13 +100,13 @@ fn load_with(file: &Path, settings: &[String], reach: bool) -> (Option<Config>, 
     (config.filter(|_| problems.errors() == 0), problems)
 }
 
-/// All that a configuration is made from.
+/// The sources of a configuration.
 struct ConfigSource<'a> {
     file: &'a Path,
     text: &'a str,
     settings: &'a [String],
     world: &'a World<'a>,
-    /// Whether the files and programs that it names are looked for.
+    /// Whether to check that the files and programs that it names exist.
     reach: bool,
 }
 
@@ -130,8 +129,7 @@ impl ConfigSource<'_> {
             lacking::check(&places, problems);
             reach::check(&config, self.file, &places, self.world.directory, problems);
         }
-        // Both look at the configuration as a whole, of which parts are missing where there were
-        // errors.
+        // Both check the configuration as a whole, which has gaps after errors.
         if problems.errors() == 0 {
             flow::check(&config, &places, problems);
             effect::check(&config, &places, problems);

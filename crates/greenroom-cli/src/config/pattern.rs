@@ -1,6 +1,6 @@
 //! Patterns of event types: segments between dots, `*` for one, `**` for any number of them.
 
-/// Says what is wrong with a type or pattern.
+/// Reports the mistake in a type or pattern.
 pub(super) fn validate(pattern: &str) -> Result<(), &'static str> {
     if pattern.chars().any(|c| c.is_whitespace() || c.is_control()) {
         return Err("it contains white space");
@@ -16,7 +16,7 @@ pub(super) fn validate(pattern: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// True when the pattern stands for this type.
+/// True if the pattern matches this type.
 pub(super) fn matches(pattern: &str, event_type: &str) -> bool {
     let pattern: Vec<_> = pattern.split('.').collect();
     let event_type: Vec<_> = event_type.split('.').collect();
@@ -37,8 +37,8 @@ fn segments_match(pattern: &[&str], segments: &[&str]) -> bool {
     }
 }
 
-/// True when every type that `inner` stands for is one that `outer` stands for. False also for a
-/// few pairs of which that is true: nothing that is said to be covered is not.
+/// True if `outer` matches every type that `inner` matches. May be false for such a pair, but is
+/// never true for another.
 pub(super) fn covers(outer: &str, inner: &str) -> bool {
     let (outer, inner): (Vec<_>, Vec<_>) = (outer.split('.').collect(), inner.split('.').collect());
     segments_cover(&outer, &inner)
@@ -59,7 +59,7 @@ fn segments_cover(outer: &[&str], inner: &[&str]) -> bool {
     }
 }
 
-/// True when there is a type that both stand for.
+/// True if some type matches both.
 pub(super) fn overlap(one: &str, other: &str) -> bool {
     let (one, other): (Vec<_>, Vec<_>) = (one.split('.').collect(), other.split('.').collect());
     segments_overlap(&one, &other)

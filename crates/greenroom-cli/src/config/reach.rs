@@ -1,5 +1,5 @@
-//! What lies outside the file: inputs that must be there, and directories to write to. Programs,
-//! certificates and what libraries say are looked at by each kind.
+//! The world outside the file: inputs that must exist, and directories to write to. Each kind
+//! checks programs, certificates and libraries itself.
 
 use std::{
     collections::HashMap,
@@ -46,7 +46,7 @@ pub(super) fn check(
         files.map(move |file| (format!("{path}.{}", file.option), file))
     });
     let inputs: Vec<_> = inputs.collect();
-    // What is read is known before anything that is written is looked at.
+    // All inputs are known before any output is checked.
     for (key, file) in &inputs {
         if let FileRole::Read { waits } = file.role {
             reach.input(key, file.path, waits);
@@ -111,13 +111,13 @@ struct Reach<'a> {
     problems: &'a mut Problems,
     read: HashMap<KnownFile, String>,
     written: HashMap<KnownFile, String>,
-    /// Inputs of several files, with the place of each.
+    /// Inputs that are several files, with the place of each.
     sets: Vec<(String, FileSet)>,
-    /// Files that are put aside, with the place of each.
+    /// Files that are rotated, with the place of each.
     rotated: Vec<(String, PathBuf)>,
 }
 
-/// What a file is known by: one that has several names (hard links) is one file all the same.
+/// The identity of a file: one with several names (hard links) is still one file.
 #[derive(PartialEq, Eq, Hash)]
 enum KnownFile {
     Path(PathBuf),
@@ -160,7 +160,7 @@ impl<'a> Reach<'a> {
         self.read.extend(KnownFile::all(path).into_iter().map(|known| (known, what.clone())));
     }
 
-    /// `waits`: what is not there yet is waited for.
+    /// `waits`: the run waits for a missing file.
     fn input(&mut self, key: &str, path: &Path, waits: bool) {
         let at = self.places.at(key);
         if path == Path::new("-") {
@@ -223,7 +223,7 @@ impl<'a> Reach<'a> {
         self.sets.push((key.to_owned(), set));
     }
 
-    /// There may be one by the time of a run, which otherwise ends with an error.
+    /// It may appear before a run, which otherwise ends with an error.
     fn none_is_there(&mut self, at: &Written, path: &Path) {
         let shown = at.show(&path.display().to_string());
         if path.is_dir() {
@@ -237,7 +237,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// `waits`: what cannot be read now is tried again.
+    /// `waits`: a file that cannot be read now is tried again.
     fn unreadable(&mut self, at: &Written, set: &FileSet, waits: bool) {
         let told = set.unreadable().iter().map(|entry| (&entry.path, entry.why.clone()));
         let refused = set.files().iter().filter_map(|file| {
@@ -262,8 +262,8 @@ impl<'a> Reach<'a> {
         self.warning(at, text, help);
     }
 
-    /// Positions can be kept only of what can be read again, and only in a file that can be put in
-    /// place of another.
+    /// Positions can be kept only for a file that can be read again, and only in one that can be
+    /// replaced.
     fn checkpoint(&mut self, key: &str, input: &Path, path: &Path) {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
@@ -279,7 +279,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// A directory that a store has to itself.
+    /// A directory that a store needs for itself.
     fn store(&mut self, key: &str, path: &Path) {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
@@ -318,7 +318,7 @@ impl<'a> Reach<'a> {
             self.error(&at, text, "choose another file");
             return;
         }
-        // Several writers share a device (`/dev/null`), but no file.
+        // Several writers may share a device (`/dev/null`), but not a file.
         let device = fs::metadata(path).is_ok_and(|found| !found.is_file());
         let other = known.iter().find_map(|known| self.written.get(known)).cloned();
         self.written.extend(known.into_iter().map(|known| (known, key.to_owned())));
@@ -340,7 +340,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Only a regular file can be put aside.
+    /// Only a regular file can be rotated.
     fn rotates(&mut self, key: &str, path: &Path, rotates: bool) {
         if !rotates {
             return;
@@ -353,7 +353,7 @@ impl<'a> Reach<'a> {
         self.rotated.push((format!("{key}.rotate"), identity(path)));
     }
 
-    /// What a rotation gives a name, it may also remove; and it is not to be read as an input.
+    /// A rotation may also remove files with the names that it creates; none of them may be read.
     fn rotated_names(&mut self) {
         for (key, path) in std::mem::take(&mut self.rotated) {
             let has_such_a_name = |(known, what): (&KnownFile, &String)| match known {
@@ -374,7 +374,7 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// The directory of a log: there or to be made, and of one input.
+    /// The directory of a log: it exists or can be created, and belongs to one input.
     fn log_store(&mut self, key: &str, path: &Path) {
         let at = self.places.at(key);
         let shown = at.show(&path.display().to_string());
@@ -397,7 +397,7 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// The same file has the same identity however it was written; what is missing is known by its
+/// A file has one identity however its path is written; a missing one is identified by its
 /// directory.
 pub(crate) fn identity(path: &Path) -> PathBuf {
     if let Ok(full) = path.canonicalize() {
@@ -411,9 +411,9 @@ pub(crate) fn identity(path: &Path) -> PathBuf {
     }
 }
 
-/// Permissions alone do not tell (read-only mounts, other users): the file is opened; where it is
-/// missing, another one is created beside it and removed again. Never itself: a run that has just
-/// rotated it may make it anew at the same moment, and what it writes would be removed.
+/// Permissions are not enough (read-only mounts, other users): the file is opened; if it is
+/// missing, another one is created next to it and removed again. Never the file itself: a run that
+/// has just rotated it may create it at the same moment, and would lose its output.
 fn try_to_write(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::other("it is a directory")),

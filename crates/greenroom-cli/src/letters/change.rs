@@ -9,7 +9,7 @@ use greenroom_bus::{
 use serde_json::{Value, value::RawValue};
 
 /// The event with these places set, each `/pointer=value`: the value is JSON, or else a text. All
-/// others stay byte for byte as they are.
+/// other places keep their bytes.
 ///
 /// # Errors
 /// The error, and the assignment that caused it.
@@ -52,7 +52,7 @@ fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")
 }
 
-/// Where a value is to stand.
+/// The place for a value.
 struct SetPlace {
     /// The range of its parent.
     parent: Range<usize>,
@@ -60,7 +60,7 @@ struct SetPlace {
     value: Option<Range<usize>>,
 }
 
-/// The place that the tokens of a pointer lead to. Of a member that is there twice, the last one
+/// The place that the tokens of a pointer lead to. The last of several members with the same name
 /// counts, as for every reader of JSON pointers here.
 fn place(json: &str, tokens: &[String]) -> serde_json::Result<Option<SetPlace>> {
     let (mut place, mut value) = (None, None);
@@ -79,10 +79,10 @@ fn place(json: &str, tokens: &[String]) -> serde_json::Result<Option<SetPlace>> 
     Ok(place)
 }
 
-/// The event that these bytes are.
+/// Reads an event from bytes.
 ///
 /// # Errors
-/// Why they are none.
+/// Why they are no event.
 pub(crate) fn event(bytes: &[u8]) -> Result<Event, String> {
     Event::parse(bytes.trim_ascii()).map_err(|error| format!("this is no event: {error}"))
 }

@@ -1,6 +1,6 @@
-//! JSON that no terminal takes for orders.
+//! JSON without control characters for a terminal.
 //!
-//! JSON escapes control characters below U+0020. A terminal heeds U+007F to U+009F as well: here
+//! JSON escapes control characters below U+0020. A terminal also interprets U+007F to U+009F: here
 //! they are written as `\u009b`, which is the same text to a reader of JSON.
 
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 /// Passes JSON on, and escapes characters that a terminal would interpret.
 pub(crate) struct Escaped<W> {
     out: W,
-    /// The first byte of such a character came last.
+    /// Whether the last byte was the first of such a character.
     half: bool,
 }
 
@@ -47,7 +47,7 @@ impl<W: Write> Write for Escaped<W> {
     }
 }
 
-/// A text for people, in which nothing steers a terminal, and nothing is hidden.
+/// A text for people, in which nothing controls a terminal, and nothing is hidden.
 pub(crate) fn printable(text: &str) -> String {
     greenroom_bus::printable::printable(text).into_owned()
 }
@@ -63,7 +63,7 @@ mod tests {
         let text = serde_json::to_string("é\u{9b}31m\u{7f}\u{80}£\u{1b}").unwrap();
         let mut out = Vec::new();
         let mut escaped = Escaped::new(&mut out);
-        // Characters are cut in two by who writes.
+        // Writers may split characters.
         text.as_bytes().chunks(1).for_each(|piece| escaped.write_all(piece).unwrap());
         let out = String::from_utf8(out).unwrap();
         assert_eq!(out, "\"é\\u009b31m\\u007f\\u0080£\\u001b\"");

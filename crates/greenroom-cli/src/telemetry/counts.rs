@@ -41,7 +41,7 @@ struct SignalCount {
 impl Signal {
     const NAMES: [&'static str; 3] = ["traces", "metrics", "logs"];
 
-    /// As OTLP calls it.
+    /// Its name in OTLP.
     #[cfg(feature = "otlp")]
     pub(crate) fn name(self) -> &'static str {
         Self::NAMES[self as usize]

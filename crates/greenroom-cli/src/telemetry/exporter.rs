@@ -1,4 +1,4 @@
-//! Sends the contents of the queues: a thread with a runtime of its own, so that it neither takes a
+//! Sends the contents of the queues: on a thread with its own runtime, so that it neither takes a
 //! worker's turn nor waits for one.
 
 use std::{
@@ -40,16 +40,16 @@ use super::{
 };
 use crate::config::Config;
 
-/// Waiting items are sent after this long, full request or not.
+/// Waiting items are sent after this time, even if they do not fill a request.
 const WITHIN: Duration = Duration::from_secs(1);
 
-/// How long it waits after an attempt that failed: the first time, and at most.
+/// The wait after a failed attempt: the first one, and the longest.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
 /// How long the end of a run waits for the rest.
 const AT_THE_END: Duration = Duration::from_secs(5);
 
-/// Export by OTLP, where the configuration asks for it.
+/// Export by OTLP, if the configuration enables it.
 pub(crate) struct Telemetry(Option<Running>);
 
 struct Running {
@@ -57,7 +57,7 @@ struct Running {
     counts: Arc<SignalCounts>,
     source: Arc<OnceLock<TelemetrySource>>,
     stop: watch::Sender<bool>,
-    /// Says nothing, and is gone once the thread has ended.
+    /// Carries no message; closed once the thread has ended.
     ended: mpsc::Receiver<()>,
 }
 
@@ -183,11 +183,11 @@ struct Shared {
     resource: Resource,
     reach: EndpointReach,
     counts: Arc<SignalCounts>,
-    /// The run has ended: the rest is sent, once.
+    /// The run has ended: the rest is sent once.
     stopped: watch::Receiver<bool>,
 }
 
-/// The way of one signal to its endpoint.
+/// The path of one signal to its endpoint.
 struct SignalWay {
     signal: Signal,
     poster: Poster,
@@ -220,7 +220,7 @@ impl SignalWay {
         }
     }
 
-    /// Exports the figures at this pace, and once more at the end.
+    /// Exports the figures at this interval, and once more at the end.
     async fn measure(&self, every: Duration, source: &OnceLock<TelemetrySource>) {
         let mut stopped = self.shared.stopped.clone();
         let began = nanos(SystemTime::now());
@@ -260,7 +260,7 @@ impl SignalWay {
         }
     }
 
-    /// Sends a request until it is taken or refused; once the run has ended, one attempt is left.
+    /// Sends a request until it is accepted or refused; after the run's end, one attempt is left.
     async fn deliver(&self, body: Bytes, items: u64) {
         let mut stopped = self.shared.stopped.clone();
         let mut wait = BACKOFF.0;
@@ -280,8 +280,8 @@ impl SignalWay {
         }
     }
 
-    /// Sends a request once, and tells if the endpoint is another than before. How long it asks to
-    /// wait comes with it.
+    /// Sends a request once, and reports a change in the endpoint's state. Returns the wait that it
+    /// asks for.
     async fn attempt(&self, body: Bytes, items: u64) -> (Sent, Option<Duration>) {
         let posted = self.poster.post_body("application/x-protobuf", body).await;
         let asked = posted.as_ref().ok().and_then(|posted| posted.retry_after);
@@ -297,7 +297,7 @@ impl SignalWay {
 }
 
 /// The meaning of an answer (OTLP, "OTLP/HTTP Response"). The endpoint's text is not repeated: it
-/// may quote what it was sent.
+/// may quote the request.
 fn sent(posted: &Result<Posted, NotPosted>) -> Sent {
     match posted {
         Err(not) => Sent::NotNow(not.text.clone()),
@@ -309,7 +309,7 @@ fn sent(posted: &Result<Posted, NotPosted>) -> Sent {
     }
 }
 
-/// How many items of a request that was taken were not.
+/// How many items of an accepted request were rejected.
 fn rejected(signal: Signal, body: Bytes) -> u64 {
     let rejected = match signal {
         Signal::Traces => ExportTraceServiceResponse::decode(body)

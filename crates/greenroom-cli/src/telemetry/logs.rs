@@ -1,4 +1,4 @@
-//! Lines of the log, as OTLP has them.
+//! Lines of the log in OTLP form.
 
 use std::{cell::Cell, fmt, sync::Arc, time::SystemTime};
 
@@ -20,15 +20,15 @@ use super::{
     values::{nanos, scope, text, value},
 };
 
-/// Where lines go, while they are exported: logging begins before the configuration is read.
+/// The queue of lines, while they are exported: logging begins before the configuration is read.
 static LINES: RwLock<Option<Arc<Queue<LogRecord>>>> = RwLock::new(None);
 
 thread_local! {
-    /// Log lines of this thread are not exported: it exports.
+    /// Whether this thread exports: then its log lines are not exported.
     static IS_EXPORTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Exports lines from now on, or no more.
+/// Exports lines to this queue from now on, or ends the export.
 pub(super) fn go_to(queue: Option<Arc<Queue<LogRecord>>>) {
     *LINES.write() = queue;
 }
@@ -38,7 +38,7 @@ pub(super) fn leave_this_thread_out() {
     IS_EXPORTING.set(true);
 }
 
-/// Hands the lines that it is given to their queue, while they are exported.
+/// Passes its lines to their queue, while they are exported.
 pub(crate) struct LogLines;
 
 impl<S: Subscriber> Layer<S> for LogLines {
@@ -84,7 +84,7 @@ fn severity(level: Level) -> SeverityNumber {
 #[derive(Default)]
 struct Parts {
     message: String,
-    /// Of a line about an event that is in a trace.
+    /// For a line about an event that is in a trace.
     trace_id: Vec<u8>,
     fields: Vec<KeyValue>,
 }

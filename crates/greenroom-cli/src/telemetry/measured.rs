@@ -1,4 +1,4 @@
-//! The figures of `/metrics`, as OTLP has them: the same names, units and values.
+//! The figures of `/metrics` in OTLP form: the same names, units and values.
 
 use greenroom::stats::LatencyHistogram;
 use greenroom_bus::metrics::{self, Families, Family, Kind, Series, Unit, Value};
@@ -14,14 +14,14 @@ use opentelemetry_proto::tonic::{
 
 use super::values::{scope, text};
 
-/// Since when counters count, and when they were read, in nanoseconds since 1970.
+/// The start of counting and the time of reading, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
     pub(super) began: u64,
     pub(super) now: u64,
 }
 
-/// A request with these figures, and how many there are.
+/// A request with these figures, and their number.
 pub(super) fn request(
     resource: Resource,
     families: &Families,
@@ -60,7 +60,7 @@ fn metric(family: &Family, times: Times) -> Metric {
     }
 }
 
-/// As UCUM writes it.
+/// Its name in UCUM.
 fn unit(unit: Option<Unit>) -> &'static str {
     match unit {
         Some(Unit::Seconds) => "s",
@@ -102,7 +102,7 @@ fn histogram(of: &metrics::Metric, series: &Series, times: Times) -> Option<Hist
     })
 }
 
-/// A gauge has no beginning.
+/// A gauge has no start.
 fn began(kind: Kind, times: Times) -> u64 {
     if kind == Kind::Gauge { 0 } else { times.began }
 }

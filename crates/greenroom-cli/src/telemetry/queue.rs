@@ -10,14 +10,14 @@ use super::counts::{Signal, SignalCounts};
 /// At most this many items are sent at once, as OpenTelemetry's own exporters do.
 pub(super) const BATCH: usize = 512;
 
-/// At most this many wait: some seconds of an endpoint that does not answer, in some megabytes.
+/// At most this many wait: enough for some seconds without an answer, in some megabytes.
 pub(super) const ROOM: usize = 8_192;
 
 /// Items of one signal, in their order.
 pub(super) struct Queue<T> {
     signal: Signal,
     items: Mutex<Vec<T>>,
-    /// There are enough for a request.
+    /// Notified when there are enough for a request.
     enough: Notify,
     counts: Arc<SignalCounts>,
 }
@@ -42,7 +42,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The oldest of them, as many as are sent at once.
+    /// The oldest items, as many as are sent at once.
     pub(super) fn take(&self) -> Vec<T> {
         let mut items = self.items.lock();
         if items.len() <= BATCH {
@@ -51,7 +51,7 @@ impl<T> Queue<T> {
         items.drain(..BATCH).collect()
     }
 
-    /// Waits until there are enough for a request. May return before.
+    /// Waits until there are enough for a request. May return earlier.
     ///
     /// # Cancel safety
     /// Nothing is lost.

@@ -5,14 +5,14 @@ use parking_lot::Mutex;
 
 use super::counts::Signal;
 
-/// How an attempt to send has ended.
+/// The result of an attempt to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// It was taken.
+    /// It was accepted.
     Taken,
     /// There was no answer, or the answer asked for a retry later. The text describes it.
     NotNow(String),
-    /// It was refused: no attempt helps.
+    /// It was refused: a retry does not help.
     Refused(String),
 }
 
@@ -37,7 +37,7 @@ struct Known {
 }
 
 impl EndpointReach {
-    /// Tells of it where it is another than before.
+    /// Reports the state if it has changed.
     pub(super) fn note(&self, signal: Signal, sent: &Sent) {
         let told = self.0.lock().note(signal, sent);
         let signal = signal.name();

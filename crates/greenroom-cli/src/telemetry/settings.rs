@@ -1,4 +1,4 @@
-//! The signals, the endpoint and the credentials: from the configuration, and otherwise from the
+//! The signals, the endpoint and the credentials: from the configuration, or else from the
 //! variables of OpenTelemetry.
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(super) struct Settings {
     tls: Tls,
     timeout: Duration,
     pub(super) service_name: String,
-    /// Of the resource, in addition to that name.
+    /// Attributes of the resource besides that name.
     pub(super) attributes: Vec<(String, String)>,
     pub(super) traces: bool,
     pub(super) sample: f64,
@@ -78,7 +78,7 @@ impl Settings {
     /// The poster of this signal. Connects to nothing yet.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// Why there is none.
     pub(super) fn poster(&self, signal: Signal) -> Result<Poster, String> {
         Poster::new(&TargetConfig {
             url: self.url(signal).into(),
@@ -99,7 +99,7 @@ impl Settings {
     }
 }
 
-/// The endpoint, which may have credentials in it: no text repeats it.
+/// The endpoint, which may contain credentials: no message repeats it.
 fn parsed(from: &str, text: &str) -> Result<Url, String> {
     let wrong = |why: String| format!("{from} cannot be used: {why}");
     check_url(text).map_err(|why| wrong(why.to_string()))?;
@@ -114,8 +114,7 @@ fn headers(text: &str) -> Result<Vec<(String, String)>, String> {
     Ok(headers)
 }
 
-/// `key=value,key=value`, with values that are percent-encoded (W3C
-/// Baggage, as OpenTelemetry says).
+/// `key=value,key=value`, with percent-encoded values (W3C Baggage, as in OpenTelemetry).
 ///
 /// # Errors
 /// The place of an invalid pair, without its text.
@@ -135,7 +134,7 @@ fn pairs(from: &str, text: &str) -> Result<Vec<(String, String)>, String> {
 mod tests {
     use super::*;
 
-    /// The options that this text holds.
+    /// The options in this text.
     fn config(text: &str) -> OtlpConfig {
         let text = format!(
             "inputs: {{ i: {{ generator: {{ count: 1, types: [a] }} }} }}\n\

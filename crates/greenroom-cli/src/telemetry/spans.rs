@@ -1,5 +1,5 @@
-//! Spans of deliveries, in OTLP: with the names that OpenTelemetry gives to consumers of messages
-//! and CloudEvents.
+//! Spans of deliveries in OTLP form, with OpenTelemetry's names for message consumers and
+//! CloudEvents.
 
 use std::sync::Arc;
 
@@ -30,16 +30,16 @@ const SAMPLED: u32 = 0x001;
 const KNOWS_REMOTE: u32 = 0x100;
 const IS_REMOTE: u32 = 0x200;
 
-/// The longest error that is sent.
+/// The longest error to send.
 const LONGEST: usize = 1_024;
 
-/// Hands spans to their queue.
+/// Passes spans to their queue.
 pub(super) struct Spans {
-    /// Each in its encoded form: the memory of the original is returned at once, so that a worker's
+    /// Each in its encoded form: the memory of the original is freed at once, so that a worker's
     /// next event reuses it. When originals were kept until sent, a few thousand spans a second
-    /// made all allocations of the workers slower.
+    /// slowed all allocations of the workers.
     pub(super) queue: Arc<Queue<Bytes>>,
-    /// The share of the deliveries that begin a trace.
+    /// The share of deliveries that begin a trace.
     pub(super) sample: f64,
     /// Whether the key of an event and its subject are included.
     pub(super) keys: bool,
@@ -138,8 +138,8 @@ fn status(span: &Span<'_>) -> Option<Status> {
     Some(Status { message, code: StatusCode::Error.into() })
 }
 
-/// An `ExportTraceServiceRequest` whose spans are encoded already: a message and bytes are written
-/// alike.
+/// An `ExportTraceServiceRequest` whose spans are already encoded: a message and bytes have the
+/// same wire format.
 #[derive(Clone, PartialEq, Message)]
 struct ExportRequest {
     #[prost(message, repeated, tag = "1")]

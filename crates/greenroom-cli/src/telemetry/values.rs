@@ -41,7 +41,7 @@ pub(super) fn scope() -> Option<InstrumentationScope> {
     })
 }
 
-/// Which greenroom says it: attributes of the environment, and its own.
+/// The identity of this greenroom: attributes of the environment, and its own.
 pub(super) fn resource(service_name: &str, attributes: &[(String, String)]) -> Resource {
     let own = [
         ("service.version", env!("CARGO_PKG_VERSION").to_owned()),

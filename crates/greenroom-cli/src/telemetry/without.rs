@@ -1,4 +1,4 @@
-//! A build without the feature `otlp`, which refuses the configuration of it.
+//! A build without the feature `otlp`, which refuses a configuration of it.
 
 use std::sync::Arc;
 

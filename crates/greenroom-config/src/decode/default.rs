@@ -1,11 +1,11 @@
-//! What a default is written as.
+//! Reads the text of a default.
 
 use crate::{
     problem::Problems,
     tree::{Node, Place, Value, plain_scalar},
 };
 
-/// The value that a default is written as. Lists and quotes need the feature `text`.
+/// The value of a default's text. Lists and quotes need the feature `text`.
 pub(crate) fn value_of(text: &str, problems: &mut Problems) -> Option<Node> {
     let node = |value| Some(Node::new(value, Place::whole_file()));
     match text {

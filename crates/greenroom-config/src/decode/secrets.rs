@@ -1,5 +1,5 @@
-//! Which stretches of a text may be a secret, so that no excerpt shows them: the values of options
-//! that nothing may print, and those of keys that may be such an option misspelt.
+//! Finds the stretches of a text that may be a secret, so that no excerpt shows them: the values of
+//! secret options, and of keys that may be a secret option misspelt.
 
 use super::told::nearest;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     tree::{Node, Value},
 };
 
-/// Hides what may be a secret in a tree of these options.
+/// Hides possible secrets in a tree of these options.
 pub(super) fn hide(root: &Node, group: &'static Group, problems: &mut Problems) {
     problems.understood();
     hide_in_group(root, group, problems);

@@ -1,4 +1,4 @@
-//! What is said of a value or key that does not do: what is wrong, and what was probably meant.
+//! Messages about a value or key that is not accepted: the problem, and the likely intention.
 
 use crate::{
     interpolate::is_unresolved,
@@ -16,7 +16,7 @@ pub(super) fn twice(entry: &Entry, first: &Entry) -> Problem {
     }
 }
 
-/// A kind or layer that is named, and nothing more.
+/// A kind or layer that is named without any settings.
 pub(super) fn takes_nothing(entry: &Entry) -> Problem {
     let text = format!("`{}` takes no settings, but this is {}", entry.key, entry.node.describe());
     Problem::error(text, entry.node.place.clone()).help(format!("write `{}: {{}}`", entry.key))
@@ -28,7 +28,7 @@ pub(super) fn named_kind(entry: &Entry, group: &Group) -> Option<&'static Opt> {
     (group.kinds)().iter().find(|opt| opt.is_named(word) && entry.node.origin.is_none())
 }
 
-/// Something else stands for a mapping with known keys.
+/// A node that should be a mapping with known keys, but is none.
 pub(super) fn not_a_group(node: &Node, group: &Group) -> Problem {
     let found = if group.has_secret() { node.describe_secret() } else { node.describe() };
     let text = format!("{} is a mapping, but this is {found}", group.title);
@@ -48,7 +48,7 @@ pub(super) fn not_a_group(node: &Node, group: &Group) -> Problem {
     Problem::error(text, node.place.clone()).help(help)
 }
 
-/// The only option that has to be given, or that there is: a single value is probably meant for it.
+/// The only option that is required, or the only one at all: a single value probably means it.
 pub(super) fn main_option(group: &Group) -> Option<&'static Opt> {
     let mut required = group.built().filter(|opt| opt.presence == Presence::Required);
     match (required.next(), required.next()) {
@@ -57,7 +57,7 @@ pub(super) fn main_option(group: &Group) -> Option<&'static Opt> {
     }
 }
 
-/// Something else stands for a mapping from names.
+/// A node that should be a mapping from names, but is none.
 pub(super) fn not_named(node: &Node, opt: &Opt) -> Problem {
     let problem = wrong(node, opt, None);
     let name = match &node.value {
@@ -72,7 +72,7 @@ pub(super) fn not_named(node: &Node, opt: &Opt) -> Problem {
     problem.help(format!("write `{}: {{ {name}: {{ … }} }}`", opt.name))
 }
 
-/// A kind that is known and refused stands among the options of a mapping with a choice.
+/// Whether a refused kind was written among the options of a mapping with a choice.
 pub(super) fn refused_kind(group: &Group, name: &str) -> bool {
     group.all().any(|opt| opt.name == name && !opt.is_built())
 }
@@ -102,14 +102,14 @@ pub(super) fn unknown(entry: &Entry, group: &Group) -> Problem {
     }
 }
 
-/// Where a key belongs that was written one level too high, as the reference page writes it.
+/// The proper place of a key that was written one level too high, as the reference page writes it.
 fn inside(key: &str, group: &Group) -> Vec<String> {
     let inner = group.built().filter_map(|opt| Some((opt, opt.kind.inner()?)));
     let known = inner.filter(|(_, (_, inner))| inner.built().any(|opt| opt.is_named(key)));
     known.map(|(opt, (form, _))| format!("`{}{form}`", opt.name)).collect()
 }
 
-/// The option that was probably meant by this key, and the spelling of it that is nearest.
+/// The option that was probably meant by this key, and the nearest spelling of it.
 pub(super) fn nearest(key: &str, group: &Group) -> Option<(&'static Opt, String)> {
     let spellings: Vec<_> = group
         .built()
@@ -141,7 +141,7 @@ pub(super) fn listed(names: &[&str]) -> String {
     names.join(", ")
 }
 
-/// Names stand in paths, labels and reports.
+/// Names appear in paths, labels and reports.
 pub(super) fn is_name(name: &str) -> bool {
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     (1..=64).contains(&name.len()) && name.chars().all(valid)

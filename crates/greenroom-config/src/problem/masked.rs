@@ -1,5 +1,5 @@
-//! Lines of a file without what may be a secret in them: each of its characters is a star, so that
-//! places stay where they are.
+//! Lines of a file without possible secrets: stars replace their characters one by one, so that
+//! columns stay the same.
 
 use crate::tree::{Node, Place, Value};
 
@@ -16,10 +16,10 @@ pub(super) struct SecretSpan {
 }
 
 impl SecretSpan {
-    /// That of a single value, where it was written in the file.
+    /// The stretch of a single value that was written in the file.
     pub(super) fn of(node: &Node, is_url: bool) -> Option<Self> {
         let Place::Source(span) = &node.place else { return None };
-        // Of a value on several lines, it is not known where it ends.
+        // The end of a value on several lines is not known.
         let is_on_one = match &node.value {
             Value::Text(text) => span.width > 1 || text.chars().nth(1).is_none(),
             _ => true,
@@ -29,13 +29,13 @@ impl SecretSpan {
     }
 }
 
-/// The line of this number, without the secrets that are known.
+/// The line of this number, without the known secrets.
 pub(super) fn masked(line: &str, number: usize, secrets: &[SecretSpan]) -> String {
     let mut shown: Vec<char> = line.chars().collect();
     for secret in secrets.iter().filter(|secret| secret.line == number) {
         let end = secret.width.map_or(shown.len(), |width| secret.start + width).min(shown.len());
         let value = &mut shown[secret.start.min(end)..end];
-        // What was read as its stretch may go beyond it by a blank.
+        // The parsed stretch may extend one blank past the value.
         let length = value.iter().rposition(|c| !c.is_whitespace()).map_or(0, |last| last + 1);
         let value = &mut value[..length];
         match secret.is_url {
@@ -85,7 +85,7 @@ fn hide(value: &mut [char]) {
     value.iter_mut().filter(|c| !c.is_whitespace()).for_each(|c| *c = '*');
 }
 
-/// A line of a text that was not understood: its keys and its marks, and no value.
+/// A line of a text that could not be parsed: its keys and its punctuation, but no value.
 pub(super) fn structure(line: &str) -> String {
     let mut shown: Vec<char> = line.chars().collect();
     let (mut at, mut quote) = (0, None);
@@ -97,7 +97,7 @@ pub(super) fn structure(line: &str) -> String {
             Some(_) => hide(&mut shown[at..end]),
             None if matches!(c, '"' | '\'') => quote = Some(c),
             None if is_of_word(c) => {
-                // At once: a line may be one long word.
+                // In one go: a line may be a single long word.
                 end = at + shown[at..].iter().take_while(|c| is_of_word(**c)).count();
                 if !is_key(&shown[end..]) {
                     shown[at..end].split_mut(|c| *c == '-').for_each(hide);
@@ -115,7 +115,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// Whether what stands before this is a key: `key: value`, `key = value`.
+/// Whether the text before this is a key: `key: value`, `key = value`.
 fn is_key(rest: &[char]) -> bool {
     matches!(rest, [':'] | [':', ' ' | '\t', ..] | [' ', '=', ' ', ..])
 }

@@ -1,4 +1,4 @@
-//! Whether a declaration keeps what it cannot be held to by the compiler.
+//! Checks of a declaration that the compiler cannot make.
 
 use std::collections::HashSet;
 
@@ -6,9 +6,9 @@ use super::{Group, Opt};
 use crate::{decode, problem::Problems};
 
 impl Group {
-    /// What is wrong with the declaration, here and in all that it holds: a spelling that two
-    /// options share, one without a documentation that ends as a sentence does, a default that is
-    /// no value of its option. For a test: it is to be empty.
+    /// The mistakes in the declaration and everything within it: a spelling that two options share,
+    /// a documentation that does not end like a sentence, a default that its option does not
+    /// accept. For a test: it must be empty.
     pub fn mistakes(&'static self) -> Vec<String> {
         let mut mistakes = Vec::new();
         let mut spellings = HashSet::new();

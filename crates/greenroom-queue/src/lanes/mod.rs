@@ -39,6 +39,16 @@ pub struct LaneId {
     number: u64,
 }
 
+impl LaneId {
+    /// True for the lane of one message without a key.
+    pub fn is_keyless(self) -> bool {
+        self.number & KEYLESS != 0
+    }
+}
+
+/// In the number of a lane without a key.
+const KEYLESS: u64 = 1 << 63;
+
 /// The owner of a lane's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneState {
@@ -52,6 +62,9 @@ pub enum LaneState {
     /// No owner; it stands in the shard's list of ready lanes. Left when a worker takes it,
     /// or by a stop.
     Ready,
+    /// Its share: it stands in the line of that, under this number. Left when a worker takes it
+    /// in the turn of the share, or by a stop.
+    Shared(u64),
 }
 
 /// A place in line behind a key, and who owns that key.
@@ -395,6 +408,18 @@ impl<T: Payload, K> Lanes<T, K> {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
         let lane = Lane::new(id, key, state);
+        self.table.insert_unique(spread(hash), lane, |lane| spread(lane.id.hash));
+        id
+    }
+
+    /// Opens a lane for one message without a key. Its hash is that of no message: where such a
+    /// message is looked for by its hash, none is found.
+    pub fn open_keyless(&mut self, state: LaneState) -> LaneId {
+        let number = self.next_number | KEYLESS;
+        self.next_number += 1;
+        let hash = (spread(number as u32) as u32).max(1);
+        let id = LaneId { hash, number };
+        let lane = Lane { id, key: LaneKey { own: None, shared: None }, state, line: None };
         self.table.insert_unique(spread(hash), lane, |lane| spread(lane.id.hash));
         id
     }

@@ -5,7 +5,21 @@ use std::time::Duration;
 use super::{QUICK, Wake};
 use crate::sync::Ordering;
 
+/// The bit of a keyed pool's shares in the map of ready shards: such a pool has half as many.
+const SHARES: usize = 63;
+
 impl Wake {
+    /// Something in the line of a share may start: a worker should look. Under the lock of the
+    /// shares, as `clear_shares`.
+    pub fn mark_shares(&self) {
+        self.mark(SHARES);
+    }
+
+    /// Nothing in the lines of shares may start.
+    pub fn clear_shares(&self) {
+        self.clear(SHARES);
+    }
+
     /// A worker should look at this shard.
     #[inline]
     pub fn mark(&self, shard: usize) {

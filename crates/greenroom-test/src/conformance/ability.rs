@@ -1,24 +1,24 @@
-//! What a connector can do, or not.
+//! The abilities of a connector.
 
 use std::fmt;
 
-/// What a connector can do, or [lacks](super::Connector::lacks).
+/// An ability that a connector has, or [lacks](super::Connector::lacks).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
-    /// A source that is opened later on the same place gives what was not acknowledged.
+    /// A source that is opened later on the same place gives the events that were not acknowledged.
     Replays,
-    /// It keeps its positions: that source does not give what was acknowledged and committed.
+    /// It keeps its positions: that source skips events that were acknowledged and committed.
     KeepsPositions,
-    /// Its partitions are read, and paused, each by itself.
+    /// Its partitions are read and paused individually.
     Partitions,
     /// Partitions can be taken away from it and given back:
     /// [`Place::revoke`](super::Place::revoke).
     Revokes,
-    /// Its places can hold what is no event.
+    /// Its places can hold records that are no events.
     HoldsMalformed,
     /// Its places can have positions that are never given.
     HasGaps,
-    /// What is published while a source reads the place is given by that source.
+    /// A source also gives events that are published while it reads the place.
     IsLive,
 }
 

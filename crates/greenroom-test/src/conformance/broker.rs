@@ -1,5 +1,5 @@
-//! The partitioned source in memory, as a connector: the smallest one that can do everything, to
-//! read before writing another.
+//! The partitioned source in memory, as a connector: the smallest one with every ability, to read
+//! before writing another.
 
 use std::sync::Arc;
 

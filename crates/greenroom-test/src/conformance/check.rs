@@ -1,34 +1,33 @@
-//! The checks, and what each needs.
+//! The checks, and the abilities that each needs.
 
 use std::fmt;
 
 use super::ability::Ability;
 
-/// What is checked of a connector.
+/// A check of a connector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
     /// The events of a key are given in the order in which they were published.
     OrderPerKey,
-    /// Every event is done in the end: in a run that nothing disturbs, and after a crash with one
-    /// event stuck.
+    /// Every event is done in the end: in an undisturbed run, and after a crash with one event
+    /// stuck.
     NoLoss,
-    /// After a crash only that is given again which was open, or acknowledged since the last commit
-    /// began.
+    /// After a crash, only events are repeated that were open, or acknowledged since the last
+    /// commit began.
     BoundedRepeats,
-    /// What is paused gives nothing, by level: paused twice is resumed once. Others go on.
+    /// A paused partition gives nothing, by level: one resume ends two pauses. Others continue.
     PauseAndResume,
-    /// What is no event becomes a dead letter, with its bytes, and keeps nothing else from being
-    /// handled.
+    /// A record that is no event becomes a dead letter with its bytes, and blocks nothing else.
     MalformedEvents,
-    /// A stop in the middle of the work ends; whatever was given is settled, and given again where
-    /// it was refused.
+    /// A stop in the middle of the work ends; every given event is settled, and given again if it
+    /// was refused.
     ShutdownUnderLoad,
-    /// After an orderly end the next source goes on: nothing is lost, and nothing that was done is
+    /// After an orderly end the next source continues: nothing is lost, and no finished event is
     /// given again.
     Restart,
-    /// Positions that are never given hold up no commit.
+    /// Positions that are never given do not hold up commits.
     Gaps,
-    /// What is taken away is given up at once, and done once it is back; others go on.
+    /// A revoked partition is released at once, and finished once it is back; others continue.
     RevokeDuringLoad,
 }
 
@@ -46,7 +45,7 @@ impl Check {
         Self::RevokeDuringLoad,
     ];
 
-    /// What a connector has to be able to do for it to be applicable.
+    /// The abilities that a connector needs for the check to apply.
     pub fn needs(self) -> &'static [Ability] {
         match self {
             Self::OrderPerKey | Self::NoLoss | Self::PauseAndResume | Self::ShutdownUnderLoad => {

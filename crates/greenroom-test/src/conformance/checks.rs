@@ -1,4 +1,4 @@
-//! The checks, a file each.
+//! The checks, one per file.
 
 mod gaps;
 mod loss;
@@ -13,13 +13,13 @@ mod stuck;
 
 use super::{check::Check, scene::Scene};
 
-/// Looks whether a connector does what it should.
+/// Checks whether a connector behaves correctly.
 ///
 /// # Errors
-/// What it did instead.
+/// Its actual behaviour.
 type Run = fn(&mut Scene<'_>) -> Result<(), String>;
 
-/// What a check does.
+/// The code of a check.
 pub(super) fn of(check: Check) -> Run {
     match check {
         Check::OrderPerKey => order::run,

@@ -1,4 +1,4 @@
-//! What the author of a connector writes.
+//! The interface for the author of a connector.
 
 use std::sync::Arc;
 
@@ -11,63 +11,62 @@ use greenroom_bus::{
 
 use super::ability::Ability;
 
-/// What a connector has stored of its positions, read from where it stores them rather than from
-/// what it remembers.
+/// Reads a connector's stored positions, from its storage rather than from its memory.
 pub type Stored = Arc<dyn Fn() -> Vec<(Partition, Positions)> + Send + Sync>;
 
-/// A connector that is to be checked.
+/// A connector to check.
 pub trait Connector: Send + Sync {
-    /// What the output calls it.
+    /// Its name in the output.
     fn name(&self) -> String;
 
-    /// Why it cannot do this, if it cannot. Everything, unless said otherwise.
+    /// Why it lacks this ability, if it does. It has every ability by default.
     fn lacks(&self, ability: Ability) -> Option<&'static str> {
         let _ = ability;
         None
     }
 
-    /// Why nothing of it can be checked here, if it cannot: a server that is not there, and how to
-    /// have the checks run. They are told as not run.
+    /// Why it cannot be checked here, if so: a missing server, and how to make the checks run. They
+    /// are reported as not run.
     fn missing(&self) -> Option<String> {
         None
     }
 
-    /// Which clock its sources keep to; [`Clock::Real`] unless said otherwise.
+    /// The clock that its sources use; [`Clock::Real`] by default.
     fn clock(&self) -> Clock {
         Clock::Real
     }
 
-    /// What a place will hold where these are wanted. A source that makes its own events answers
-    /// with as many of them, in the order in which it gives them; events of a key are known by
-    /// their `subject`, and each by its `id`.
+    /// The items that a place will hold if these are wanted. A source that makes its own events
+    /// returns as many of them, in the order in which it gives them; an event's key is its
+    /// `subject`, and its identity its `id`.
     fn items(&self, wanted: Vec<Item>) -> Vec<Item> {
         wanted
     }
 
-    /// A fresh place that holds nothing.
+    /// A new, empty place.
     ///
     /// # Errors
     /// Why there is none.
     fn place(&self) -> Result<Box<dyn Place>, String>;
 }
 
-/// Where events lie: a file, a topic, a queue. It outlives the sources that read it. Its methods
-/// are called on the runtime of the run at hand, which is dropped with it: keep no connection from
-/// one to the next.
+/// The storage of events: a file, a topic, a queue. It outlives the sources that read it. Its
+/// methods are called on the runtime of the current run, which is dropped at its end: keep no
+/// connection from one run to the next.
 pub trait Place: Send {
-    /// Puts these at the end, each into its partition, in this order.
+    /// Appends these, each to its partition, in this order.
     ///
     /// # Errors
     /// Why not.
     fn publish<'a>(&'a mut self, items: &'a [Item]) -> BoxFuture<'a, Result<(), String>>;
 
-    /// A source that reads it: from its start, or where another one has got to.
+    /// A source that reads it: from its start, or from where the last one ended.
     ///
     /// # Errors
     /// Why there is none.
     fn open<'a>(&'a mut self) -> BoxFuture<'a, Result<Box<dyn Source>, String>>;
 
-    /// Takes a partition away from the source. Called only where the connector can do that.
+    /// Takes a partition away from the source. Called only if the connector has that ability.
     ///
     /// # Errors
     /// Why not.
@@ -83,32 +82,32 @@ pub trait Place: Send {
         Box::pin(async move { Err(format!("this place cannot give partition {partition} back")) })
     }
 
-    /// Reads what is stored of the positions, where that can be read. Otherwise commits are judged
-    /// by what restarts give.
+    /// Reads the stored positions, if they can be read. Otherwise commits are judged by the events
+    /// after restarts.
     fn stored(&self) -> Option<Stored> {
         None
     }
 }
 
-/// Which clock a source keeps to.
+/// The clock of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clock {
-    /// Tokio's, which is paused: all that the source waits for is on the runtime.
+    /// Tokio's, which is paused: everything that the source waits for is on the runtime.
     Virtual,
     /// The real one: threads, files, networks.
     Real,
 }
 
-/// Something that a place holds.
+/// An item of a place.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// Where. [`Partition::ONLY`] for a connector that has no partitions.
+    /// Its place. [`Partition::ONLY`] for a connector without partitions.
     pub partition: Partition,
-    /// What.
+    /// Its content.
     pub body: Body,
 }
 
-/// What an item is.
+/// The content of an item.
 #[derive(Debug, Clone)]
 pub enum Body {
     /// An event.

@@ -1,4 +1,4 @@
-//! What is published in a check.
+//! The items that a check publishes.
 
 use greenroom_bus::{
     event::{Event, EventError},
@@ -13,11 +13,11 @@ pub(super) const PARTITIONS: u32 = 3;
 /// Keys of each partition.
 const KEYS: usize = 12;
 
-/// Makes events whose ids rise from 1, of keys that keep to their partitions.
+/// Makes events whose ids rise from 1, with keys that stay in their partitions.
 pub(super) struct Items {
     chance: Chance,
     partitions: u32,
-    /// Made so far.
+    /// Events made so far.
     made: u64,
 }
 
@@ -26,13 +26,13 @@ impl Items {
         Self { chance: Chance::new(seed), partitions, made: 0 }
     }
 
-    /// So many events.
+    /// This many events.
     pub(super) fn events(&mut self, count: usize) -> Result<Vec<Item>, String> {
         let all = self.partitions;
         (0..count).map(|_| self.event(all)).collect()
     }
 
-    /// So many events, every third or so behind something that `other` makes of a number.
+    /// This many events, about every third one after an item that `other` makes from a number.
     pub(super) fn mixed(
         &mut self,
         count: usize,

@@ -1,4 +1,4 @@
-//! What happened to each event, over all runs of a check, and what of it must not have happened.
+//! The history of each event, over all runs of a check, and the violations in it.
 //!
 //! ```text
 //! published ─▶ given ─▶ started ─▶ finished ─▶ settled ─▶ covered by a commit
@@ -8,7 +8,7 @@
 //!                  is its partition paused, or taken away?
 //! ```
 //!
-//! What must not have happened is kept as a violation, and ends every wait.
+//! A violation is kept, and ends every wait.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -25,28 +25,28 @@ use tokio::{sync::Notify, time::timeout};
 
 use super::connector::{Body, Item};
 
-/// Violations that are kept: the first says most.
+/// Violations to keep: the first says most.
 const KEPT: usize = 5;
 
-/// Shared by the check, the source that is watched, and the handler.
+/// Shared by the check, the watched source and the handler.
 pub(super) struct Ledger {
     book: Mutex<Book>,
     changed: Notify,
 }
 
-/// Everything that is known.
+/// The known history.
 pub(super) struct Book {
     /// Whether positions mean the same in each run.
     has_lasting_positions: bool,
     published: Vec<Published>,
     by_name: HashMap<String, usize>,
-    /// Published of each key so far.
+    /// Published events per key so far.
     of_key: HashMap<String, usize>,
     runs: Runs,
     given: Vec<Given>,
-    /// What stands at a position of a partition.
+    /// The item at a position of a partition.
     at: HashMap<(Partition, u64), usize>,
-    /// Keys that are in a handler's hands.
+    /// Keys that a handler has in hand.
     in_hand: HashSet<String>,
     paused: Vec<Partition>,
     settled: SettledSoFar,
@@ -58,39 +58,39 @@ struct Runs {
     run: u32,
     /// The assignment of each partition in this run.
     assignments: BTreeMap<Partition, Assignment>,
-    /// Number of the last assignment.
+    /// The number of the last assignment.
     last_assignment: u32,
 }
 
-/// Over all runs.
+/// Totals over all runs.
 #[derive(Default)]
 struct SettledSoFar {
-    /// Letters by what was published.
+    /// Letters by published item.
     letters: HashMap<usize, u32>,
     acknowledged: u64,
-    /// How many were acknowledged when the last commit that is stored began.
+    /// How many were acknowledged when the last stored commit began.
     covered: u64,
 }
 
 struct Published {
-    /// The id of an event, or the bytes of what is none.
+    /// The id of an event, or the bytes of a record that is none.
     name: String,
     partition: Partition,
-    /// Its key, and its number among the events of that, from 1.
+    /// Its key, and its number among the events of that key, from 1.
     key: Option<(String, usize)>,
-    /// It was acknowledged.
+    /// Whether it was acknowledged.
     done: bool,
     times_given: u32,
 }
 
-/// One delivery of something.
+/// One delivery of an item.
 struct Given {
     item: usize,
     run: u32,
     assignment: u32,
     partition: Partition,
     position: u64,
-    /// It was acknowledged before it was given.
+    /// Whether it was acknowledged before it was given.
     is_repeat: bool,
     settled: Option<Settled>,
 }
@@ -98,20 +98,20 @@ struct Given {
 #[derive(Default)]
 struct Assignment {
     number: u32,
-    /// Nothing of it may begin, nor be given, until it is given back.
+    /// None of it may begin, nor be given, until it is given back.
     is_revoked: bool,
     /// The highest position that was given.
     last: u64,
     /// Positions that were given.
     positions: HashSet<u64>,
-    /// What was given, and what was started.
+    /// The given and the started items.
     given: HashSet<usize>,
     started: HashSet<usize>,
-    /// Of each key the highest number that was given, and the highest that was started.
+    /// For each key, the highest given and the highest started number.
     keys: HashMap<String, (usize, usize)>,
 }
 
-/// Which delivery an event is: a local value of it.
+/// The identity of an event's delivery: a local value of the event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark(usize);
 
@@ -134,7 +134,7 @@ impl Ledger {
         self.change(|book| items.iter().for_each(|item| book.publish(item)));
     }
 
-    /// Another source is opened. What the last one had in hand is in hand no more.
+    /// Another source is opened. The deliveries in the last one's hands are no longer in hand.
     pub(super) fn begins_run(&self) {
         self.change(|book| {
             book.runs.run += 1;
@@ -144,17 +144,17 @@ impl Ledger {
         });
     }
 
-    /// This was given. An event is marked.
+    /// An item was given. Marks an event.
     pub(super) fn gives(&self, partition: Partition, taken: &mut Taken) {
         self.change(|book| book.give(partition, taken));
     }
 
-    /// The source was told to give nothing of these.
+    /// The source was told to give nothing from these.
     pub(super) fn pauses(&self, paused: &[Partition]) {
         self.change(|book| book.paused = paused.to_vec());
     }
 
-    /// The engine has answered that nothing of this partition begins any more.
+    /// The engine has answered that no event of this partition will begin.
     pub(super) fn revokes(&self, partition: Partition) {
         self.change(|book| book.assignment(partition).is_revoked = true);
     }
@@ -164,7 +164,7 @@ impl Ledger {
         self.change(|book| book.runs.assignments.remove(&partition));
     }
 
-    /// The number of the assignment that a partition has now.
+    /// The number of a partition's current assignment.
     pub(super) fn assignment(&self, partition: Partition) -> u32 {
         self.change(|book| book.assignment(partition).number)
     }
@@ -178,12 +178,12 @@ impl Ledger {
         self.change(|book| book.settle((partition, assignment), position, how));
     }
 
-    /// A commit begins. What is acknowledged by now it has to cover.
+    /// A commit begins. It must cover all current acknowledgements.
     pub(super) fn begins_commit(&self) -> u64 {
         self.look(|book| book.settled.acknowledged)
     }
 
-    /// That commit is stored, and says this where it can be read.
+    /// The commit is stored, with these positions if they can be read.
     pub(super) fn commits(&self, began_with: u64, stored: &[(Partition, Positions)]) {
         self.change(|book| {
             book.settled.covered = book.settled.covered.max(began_with);
@@ -191,12 +191,12 @@ impl Ledger {
         });
     }
 
-    /// A handler takes it in hand.
+    /// A handler takes the event in hand.
     pub(super) fn starts(&self, mark: Mark, attempt: u32) {
         self.change(|book| book.start(mark, attempt));
     }
 
-    /// And lets go of it, however that ended.
+    /// The handler releases it, however that ended.
     pub(super) fn lets_go(&self, mark: Mark) {
         self.change(|book| {
             let item = book.given[mark.0].item;
@@ -206,20 +206,20 @@ impl Ledger {
         });
     }
 
-    /// A dead letter has these bytes, or is of this event.
+    /// A dead letter with these bytes, or for this event.
     pub(super) fn buries(&self, name: &str, position: u64) {
         self.change(|book| book.bury(name, position));
     }
 
-    /// Something must not have happened.
+    /// Notes a violation.
     pub(super) fn fails(&self, what: String) {
         self.change(|book| book.fail(what));
     }
 
-    /// Waits until this is so.
+    /// Waits until the condition holds.
     ///
     /// # Errors
-    /// There is a violation; or it is not so after this long.
+    /// There is a violation, or the condition does not hold after this long.
     pub(super) async fn until(
         &self,
         what: &str,
@@ -242,7 +242,7 @@ impl Ledger {
     }
 
     /// # Errors
-    /// What must not have happened.
+    /// The violation.
     pub(super) fn verdict(&self) -> Result<(), String> {
         self.look(|book| match book.violations.as_slice() {
             [] => Ok(()),
@@ -337,7 +337,7 @@ impl Book {
         }
     }
 
-    /// Positions rise within an assignment, but for repeats, and stay with what stands there.
+    /// Positions rise within an assignment, except for repeats, and keep their items.
     fn check_position(&mut self, partition: Partition, position: u64, item: usize) {
         let assignment = self.assignment(partition);
         let (last, is_new) = (assignment.last, assignment.positions.insert(position));
@@ -361,7 +361,7 @@ impl Book {
         }
     }
 
-    /// What comes of a key in an assignment for the first time comes behind those before it.
+    /// The first delivery of an event in an assignment comes after those before it in its key.
     fn check_order(&mut self, partition: Partition, item: usize) {
         let Published { name, key: Some((key, number)), .. } = &self.published[item] else {
             return;
@@ -448,7 +448,7 @@ impl Book {
         }
     }
 
-    /// How far it has come, for who waits in vain.
+    /// The progress, for a wait that failed.
     pub(super) fn summary(&self) -> String {
         let undone: Vec<_> = self.published.iter().filter(|item| !item.done).collect();
         let names: Vec<_> = undone.iter().take(KEPT).map(|item| item.name.as_str()).collect();
@@ -467,7 +467,7 @@ impl Book {
         self.published.iter().all(|item| item.done)
     }
 
-    /// Everything is acknowledged, but for these and what stands behind them in their lines.
+    /// Everything is acknowledged, except for these and the events behind them in their lines.
     pub(super) fn is_done_but(&self, stuck: &[String]) -> bool {
         let key_of = |name: &String| {
             self.by_name.get(name).and_then(|item| self.published[*item].key.clone())
@@ -486,7 +486,7 @@ impl Book {
         self.settled.acknowledged
     }
 
-    /// Those that were acknowledged since the last commit that is stored began.
+    /// Events that were acknowledged since the last stored commit began.
     pub(super) fn uncovered(&self) -> u64 {
         self.settled.acknowledged - self.settled.covered
     }
@@ -501,7 +501,7 @@ impl Book {
         self.of_run().filter(|given| given.partition == partition).count() as u64
     }
 
-    /// Deliveries of this run of what had been acknowledged before.
+    /// Deliveries of this run that had been acknowledged before.
     pub(super) fn count_repeats(&self) -> u64 {
         self.of_run().filter(|given| given.is_repeat).count() as u64
     }
@@ -522,7 +522,7 @@ impl Book {
         self.of_run().filter(|given| given.settled.is_none()).count() as u64
     }
 
-    /// Things that were published, and how many dead letters there are of each.
+    /// Published items, and the number of dead letters for each.
     pub(super) fn letters(&self) -> impl Iterator<Item = (&str, u32)> {
         let of = |item: usize| self.settled.letters.get(&item).copied().unwrap_or_default();
         self.published.iter().enumerate().map(move |(item, published)| (&*published.name, of(item)))

@@ -1,4 +1,4 @@
-//! Dead letters that are stored at once, and told to the ledger.
+//! Dead letters that are stored at once and recorded in the ledger.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How the engine of one run is set up, and what its handler does with events.
+//! The setup of the engine for one run, and the behaviour of its handler.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,22 +8,22 @@ use tokio::sync::Semaphore;
 /// One run.
 #[derive(Clone)]
 pub(super) struct Plan {
-    /// Where the chance of handlers begins: the same event fares the same.
+    /// The seed of handlers: the same event has the same outcome.
     pub(super) seed: u64,
     pub(super) workers: usize,
     pub(super) queue: usize,
     pub(super) run_ahead: usize,
-    /// An attempt takes as long as this at most.
+    /// The longest time of an attempt.
     pub(super) latency: Duration,
-    /// How likely the first attempt fails.
+    /// The probability that the first attempt fails.
     pub(super) failures: f64,
-    /// Events whose handler never ends, by their ids.
+    /// Events whose handler never ends, by id.
     pub(super) stuck: Vec<String>,
-    /// Attempts end only with a permit of this.
+    /// Attempts end only with a permit from this.
     pub(super) gate: Option<Arc<Semaphore>>,
 }
 
-/// What becomes of an attempt.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deed {
     pub(super) latency: Duration,
@@ -32,7 +32,7 @@ pub(super) struct Deed {
 }
 
 impl Plan {
-    /// Some workers that take their time, and fail now and then.
+    /// Some workers that take some time and fail now and then.
     pub(super) fn new(seed: u64) -> Self {
         Self {
             seed,

@@ -1,4 +1,4 @@
-//! The handler of every check: tells the ledger of each attempt, and does what the plan says.
+//! The handler of every check: records each attempt in the ledger, and follows the plan.
 
 use std::{future::pending, sync::Arc};
 
@@ -37,7 +37,7 @@ impl Handler for Recorder {
     }
 }
 
-/// In a handler's hands, until it is dropped: also by a stop, or with its runtime.
+/// In a handler's hands until it is dropped, even by a stop or with its runtime.
 struct InHand<'a>(&'a Ledger, Mark);
 
 impl Drop for InHand<'_> {

@@ -19,33 +19,33 @@ use super::{
     watched::Watched,
 };
 
-/// What the engine calls the input.
+/// The name of the input.
 const INPUT: &str = "input";
 
-/// For so long nothing may happen where nothing should.
+/// How long to watch that nothing happens.
 const QUIET: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(80)];
 
-/// So long is waited for what should happen. Of a machine that does much else, the real time of a
-/// check is many times what it takes.
+/// How long to wait for an expected event. On a busy machine, a check takes many times its usual
+/// real time.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(60); 2];
 
-/// How to run.
+/// The setting of a run.
 pub(super) struct Setting {
     pub(super) plan: Plan,
     pub(super) clock: Clock,
     /// The first partition is paused before anything is read.
     pub(super) is_paused: bool,
-    /// Why the connector keeps no positions, where it says that it keeps none.
+    /// Why the connector keeps no positions, if it says so.
     pub(super) lacks_positions: Option<&'static str>,
 }
 
-/// An engine that runs. Dropped with its runtime, it has crashed.
+/// A running engine. Dropping it with its runtime is a crash.
 pub(super) struct Running<'a> {
     place: &'a mut dyn Place,
     ledger: Arc<Ledger>,
     clock: Clock,
     control: Control,
-    /// Until it was awaited.
+    /// `None` once it was awaited.
     run: Option<JoinHandle<RunReport>>,
 }
 
@@ -57,7 +57,7 @@ fn of_clock([for_virtual, for_real]: [Duration; 2], clock: Clock) -> Duration {
 }
 
 impl<'a> Running<'a> {
-    /// Begins to read what `source` gives.
+    /// Begins to read from `source`.
     pub(super) async fn begin(
         place: &'a mut dyn Place,
         source: Box<dyn Source>,
@@ -94,7 +94,7 @@ impl<'a> Running<'a> {
         self.ledger.look(look)
     }
 
-    /// Waits until this is so.
+    /// Waits until the condition holds.
     pub(super) async fn until(
         &self,
         what: &str,
@@ -108,12 +108,12 @@ impl<'a> Running<'a> {
         self.until("everything acknowledged", Book::is_done).await
     }
 
-    /// Waits until a commit that is stored has begun after the last that was acknowledged.
+    /// Waits until a stored commit has begun after the last acknowledgement.
     pub(super) async fn until_committed(&self) -> Result<(), String> {
         self.until("committed", |book| book.uncovered() == 0).await
     }
 
-    /// Lets a while pass in which nothing more should happen.
+    /// Lets some time pass in which nothing more should happen.
     pub(super) async fn quiet(&self) {
         tokio::time::sleep(of_clock(QUIET, self.clock)).await;
     }
@@ -143,19 +143,19 @@ impl<'a> Running<'a> {
         self.place.assign(partition).await
     }
 
-    /// How the input stands.
+    /// The state of the input.
     pub(super) fn view(&self) -> Result<InputView, String> {
         let views = self.control.input_views();
         views.into_iter().next().ok_or_else(|| "the engine has no input".to_owned())
     }
 
-    /// Handles what was taken, and ends.
+    /// Handles the events that it has read, and ends.
     pub(super) async fn drain(&mut self) -> Result<RunReport, String> {
         self.control.drain();
         self.ended().await
     }
 
-    /// Drops what is under way, and ends.
+    /// Drops the events in progress, and ends.
     pub(super) async fn stop_now(&mut self) -> Result<RunReport, String> {
         self.control.stop_now();
         self.ended().await

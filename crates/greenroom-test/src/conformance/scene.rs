@@ -46,14 +46,14 @@ impl<'a> Scene<'a> {
         &mut self.items
     }
 
-    /// So many events, as the connector gives them.
+    /// This many events, as the connector gives them.
     pub(super) fn events(&mut self, count: usize) -> Result<Vec<Item>, String> {
         let wanted = self.items.events(count)?;
         Ok(self.connector.items(wanted))
     }
 
-    /// Publishes these, opens a source and runs an engine, until `act` is over. Whatever runs then
-    /// still is cut off, as by a crash.
+    /// Publishes these, opens a source and runs an engine until `act` ends. The rest is then cut
+    /// off, as by a crash.
     pub(super) fn run<T>(
         &mut self,
         plan: Plan,
@@ -63,7 +63,7 @@ impl<'a> Scene<'a> {
         self.run_as(plan, items, false, act)
     }
 
-    /// As [`run`](Self::run), of an input that is paused before it is read.
+    /// Like [`run`](Self::run), with an input that is paused before it is read.
     pub(super) fn run_paused<T>(
         &mut self,
         plan: Plan,
@@ -94,14 +94,14 @@ impl<'a> Scene<'a> {
             let mut running = Running::begin(place, source, &self.ledger, setting).await?;
             act(&mut running).await
         });
-        // All that runs still is dropped here.
+        // Everything that still runs is dropped here.
         drop(runtime);
         let result = result?;
         self.ledger.verdict()?;
         Ok(result)
     }
 
-    /// What the source can do is what its connector says.
+    /// The abilities of the source are those that its connector declares.
     fn claims(&self, source: &mut dyn greenroom_bus::source::Source) -> Result<(), String> {
         let says = [
             (Ability::Replays, source.replayable()),
@@ -126,8 +126,8 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// On one thread: a handler that had begun on another while a partition was given up would seem to
-/// begin after that.
+/// On one thread: otherwise a handler that had begun on another one while a partition was released
+/// would appear to begin after that.
 fn runtime(clock: Clock) -> Result<Runtime, String> {
     let mut builder = Builder::new_current_thread();
     let runtime = builder.enable_all().start_paused(clock == Clock::Virtual).build();

@@ -9,13 +9,13 @@ use super::{
 };
 use crate::programs::seed;
 
-/// Runs every check on a connector, from the seed that `GREENROOM_SEED` names, or another one each
+/// Runs every check on a connector, from the seed in `GREENROOM_SEED`, or else from a new one each
 /// time. Call it outside of any runtime: each check has its own.
 pub fn run(connector: &dyn Connector) -> Report {
     Report(Check::ALL.map(|one| check(connector, one)).into())
 }
 
-/// Runs one check on a connector, as [`run`] does.
+/// Runs one check on a connector, like [`run`].
 pub fn check(connector: &dyn Connector, check: Check) -> Row {
     let seed = seed();
     let verdict = match (not_applicable(connector, check), connector.missing()) {
@@ -30,7 +30,7 @@ pub fn check(connector: &dyn Connector, check: Check) -> Row {
     Row { connector: connector.name(), check, seed, verdict }
 }
 
-/// Why a check does not apply to a connector, where it does not.
+/// Why a check does not apply to a connector, if so.
 pub fn not_applicable(connector: &dyn Connector, check: Check) -> Option<String> {
     let lacks = |ability| Some((ability, connector.lacks(ability)?));
     let (ability, why) = check.needs().iter().copied().find_map(lacks)?;

@@ -1,20 +1,20 @@
-//! How checks ended.
+//! The results of checks.
 
 use std::fmt;
 
 use super::check::Check;
 use crate::programs::tell;
 
-/// How one check ended.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The connector does what it should.
+    /// The connector behaves correctly.
     Passed,
-    /// It cannot do what the check is about, for this reason.
+    /// It lacks an ability that the check needs, for this reason.
     NotApplicable(String),
-    /// What it connects to [is not here](super::Connector::missing).
+    /// Its server [is missing](super::Connector::missing).
     NotRun(String),
-    /// It does not do what it should: what happened.
+    /// It misbehaves, in this way.
     Failed(String),
 }
 
@@ -25,17 +25,17 @@ pub struct Row {
     pub connector: String,
     /// The check.
     pub check: Check,
-    /// Where chance began.
+    /// The seed.
     pub seed: u64,
-    /// How it ended.
+    /// Its result.
     pub verdict: Verdict,
 }
 
 impl Row {
-    /// Tells on standard error that it is not applicable, or was not run, where that is so.
+    /// Reports on standard error if it is not applicable, or was not run.
     ///
     /// # Panics
-    /// It failed.
+    /// If it failed.
     pub fn told(&self) {
         match &self.verdict {
             Verdict::Passed => {}

@@ -17,7 +17,7 @@ pub(super) struct Watched {
     source: Box<dyn Source>,
     ledger: Arc<Ledger>,
     stored: Option<Stored>,
-    /// Why it keeps no positions, where it is said to keep none.
+    /// Why it keeps no positions, if it declares so.
     lacks_positions: Option<&'static str>,
 }
 
@@ -31,7 +31,7 @@ impl Watched {
         Self { source, ledger: ledger.clone(), stored, lacks_positions }
     }
 
-    /// What was given, and how that fits with what it is said to be.
+    /// The events that were given, and whether they match the declarations.
     fn gave(&self, pull: &Result<Pull, SourceError>, given: &mut [Taken]) {
         let partition = self.source.partition();
         given.iter_mut().for_each(|taken| self.ledger.gives(partition, taken));
@@ -126,8 +126,8 @@ impl Source for Watched {
     }
 }
 
-/// The ledger hears of a settlement before the source does: what that says is done must be known
-/// here.
+/// The ledger learns of a settlement before the source does: it must already know every settlement
+/// that the source reports.
 struct WatchedReceipts {
     receipts: Option<Arc<dyn Receipts>>,
     of: (Partition, u32),

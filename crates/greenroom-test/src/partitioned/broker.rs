@@ -16,8 +16,8 @@ use super::{
     state::{Shared, State},
 };
 
-/// What a test publishes to, takes partitions away from, and looks into. Clones are the same
-/// broker. Partitions are numbers, which begin with the first call that names them.
+/// A test publishes to it, takes partitions away and inspects it. Clones are the same broker.
+/// Partitions are numbers; the first call that names one creates it.
 #[derive(Clone)]
 pub struct Broker(Shared);
 
@@ -28,31 +28,30 @@ impl Default for Broker {
 }
 
 impl Broker {
-    /// A broker that has nothing yet.
+    /// An empty broker.
     pub fn new(options: BrokerOptions) -> Self {
         Self(Shared::new(options))
     }
 
-    /// A source of all partitions that are not taken away, those that come later too. Each goes on
-    /// with what is committed. A source that was made before ends with its next pull, and stores
-    /// nothing more.
+    /// A source of all partitions that are not taken away, including later ones. Each continues
+    /// from its committed positions. An earlier source ends at its next pull, and stores nothing
+    /// more.
     pub fn source(&self) -> Box<dyn Source> {
         Box::new(Member::join(self.0.clone()))
     }
 
-    /// Sources that are made from now on have their partitions by this lease, which lasts until
-    /// then, the first time that this is called.
+    /// Sources made from now on hold their partitions by this lease, which lasts until `until`;
+    /// only the first call counts.
     pub fn lease(&self, until: Instant) -> Arc<Lease> {
         self.0.0.lease.get_or_init(|| Lease::new(until)).clone()
     }
 
-    /// Puts these at the end of a partition, each after a gap where [chance](BrokerOptions::gaps)
-    /// says so.
+    /// Appends these to a partition, each after a gap if [chance](BrokerOptions::gaps) says so.
     pub fn publish(&self, partition: u32, events: impl IntoIterator<Item = Event>) {
         events.into_iter().for_each(|event| self.append(partition, Ok(event)));
     }
 
-    /// Puts bytes that are no event at the end of a partition.
+    /// Appends bytes that are no event to a partition.
     pub fn publish_malformed(&self, partition: u32, raw: impl Into<Vec<u8>>) {
         self.append(partition, Err(raw.into()));
     }
@@ -71,19 +70,19 @@ impl Broker {
         self.0.change(|state| state.log(Partition(partition)).skip(positions));
     }
 
-    /// Sources end once they have given all.
+    /// Sources end once they have given everything.
     pub fn end(&self) {
         self.0.change(|state| state.has_ended = true);
     }
 
-    /// Takes a partition away. [`revoked`](Self::revoked) has it once the engine has answered.
-    /// Where it is taken away already, nothing happens.
+    /// Takes a partition away. [`revoked`](Self::revoked) has it once the engine has answered. Does
+    /// nothing if it is already taken away.
     pub fn revoke(&self, partition: u32) {
         self.0.change(|state| state.log(Partition(partition)).is_wanted = false);
     }
 
-    /// Gives a partition back: an epoch begins with what is committed. Where it was not taken away,
-    /// or the source has not noticed yet that it was, nothing happens.
+    /// Gives a partition back: an epoch begins at the committed positions. Does nothing if it was
+    /// not taken away, or if the source has not noticed that yet.
     pub fn assign(&self, partition: u32) {
         self.0.change(|state| {
             let is_read = state.member > 0;
@@ -95,35 +94,34 @@ impl Broker {
         });
     }
 
-    /// Gives the last so many of a partition again. The source skips those that are done, or in
-    /// hand.
+    /// Gives the last events of a partition again. The source skips those that are done or in hand.
     pub fn repeat(&self, partition: u32, events: usize) {
         self.0.change(|state| state.log(Partition(partition)).go_back(events));
     }
 
-    /// From here on sources give also of partitions that are paused: what no source may do, and an
-    /// engine has to bear.
+    /// From now on, sources also give events of paused partitions: no source may do this, but an
+    /// engine must cope with it.
     pub fn heed_no_pause(&self) {
         self.0.change(|state| state.heeds_no_pause = true);
     }
 
-    /// How many events of a partition were given, in all epochs; not those that were skipped.
+    /// How many events of a partition were given, in all epochs; skipped ones excluded.
     pub fn given(&self, partition: u32) -> u64 {
         self.look(|state| state.log(Partition(partition)).given)
     }
 
-    /// True while the source is being asked for more. A consumer that is asked for nothing for a
-    /// while is counted out by its broker.
+    /// True while the source is being pulled. A broker drops a consumer that does not poll for a
+    /// while.
     pub fn is_asked(&self) -> bool {
         self.look(|state| state.is_asked)
     }
 
-    /// Of which partitions the source was told last to give nothing.
+    /// The partitions that the source was last told to pause.
     pub fn paused(&self) -> Vec<u32> {
         self.look(|state| state.paused.iter().map(|partition| partition.0).collect())
     }
 
-    /// Those of which the engine has said that nothing is started any more, in that order.
+    /// The partitions that the engine has released, in that order.
     pub fn revoked(&self) -> Vec<u32> {
         self.look(|state| state.revoked.iter().map(|partition| partition.0).collect())
     }
@@ -144,32 +142,32 @@ impl Broker {
         self.look(|state| state.log(Partition(partition)).open())
     }
 
-    /// The positions of a partition that were published and never acknowledged, in no epoch.
+    /// The positions of a partition that were published and not acknowledged in any epoch.
     pub fn undone(&self, partition: u32) -> Vec<u64> {
         self.look(|state| state.log(Partition(partition)).undone())
     }
 
-    /// What the last commit said of a partition.
+    /// The last committed positions of a partition.
     pub fn committed(&self, partition: u32) -> Positions {
         self.look(|state| state.log(Partition(partition)).committed().clone())
     }
 
-    /// The partitions that there are.
+    /// All partitions.
     pub fn partitions(&self) -> Vec<u32> {
         self.look(|state| state.logs.keys().map(|partition| partition.0).collect())
     }
 
-    /// What the engine did that the contract of a source forbids, for example that it settled an
-    /// event twice.
+    /// Calls of the engine that violate the contract of a source, for example settling an event
+    /// twice.
     pub fn misuse(&self) -> Vec<String> {
         self.look(|state| state.misuse.clone())
     }
 
-    /// Waits until this is so. It is looked at after each change: something published, given,
-    /// settled, committed, taken away.
+    /// Waits until the condition holds. It is checked after each change: something published,
+    /// given, settled, committed, taken away.
     ///
     /// # Cancel safety
-    /// A dropped future has done nothing.
+    /// A dropped future has no effect.
     pub async fn until(&self, is_so: impl Fn(&Self) -> bool) {
         loop {
             let mut changed = std::pin::pin!(self.0.0.changed.notified());

@@ -1,4 +1,4 @@
-//! How a broker hears of settlements, and stores what they come to.
+//! How a broker receives settlements, and stores the resulting positions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use greenroom_bus::{
 
 use super::{log::Log, state::Shared};
 
-/// Hears of the settlements of one assignment of a partition.
+/// Receives the settlements of one assignment of a partition.
 pub(super) struct Heard {
     shared: Shared,
     partition: Partition,
@@ -38,7 +38,7 @@ impl Receipts for Heard {
     }
 }
 
-/// Commits for one source, until another takes its place.
+/// Commits for one source, until another replaces it.
 pub(super) struct Commits {
     shared: Shared,
     member: u64,
@@ -51,7 +51,7 @@ impl Commits {
     }
 }
 
-/// What earlier sources have left.
+/// The positions that earlier sources left.
 pub(super) fn resumed<'a>(logs: impl Iterator<Item = &'a Log>) -> Option<Resumed> {
     let of = |log: &Log| {
         let committed = log.committed();
@@ -70,7 +70,7 @@ impl Committer for Commits {
     fn commit<'a>(&'a self) -> BoxFuture<'a, Result<(), SourceError>> {
         Box::pin(async move {
             self.shared.change(|state| {
-                // One that comes after another source has begun is fenced.
+                // A settlement after another source has begun is fenced.
                 if state.member == self.member {
                     state.logs.values_mut().for_each(Log::commit);
                 }

@@ -1,9 +1,9 @@
-//! Which delivery of an event it is.
+//! The identity of a delivery.
 
 use greenroom_bus::{source::Partition, watermark::Epoch};
 
-/// Which delivery of an event a handler has in hand: a [local
-/// value](greenroom_bus::event::Event::local) of each event that a [`Broker`](super::Broker) gives.
+/// Identifies the delivery that a handler has in hand: a [local
+/// value](greenroom_bus::event::Event::local) of each event from a [`Broker`](super::Broker).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Delivery {
     /// The partition that it came from.

@@ -1,4 +1,4 @@
-//! One partition: what was published, what is committed, and who reads it now.
+//! One partition: its published events, its committed positions, and its current reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,19 +21,19 @@ pub(super) struct Log {
     records: Vec<Record>,
     /// The position of the next one.
     next: u64,
-    /// What the last commit said, or that nothing is done. Outlives every source.
+    /// The positions of the last commit, or none. Outlives every source.
     committed: Positions,
-    /// Above all that was ever given.
+    /// Above every position that was ever given.
     given_below: u64,
     /// Acknowledged in any epoch.
     done: BTreeSet<u64>,
-    /// It is to be assigned; otherwise it is to be taken away, or was.
+    /// Whether it is to be assigned; otherwise it is to be taken away, or was.
     pub(super) is_wanted: bool,
-    /// It is being taken away: the engine has been told.
+    /// It is being taken away: the engine was notified.
     pub(super) is_leaving: bool,
-    /// The assignment of now, where there is one.
+    /// The current assignment, if any.
     watermark: Watermark,
-    /// The place in `records` of what is given next.
+    /// The index in `records` of the next one to give.
     cursor: usize,
     /// Deliveries so far, in all epochs.
     pub(super) given: u64,
@@ -70,7 +70,7 @@ impl Log {
         }
     }
 
-    /// Puts it at the end.
+    /// Appends a record.
     pub(super) fn append(&mut self, body: Result<Event, Vec<u8>>) {
         self.records.push(Record { position: self.next, body });
         self.next += 1;
@@ -81,7 +81,7 @@ impl Log {
         self.next += positions;
     }
 
-    /// Begins an epoch with what is committed.
+    /// Begins an epoch at the committed positions.
     pub(super) fn assign(&mut self) {
         self.watermark.assign(&self.committed);
         let lowest = self.committed.lowest();
@@ -105,17 +105,17 @@ impl Log {
         !self.is_wanted && !self.is_leaving && self.epoch().is_some()
     }
 
-    /// True while there is something that was not given in this epoch.
+    /// True while some record was not given in this epoch.
     pub(super) fn has_more(&self) -> bool {
         self.epoch().is_some() && !self.is_leaving && self.cursor < self.records.len()
     }
 
-    /// Gives so many of the last ones again.
+    /// Gives this many of the last records again.
     pub(super) fn go_back(&mut self, records: usize) {
         self.cursor = self.cursor.saturating_sub(records);
     }
 
-    /// Gives so many at most, without those that are done or in hand: of these the source has heard
+    /// Gives at most this many, without those that are done or in hand: the source has had these
     /// before.
     pub(super) fn give(&mut self, most: usize, into: &mut Vec<Taken>) {
         let Some(epoch) = self.epoch() else { return };
@@ -140,8 +140,8 @@ impl Log {
         }
     }
 
-    /// A delivery of this epoch was settled. False where there was no such delivery, or it was
-    /// settled before.
+    /// A delivery of this epoch was settled. False if there was no such delivery, or it was settled
+    /// before.
     pub(super) fn settle(&mut self, epoch: Epoch, position: u64, how: Settled) -> bool {
         match how {
             Settled::Acknowledged(_) => {
@@ -155,7 +155,7 @@ impl Log {
         deliveries.settled.len() <= deliveries.given
     }
 
-    /// Stores what is settled by now.
+    /// Stores the current settlements.
     pub(super) fn commit(&mut self) {
         let Some(snapshot) = self.watermark.snapshot() else { return };
         self.committed = snapshot.positions().clone();
@@ -171,7 +171,7 @@ impl Log {
         &self.committed
     }
 
-    /// Above all that was ever given.
+    /// Above every position that was ever given.
     pub(super) fn given_below(&self) -> u64 {
         self.given_below
     }

@@ -14,18 +14,18 @@ use super::{
     state::Shared,
 };
 
-/// Reads all partitions that are assigned, until another source takes its place.
+/// Reads all assigned partitions, until another source replaces it.
 pub(super) struct Member {
     shared: Shared,
     /// Its number among the sources of its broker.
     number: u64,
     resumed: Option<Resumed>,
-    /// What the last pull gave.
+    /// The partition of the last pull.
     last: (Partition, Epoch),
 }
 
 impl Member {
-    /// Takes the place of the one before.
+    /// Replaces the source before it.
     pub(super) fn join(shared: Shared) -> Self {
         let (number, resumed) = shared.change(|state| {
             let resumed = resumed(state.logs.values());
@@ -55,7 +55,7 @@ impl Member {
     }
 }
 
-/// Says that the source is asked, until it is dropped.
+/// Marks the source as pulled, until it is dropped.
 struct Asked {
     shared: Shared,
     member: u64,

@@ -1,4 +1,4 @@
-//! What a broker's handle, its source and its commits share.
+//! The state that a broker's handle, its source and its commits share.
 
 use std::{
     collections::BTreeMap,
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use super::{log::Log, options::BrokerOptions};
 
-/// Events that a repeat goes back at most.
+/// The most events that a repeat goes back.
 const BACK: usize = 8;
 
 /// Shared by all of them.
@@ -20,9 +20,9 @@ pub(super) struct Shared(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) state: Mutex<State>,
-    /// Told of each change: publishing, rebalances, batches, settlements.
+    /// Notified of each change: publishing, rebalances, batches, settlements.
     pub(super) changed: Notify,
-    /// How long partitions are those of its sources.
+    /// How long sources hold their partitions.
     pub(super) lease: OnceLock<Arc<Lease>>,
 }
 
@@ -43,17 +43,17 @@ pub(super) struct State {
     options: BrokerOptions,
     chance: Chance,
     pub(super) logs: BTreeMap<Partition, Log>,
-    /// The number of the source that reads, from 1; 0 before there is one. Those before it are out.
+    /// The number of the current source, from 1; 0 before there is one. Earlier sources are fenced.
     pub(super) member: u64,
-    /// That source is being asked for more.
+    /// Whether that source is being pulled.
     pub(super) is_asked: bool,
-    /// Of which partitions the source gives nothing, by what it was told last.
+    /// The partitions that the source was last told to pause.
     pub(super) paused: Vec<Partition>,
-    /// Those of which the engine has said that nothing is started any more, in that order.
+    /// The partitions that the engine has released, in that order.
     pub(super) revoked: Vec<Partition>,
     pub(super) has_ended: bool,
     pub(super) heeds_no_pause: bool,
-    /// What the engine did that the contract of a source forbids.
+    /// Calls of the engine that violate the contract of a source.
     pub(super) misuse: Vec<String>,
     /// The partition that was given last.
     last: Partition,
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// The log of this partition, which is assigned from its beginning on.
+    /// The log of this partition, which is assigned from the beginning.
     pub(super) fn log(&mut self, partition: Partition) -> &mut Log {
         let is_read = self.member > 0;
         self.logs.entry(partition).or_insert_with(|| {
@@ -88,19 +88,19 @@ impl State {
         })
     }
 
-    /// How many positions are left out before the next event.
+    /// The number of positions to skip before the next event.
     pub(super) fn gap(&mut self) -> u64 {
         let is_left_out = self.chance.unit() < self.options.gaps;
         u64::from(is_left_out) * (1 + self.chance.below(3) as u64)
     }
 
-    /// True where a partition is to be taken away.
+    /// True if a partition is to be taken away.
     pub(super) fn any_leaves(&self) -> bool {
         self.logs.values().any(Log::leaves)
     }
 
-    /// Gives a few of a partition that is not paused, the one after the last first. The partition,
-    /// where there is one.
+    /// Gives a few events of a partition that is not paused, starting after the last one. Returns
+    /// the partition, if any.
     pub(super) fn give(&mut self, into: &mut Vec<Taken>) -> Option<Partition> {
         loop {
             let next = self.next()?;
@@ -111,7 +111,7 @@ impl State {
             let log = self.logs.get_mut(&next)?;
             log.go_back(back);
             log.give(batch, into);
-            // What was repeated may be done or in hand, all of it.
+            // Repeated events may all be done or in hand.
             if !into.is_empty() {
                 return Some(next);
             }
@@ -127,7 +127,7 @@ impl State {
         next.map(|(partition, _)| *partition)
     }
 
-    /// True where nothing more will be given.
+    /// True if nothing more will be given.
     pub(super) fn is_over(&self) -> bool {
         self.has_ended && !self.logs.values().any(|log| log.is_wanted && log.has_more())
     }

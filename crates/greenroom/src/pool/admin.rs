@@ -23,6 +23,7 @@ use super::{
     letters::PoolDeadLetters,
     limits::Rate,
     membership::not_ready::NotReady,
+    shares::{NoShares, Shares},
     stats::{Latencies, LatencySnapshot, PoolStats, WorkerStats},
     stop::{Stop, StopReport},
 };
@@ -117,12 +118,69 @@ impl<A: Actor> PoolAdmin<A> {
         &self,
         other: Address<A::Message, A::Reply, A::Error>,
     ) -> Result<Change, AdminError> {
+        self.take_in(other, false)
+    }
+
+    /// As [`adopt`](Self::adopt), for an actor or pool that belongs to this pool from here on: once
+    /// the pool has ended, however that comes, the member handles what it was handed, and stops, as
+    /// if its last address was dropped. The stop of the pool does not wait for that. A pool that
+    /// was killed drops the handlers of its member as well. A member that leaves before, because
+    /// it is [deleted](Self::delete) or removed, goes on by itself.
+    ///
+    /// ```
+    /// # use greenroom::prelude::*;
+    /// # struct Clerk;
+    /// # impl Actor for Clerk {
+    /// # type Message = u8; type Reply = u8; type Error = ();
+    /// # async fn handle(&mut self, n: u8, _: &mut Context<Self>) -> Result<u8, ()> { Ok(n) }
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let all = Pool::new(|_slot| Clerk).workers(0).spawn().await?;
+    /// let some = Pool::new(|_slot| Clerk).workers(2).spawn().await?;
+    /// all.admin().put(some.address())?.done(std::time::Duration::from_secs(1)).await;
+    /// assert_eq!(all.call(7).await, Ok(7));
+    /// all.stop(Stop::Now).await;
+    /// some.erase().ended().await;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As `adopt`.
+    pub fn put(
+        &self,
+        member: Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, AdminError> {
+        self.take_in(member, true)
+    }
+
+    fn take_in(
+        &self,
+        other: Address<A::Message, A::Reply, A::Error>,
+        is_owned: bool,
+    ) -> Result<Change, AdminError> {
         // Not by `Control`: only those who adopt are to compile it.
         let core = self.control.clone().typed().downcast::<Core<A, Infallible>>();
-        let core = core.map_err(|_| AdminError::Ordered)?;
+        let core = core.map_err(|_| match self.control.frame().lifecycle.check_running() {
+            Ok(()) => AdminError::Ordered,
+            Err(ended) => ended,
+        })?;
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slot, size) = core.adopt(other, &outcomes)?;
+        let (slot, size) = core.adopt(other, is_owned, &outcomes)?;
         Ok(Change::new(vec![slot], Vec::new(), size, told, &core.frame.env.runtime))
+    }
+
+    /// Tells a member to leave that was [put](Self::put) or [adopted](Self::adopt): it finishes
+    /// handing on its message, is no worker of this pool any more, and goes on by itself. If it was
+    /// taken in several times, it leaves once.
+    ///
+    /// # Errors
+    /// As [`remove`](Self::remove), and if the address is of no such member.
+    pub fn delete(
+        &self,
+        member: &Address<A::Message, A::Reply, A::Error>,
+    ) -> Result<Change, AdminError> {
+        changes::delete(&self.pool(), &member.erase())
     }
 
     /// Tells so many workers to leave: disabled ones first, then idle ones, then those that joined
@@ -239,6 +297,15 @@ impl<A: Actor> PoolAdmin<A> {
     pub fn set_concurrency(&self, messages: impl Into<Option<usize>>) -> Result<(), AdminError> {
         let (messages, limit) = (messages.into(), "fixed concurrency limit");
         changes::set_limit(self.control.frame(), limit, |gate| gate.set_concurrency(messages))
+    }
+
+    /// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by): to be looked at,
+    /// limited, held and paused.
+    ///
+    /// # Errors
+    /// The pool was built without.
+    pub fn shares(&self) -> Result<Shares<A>, NoShares> {
+        Shares::of(self.control.clone())
     }
 
     /// The workers that run or are being started, in the order in which they joined, each with an

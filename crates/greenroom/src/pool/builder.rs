@@ -10,6 +10,7 @@ mod keeper;
 mod keys;
 pub(crate) mod overflow;
 pub(crate) mod settings;
+pub(crate) mod shares;
 mod sticky;
 pub(crate) mod threads;
 
@@ -37,7 +38,7 @@ use crate::{
 };
 use bounds::checked_bytes;
 use config::{LimitConfig, PoolConfig, checked::Surroundings};
-use functions::{CopyOf, FunctionsOf, KeyOf};
+use functions::{CopyOf, FunctionsOf, KeyOf, ShareOf};
 use overflow::Overflow;
 use settings::{Derived, Settings};
 
@@ -47,6 +48,8 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     factory: Factory<A>,
     /// `None` for a pool without order.
     key_of: Option<KeyOf<A::Message, K>>,
+    /// Present if messages have shares.
+    share_of: Option<ShareOf<A::Message>>,
     config: PoolConfig,
     functions: FunctionsOf<A>,
     /// `None` if workers pull.
@@ -56,7 +59,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
 impl<A: Actor> PoolBuilder<A> {
     pub(crate) fn new(factory: Factory<A>) -> Self {
         let (config, functions) = (PoolConfig::default(), FunctionsOf::<A>::default());
-        Self { factory, key_of: None, config, functions, push: None }
+        Self { factory, key_of: None, share_of: None, config, functions, push: None }
     }
 
     /// Gives each message to the worker that a policy chooses, instead of to the first free one. An
@@ -182,8 +185,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     where
         B: Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>,
     {
-        let Self { config, functions, .. } = self;
-        PoolBuilder { factory, key_of, config, functions, push: None }
+        let Self { share_of, config, functions, .. } = self;
+        PoolBuilder { factory, key_of, share_of, config, functions, push: None }
     }
 
     /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive)
@@ -706,13 +709,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     fn into_checked_core(mut self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let capacity = self.config.checked_capacity()?;
         bounds::check_failure::<A>(&self.config, &self.functions, self.key_of.is_some())?;
+        let shares = self.checked_shares()?;
         let mut derived = self.derived(capacity)?;
         let Surroundings { runtime, threads, limits } = self.config.surroundings()?;
         let awake_limit = runtime.metrics().num_workers();
-        let Self { factory, key_of, config, mut functions, push } = self;
+        let Self { factory, key_of, share_of, config, mut functions, push } = self;
         derived.uses_handoff &= limits.is_none();
         functions.policy = bounds::ending(functions.policy, config.failure.finally);
-        let settings = Settings { functions, factory, key_of, derived };
+        let settings = Settings { functions, factory, key_of, share_of, shares, derived };
         Ok(Arc::new(Core::new(config, limits, settings, push, awake_limit, runtime, threads)))
     }
 

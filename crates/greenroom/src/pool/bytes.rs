@@ -66,19 +66,22 @@ impl<M> ByteBound<M> {
         units: u32,
         is_closed: impl Fn() -> bool,
     ) -> Result<Claim, Closed> {
-        let mut closed = pin!(self.closed.notified());
-        closed.as_mut().enable();
-        if is_closed() {
-            return Err(Closed);
-        }
         let mut claimed = pin!(self.free.clone().acquire_many_owned(units));
-        poll_fn(|task| {
-            if let Poll::Ready(claimed) = claimed.as_mut().poll(task) {
-                return Poll::Ready(claimed.map_err(|_| Closed));
+        loop {
+            let mut closed = pin!(self.closed.notified());
+            closed.as_mut().enable();
+            // After each call as well: the pool may have a worker again.
+            if is_closed() {
+                return Err(Closed);
             }
-            closed.as_mut().poll(task).map(|()| Err(Closed))
-        })
-        .await
+            let ready = poll_fn(|task| match claimed.as_mut().poll(task) {
+                Poll::Ready(claimed) => Poll::Ready(Some(claimed)),
+                Poll::Pending => closed.as_mut().poll(task).map(|()| None),
+            });
+            if let Some(claimed) = ready.await {
+                return claimed.map_err(|_| Closed);
+            }
+        }
     }
 
     /// No waiter gets room any more.

@@ -60,6 +60,8 @@ pub(super) enum PoolAlarm {
     /// Whether the worker in this slot still holds up messages that are to go elsewhere.
     Held(u32),
     Message(WaitingMessage),
+    /// The shares of the pool: a hold, or a wait for a rate, is over.
+    Shares,
 }
 
 /// An entry of the pool's queues.
@@ -76,7 +78,7 @@ impl PoolAlarm {
     fn message(self) -> Option<WaitingMessage> {
         match self {
             Self::Message(message) | Self::Mail(_, message) => Some(message),
-            Self::Lane(_) | Self::Tag(_) | Self::Held(_) => None,
+            Self::Lane(_) | Self::Tag(_) | Self::Held(_) | Self::Shares => None,
         }
     }
 }
@@ -132,6 +134,10 @@ impl Clock {
 
     pub(crate) fn look_at_held(&self, slot: u32, after: Duration) {
         self.set(0, after, PoolAlarm::Held(slot));
+    }
+
+    pub(crate) fn wake_shares(&self, after: Duration) {
+        self.set(0, after, PoolAlarm::Shares);
     }
 
     fn set(&self, index: usize, after: Duration, what: PoolAlarm) {

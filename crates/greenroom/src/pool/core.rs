@@ -65,6 +65,7 @@ mod push;
 mod pushes;
 mod room;
 mod serve;
+mod shares;
 mod shut;
 mod signals;
 mod sweep;
@@ -118,6 +119,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
     ) -> Self {
+        let shares = settings.shares.take();
         let keyed = settings.key_of.is_some();
         let (workers, capacity) = (config.size.workers, settings.derived.capacity);
         let shards = match keyed && workers > 1 {
@@ -138,7 +140,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             urgent: OnceLock::new(),
             frame: Frame {
                 behavior: type_name::<A>(),
-                needs_clock: drops || is_sticky,
+                needs_clock: drops || is_sticky || shares.is_some(),
                 has_policy: settings.functions.dispatch.is_some(),
                 membership: Membership::new(&config.size),
                 lifecycle: Lifecycle::new(),
@@ -147,6 +149,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 controllers: Controllers::default(),
                 env: Env::new(runtime, threads, settings.derived.seed),
                 limits,
+                shares,
                 config,
             },
             settings,

@@ -5,14 +5,15 @@ use std::{
     future::Future,
     hash::Hash,
     pin::Pin,
-    sync::{Arc, Weak, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use tokio::runtime::Handle;
 
 use super::{
     core::Core,
-    frame::gate::close,
+    frame::{self, gate::close},
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
     stop::{Stop, StopSummary, run::see_to_its_end},
     worker_sender::WorkerSender,
@@ -45,6 +46,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     fn sender(self: Arc<Self>) -> Box<dyn Any> {
         let sender: Arc<dyn SenderVtable<A::Message, A::Reply, A::Error>> = self;
         Box::new(sender)
+    }
+
+    fn hold_share(&self, slot: usize, during: Duration) -> bool {
+        let during = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
+        let held = frame::shares::change(self, |shares, now| {
+            let share = shares.in_hand_of(slot).cloned();
+            share.map(|share| shares.hold(&share, now.saturating_add(during), now))
+        });
+        held.flatten().is_some()
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {
@@ -82,8 +92,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
 
     fn contains(&self, identity: usize) -> bool {
         for slot_state in self.frame.membership.slots.iter() {
-            let adopted = slot_state.details.lock().adopted.as_ref().and_then(Weak::upgrade);
-            if adopted.is_some_and(|other| other.contains(identity)) {
+            let details = slot_state.details.lock();
+            let other = details.adopted.as_ref().map(|adopted| adopted.other.clone());
+            drop(details);
+            let other = other.and_then(|other| other.living());
+            if other.is_some_and(|other| other.contains(identity)) {
                 return true;
             }
         }

@@ -23,6 +23,7 @@ use super::{
     lifecycle::Lifecycle,
     limits::Gate,
     membership::Membership,
+    shares::ShareDesk,
     stats::telemetry::Telemetry,
 };
 use crate::{ExitReason, PoolEvent, address::vtable::BoxFuture, any_address::Erased};
@@ -37,6 +38,7 @@ pub(crate) mod members;
 pub(crate) mod notify;
 pub(crate) mod ready;
 pub(crate) mod rest;
+pub(crate) mod shares;
 pub(crate) mod snapshot;
 pub(crate) mod start;
 #[cfg(feature = "supervision")]
@@ -49,6 +51,8 @@ pub(crate) struct Frame {
     pub(crate) config: PoolConfig,
     /// Present if the pool has limits, or may come to have some.
     pub(crate) limits: Option<Arc<Gate>>,
+    /// Present if messages have shares: then there is a gate as well.
+    pub(crate) shares: Option<Box<ShareDesk>>,
     /// The name of the type of its actors.
     pub(crate) behavior: &'static str,
     /// Its clock runs from the start: it also tells of drops that no further one follows.
@@ -73,6 +77,11 @@ impl Frame {
     /// Whether messages pass a gate now, before they are started.
     pub(crate) fn is_limited(&self) -> bool {
         self.limits.as_deref().is_some_and(Gate::is_engaged)
+    }
+
+    /// Whether messages have shares. Asked only at the gate.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shares.is_some()
     }
 
     /// Gives the worker in this slot a task that does its work.

@@ -1,5 +1,6 @@
 //! The workers of a pool: their slots, which of them have one, and who waits for their starts.
 
+pub(crate) mod adopted_member;
 pub(crate) mod live_members;
 pub(crate) mod mailbox;
 pub(crate) mod member_list;

@@ -3,7 +3,10 @@
 use std::{
     collections::VecDeque,
     hash::{BuildHasher, Hash},
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize},
+    },
 };
 
 use foldhash::{SharedSeed, quality::SeedableRandomState};
@@ -58,6 +61,19 @@ pub(crate) struct Routing<A: Actor, K> {
     pub(crate) live_members: RwLock<Arc<LiveMembers<A, K>>>,
     /// Messages that the policy has given to no worker yet, or of keys without an owner.
     pub(crate) held: Mutex<VecDeque<Queued<A, K>>>,
+    /// Whether the policy has been asked about all of them.
+    pub(crate) asking: Asking,
+}
+
+/// Whether a policy has been asked about all messages that it has given to no worker.
+#[derive(Default)]
+pub(crate) struct Asking {
+    /// There are some, or have been. Written under the lock of `held`.
+    pub(crate) holds: AtomicBool,
+    /// The change of members about which it was asked last.
+    pub(crate) asked: AtomicU64,
+    /// Those who want it to be asked; the first of them asks.
+    pub(crate) callers: AtomicUsize,
 }
 
 impl<A: Actor, K> Routing<A, K> {
@@ -77,6 +93,7 @@ impl<A: Actor, K> Routing<A, K> {
             max_per_key: AtomicUsize::new(settings.derived.key_bounds.waiting),
             live_members: RwLock::default(),
             held: Mutex::default(),
+            asking: Asking::default(),
         }
     }
 }

@@ -18,7 +18,6 @@ use super::{
         exit::{Sequel, sequel},
         members::{has_died, has_started, notify_started},
     },
-    limits::Pass,
     membership::slot_state::KILLED,
     stats::counters::count,
 };
@@ -52,7 +51,7 @@ use self::{
     driver::{Driver, Step},
     exit_guard::{ExitGuard, Gone},
     idle::idle,
-    pass::{end_pass, pass},
+    pass::{Turn, end_pass, pass},
     start::{Starting, first_start, pause, start_again},
 };
 
@@ -255,10 +254,10 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
         loop {
             match driver.next(in_flight, cx.is_ending()) {
                 Step::Run => {
-                    permit.iter_mut().for_each(Pass::started);
+                    permit.iter_mut().for_each(Turn::started);
                     let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
                     if attempts == 0 {
-                        permit.iter_mut().for_each(Pass::not_started);
+                        permit.iter_mut().for_each(Turn::not_started);
                         continue;
                     }
                     driver.ran(in_flight, attempts);
@@ -289,6 +288,7 @@ fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
                     permit = pass(in_flight).await;
                     driver.permitted(permit.is_some());
                 }
+                Step::Fair => driver.takes_fairly(),
                 Step::Hear => {
                     if let Some(reason) = Box::pin(hear(in_flight, actor, cx)).await {
                         return End::Exit(reason);

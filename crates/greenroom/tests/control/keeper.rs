@@ -862,3 +862,48 @@ async fn p14_a_notice_that_panics_on_its_way_to_the_keeper_is_the_only_one_to_be
     assert_eq!(timeout(SOON, hears.recv()).await.unwrap(), Some(()));
     nothing_runs().await;
 }
+
+/// Takes a minute to start.
+struct Late;
+
+impl Actor for Late {
+    type Message = Tell;
+    type Reply = Said;
+    type Error = String;
+
+    async fn started(&mut self, _cx: &mut Context<Self>) -> Result<(), String> {
+        tokio::time::sleep(SOON).await;
+        Ok(())
+    }
+
+    async fn handle(&mut self, _: Tell, _cx: &mut Context<Self>) -> Result<Said, String> {
+        Ok(("late", 0))
+    }
+}
+
+/// Has a message in hand from its start on, and does not let it go.
+struct Stuck;
+
+impl Actor for Stuck {
+    type Message = Tell;
+    type Reply = Said;
+    type Error = String;
+
+    async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), String> {
+        let own = cx.address().ok_or("it has ended")?;
+        own.try_send(Tell::Hang).map_err(|error| error.to_string())
+    }
+
+    async fn handle(&mut self, _: Tell, _cx: &mut Context<Self>) -> Result<Said, String> {
+        pending().await
+    }
+}
+
+/// The keeper's task was left behind, with the message in its hand.
+#[tokio::test(start_paused = true)]
+async fn p14_a_spawn_that_is_given_up_does_not_leave_a_busy_keeper_behind() {
+    let mut spawning = Box::pin(Pool::new(|_| Late).keeper(|_office| Stuck).spawn());
+    assert!(timeout(SOON / 2, &mut spawning).await.is_err(), "its workers are slow");
+    drop(spawning);
+    nothing_runs().await;
+}

@@ -322,3 +322,39 @@ async fn s01_a_wedged_worker_of_a_pool_that_is_restarted_is_started_once_it_ends
     root.stop(Stop::within(SECOND)).await;
     assert!(pool.stats().ledger_holds());
 }
+
+/// It was told to rest, and left the pool for good.
+#[tokio::test(start_paused = true)]
+async fn s01_p28_an_adopted_worker_rests_with_its_pool_and_comes_back_with_it() {
+    let log = Log::default();
+    let ((sibling, a), (pool, b)) = (clerk("a", &log), clerk("b", &log));
+    let other = Pool::new(|_| Clerk("other", Log::default())).workers(1).capacity(1);
+    let other = other.spawn().await.unwrap();
+    let spec = ChildSpec::new(b).stop(Stop::within(SECOND));
+    let root = Supervisor::new(Strategy::OneForAll).child(a).child(spec).spawn().await.unwrap();
+    let change = pool.admin().adopt(other.address()).unwrap();
+    assert!(change.done(SECOND).await.is_complete());
+    for round in 1..4 {
+        // The own worker is busy, and the adopted one waits for room or is idle.
+        let busy = round % 2 * 5_000;
+        pool.admin().workers()[0].address().send(busy + 1).await.unwrap();
+        for _ in 0..busy / 1_000 {
+            pool.send(busy).await.unwrap();
+        }
+        tokio::time::sleep(SECOND / 10).await;
+        let _ = sibling.call(0).await;
+        tokio::time::sleep(100 * SECOND).await;
+        let stats = pool.stats();
+        assert_eq!((stats.configured, stats.live, stats.queued), (2, 2, 0), "{round}");
+        let before = other.stats().handled;
+        let calls = (0..4).map(|_| pool.address());
+        let calls = calls.map(|pool| tokio::spawn(async move { pool.call(1).await }));
+        for call in calls.collect::<Vec<_>>() {
+            assert_eq!(call.await.unwrap(), Ok(1));
+        }
+        assert!(other.stats().handled > before, "it has its share");
+    }
+    root.stop(Stop::within(SECOND)).await;
+    assert!(pool.stats().ledger_holds());
+    assert_eq!(other.call(1).await, Ok(1), "it lives on by itself");
+}

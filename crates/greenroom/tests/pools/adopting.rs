@@ -342,3 +342,99 @@ async fn while_adopted_pools_come_and_go_no_caller_waits_for_ever() {
 async fn while_adopted_pools_come_and_go_on_several_threads_no_caller_waits_for_ever() {
     nobody_waits_for_ever().await;
 }
+
+/// It was one of the workers that the stop waited for, and the stop waited to its deadline.
+#[tokio::test(start_paused = true)]
+async fn a13_a_stop_does_not_wait_for_an_adopted_worker_that_has_stopped_meanwhile() {
+    let all = Pool::new(|_| Clerk("none")).workers(0).spawn().await.unwrap();
+    let other = Pool::new(|_| Clerk("other")).workers(1).capacity(1).spawn().await.unwrap();
+    adopt(&all, &other).await;
+    for _ in 0..5 {
+        all.send(1_000).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let begun = tokio::time::Instant::now();
+    let (report, _) = tokio::join!(all.stop(Stop::within(SOON)), other.stop(Stop::Now));
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!((report.left_over.len(), report.stats.ledger_holds()), (2, true));
+}
+
+/// Its task was the last, and its end was taken for that of the runtime.
+#[tokio::test(start_paused = true)]
+async fn p28_a_pool_outlives_the_last_adopted_worker_that_is_killed() {
+    let all = pool("own", 1).await;
+    let one = pool("one", 1).await;
+    adopt(&all, &one).await;
+    all.admin().remove_worker(0).unwrap().done(SOON).await;
+    let adopted = all.admin().workers()[0].address().erase();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    adopted.exit(greenroom::ExitReason::Killed);
+    adopted.ended().await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!((all.stats().configured, all.erase().exit_reason().is_some()), (0, false));
+    all.admin().add(1).unwrap().done(SOON).await;
+    assert_eq!(all.call(0).await, Ok("own"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_p32_a_member_that_was_put_handles_what_it_was_handed_and_ends_with_the_pool() {
+    for how in [Stop::within(SOON), Stop::Now] {
+        let all = Pool::new(|_| Clerk("none")).workers(0).dispatch(RoundRobin::new());
+        let all = all.spawn().await.unwrap();
+        let (owned, adopted) = (pool("owned", 1).await, pool("adopted", 1).await);
+        assert!(all.admin().put(owned.address()).unwrap().done(SOON).await.is_complete());
+        adopt(&all, &adopted).await;
+        for _ in 0..6 {
+            all.send(10).await.unwrap();
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert!(all.stop(how).await.left_over.is_empty());
+        assert!(matches!(owned.erase().ended().await, greenroom::ExitReason::Shutdown));
+        assert_eq!(adopted.call(0).await, Ok("adopted"), "it is nobody's");
+        let (owned, adopted) = (owned.stats(), adopted.stats());
+        assert_eq!((owned.handled + adopted.handled, owned.returned), (7, 0), "{how:?}");
+        assert!(owned.accepted > 0 && owned.ledger_holds());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_p32_a_pool_that_ends_at_once_ends_the_members_that_were_put() {
+    let all = Pool::new(|_| Clerk("none")).workers(0).spawn().await.unwrap();
+    let owned = pool("owned", 1).await;
+    assert!(all.admin().put(owned.address()).unwrap().done(SOON).await.is_complete());
+    all.send(1_000_000).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    all.erase().exit(greenroom::ExitReason::Killed);
+    let begun = tokio::time::Instant::now();
+    owned.erase().ended().await;
+    assert!(begun.elapsed() < SOON, "its handler was dropped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_p32_a_member_that_was_deleted_goes_on_by_itself() {
+    let all = pool("own", 1).await;
+    let (put, other) = (pool("put", 1).await, pool("other", 1).await);
+    assert!(all.admin().put(put.address()).unwrap().done(SOON).await.is_complete());
+    adopt(&all, &other).await;
+    for member in [&put, &other] {
+        let change = all.admin().delete(&member.address()).unwrap();
+        assert_eq!(change.done(SOON).await.left.len(), 1);
+        assert_eq!(all.admin().delete(&member.address()).unwrap_err(), AdminError::NotAdopted);
+    }
+    assert_eq!((all.stats().configured, all.call(0).await), (1, Ok("own")));
+    all.stop(Stop::Now).await;
+    assert_eq!((put.call(0).await, other.call(0).await), (Ok("put"), Ok("other")));
+    assert_eq!(all.admin().delete(&put.address()).unwrap_err(), AdminError::NotRunning);
+}
+
+/// It said that the pool keeps order, or would contain itself.
+#[tokio::test(start_paused = true)]
+async fn p22_a_pool_that_has_stopped_says_so_whatever_it_is_to_take_in() {
+    let keyed = Pool::new(|_| Clerk("keyed")).ordered_by(|ms: &u64| *ms).spawn().await.unwrap();
+    let (own, sticky) = (pool("own", 1).await, Pool::new(|_| Clerk("sticky")));
+    let sticky = sticky.sticky_by(|ms: &u64| *ms).spawn().await.unwrap();
+    for all in [keyed, sticky, own.clone()] {
+        all.stop(Stop::Now).await;
+        assert_eq!(all.admin().adopt(own.address()).unwrap_err(), AdminError::NotRunning);
+    }
+}

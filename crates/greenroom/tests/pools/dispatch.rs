@@ -624,3 +624,126 @@ impl Actor for Starter {
         Ok(())
     }
 }
+
+/// Notes messages in the order in which they are handled.
+struct Notes(Arc<Mutex<Vec<u64>>>);
+
+impl Actor for Notes {
+    type Message = u64;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, number: u64, _: &mut Context<Self>) -> Result<(), ()> {
+        self.0.lock().unwrap().push(number);
+        Ok(())
+    }
+}
+
+/// What a policy does when it is asked again, of a pool that is made after it.
+type Asked<T> = Arc<Mutex<Option<T>>>;
+
+fn notes<F>(by: F) -> (PoolBuilder<Notes>, Arc<Mutex<Vec<u64>>>)
+where
+    F: Fn(u64, &Crew<'_>) -> Choice + Send + Sync + 'static,
+{
+    let order = Arc::<Mutex<Vec<u64>>>::default();
+    let noted = order.clone();
+    (Pool::new(move |_| Notes(noted.clone())).workers(1).dispatch_copies(By(by)), order)
+}
+
+/// A message that was sent while the policy was asked about others overtook them.
+#[tokio::test(start_paused = true)]
+async fn p32_what_is_held_goes_before_what_is_sent_while_the_policy_is_asked_again() {
+    let address: Asked<greenroom::Address<u64, (), ()>> = Arc::default();
+    let sends = address.clone();
+    let (pool, order) = notes(move |message, crew: &Crew<'_>| {
+        if crew.len() < 2 {
+            return Choice::Hold;
+        }
+        let address = if message == 1 { sends.lock().unwrap().take() } else { None };
+        if let Some(address) = address {
+            address.try_send(4).unwrap();
+        }
+        Choice::At(1)
+    });
+    let pool = pool.spawn().await.unwrap();
+    for message in 1..=3 {
+        pool.send(message).await.unwrap();
+    }
+    *address.lock().unwrap() = Some(pool.address());
+    pool.admin().add(1).unwrap().done(SOON).await;
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(*order.lock().unwrap(), [1, 2, 3, 4]);
+    assert!(pool.stats().ledger_holds());
+}
+
+/// A message that came meanwhile got a place before those that were held again.
+#[tokio::test(start_paused = true)]
+async fn p32_what_is_held_again_keeps_its_place() {
+    let address: Asked<greenroom::Address<u64, (), ()>> = Arc::default();
+    let sends = address.clone();
+    let (pool, order) = notes(move |_, crew: &Crew<'_>| match crew.len() {
+        1 => Choice::Hold,
+        2 => {
+            let address = sends.lock().unwrap().take();
+            if let Some(address) = address {
+                address.try_send(3).unwrap();
+            }
+            Choice::Hold
+        }
+        _ => Choice::At(2),
+    });
+    let pool = pool.spawn().await.unwrap();
+    pool.send(1).await.unwrap();
+    pool.send(2).await.unwrap();
+    *address.lock().unwrap() = Some(pool.address());
+    for _ in 0..2 {
+        pool.admin().add(1).unwrap().done(SOON).await;
+    }
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(*order.lock().unwrap(), [1, 2, 3]);
+}
+
+/// One of them had it, and the others nothing.
+#[tokio::test(start_paused = true)]
+async fn p32_a_held_message_for_several_workers_reaches_all_of_them() {
+    let (pool, order) = notes(|_, crew: &Crew<'_>| match crew.len() {
+        1 => Choice::Hold,
+        _ => Choice::Several(vec![0, 1]),
+    });
+    let pool = pool.capacity(10).spawn().await.unwrap();
+    pool.send(1).await.unwrap();
+    pool.admin().add(1).unwrap().done(SOON).await;
+    tokio::time::sleep(A_MOMENT).await;
+    assert_eq!(*order.lock().unwrap(), [1, 1]);
+    assert!(pool.stats().ledger_holds());
+    assert_room(&pool, 10);
+}
+
+/// The stop had looked while the message was with the policy, and waited to its deadline.
+#[tokio::test(start_paused = true)]
+async fn p22_a_stop_that_begins_while_the_policy_is_asked_again_does_not_wait_for_what_is_held() {
+    type Stopping = std::pin::Pin<Box<dyn Future<Output = Vec<u64>> + Send>>;
+    let (admin, stopping): (Asked<greenroom::PoolAdmin<Notes>>, Asked<Stopping>) =
+        Default::default();
+    let (stops, begun) = (admin.clone(), stopping.clone());
+    let (pool, _) = notes(move |_, crew: &Crew<'_>| {
+        let admin = if crew.len() == 2 { stops.lock().unwrap().take() } else { None };
+        if let Some(admin) = admin {
+            let stop = async move { admin.stop(Stop::within(SOON)).await.left_over };
+            let mut stop: Stopping = Box::pin(stop);
+            let mut task = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(stop.as_mut().poll(&mut task).is_pending());
+            *begun.lock().unwrap() = Some(stop);
+        }
+        Choice::Hold
+    });
+    let pool = pool.spawn().await.unwrap();
+    pool.send(1).await.unwrap();
+    *admin.lock().unwrap() = Some(pool.admin());
+    pool.admin().add(1).unwrap().done(SOON).await;
+    let (begun, stop) = (tokio::time::Instant::now(), stopping.lock().unwrap().take());
+    assert_eq!(stop.unwrap().await, [1]);
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert!(pool.stats().ledger_holds());
+}

@@ -221,3 +221,22 @@ async fn k10_a_bound_of_no_bytes_is_refused() {
     let none = press(0).0.spawn().await.unwrap_err();
     assert!(matches!(none, SpawnError::OutOfRange { setting: "max bytes", .. }), "{none}");
 }
+
+/// It heard that there were no workers, of a pool that had one.
+#[tokio::test(start_paused = true)]
+async fn k10_p15_who_waits_for_bytes_goes_on_in_a_pool_that_has_a_worker_again() {
+    let (builder, gate) = press(100);
+    let pool = builder.spawn().await.unwrap();
+    pool.send((0, 90)).await.unwrap();
+    settle().await;
+    pool.send((0, 90)).await.unwrap();
+    let address = pool.address();
+    let waiting = tokio::spawn(async move { address.send((1, 50)).await });
+    settle().await;
+    let admin = pool.admin();
+    let changes = (admin.remove(1).unwrap(), admin.add(1).unwrap());
+    gate.add_permits(10);
+    assert!(waiting.await.unwrap().is_ok());
+    changes.1.done(Duration::from_secs(1)).await;
+    assert_eq!(pool.stop(PATIENCE).await.stats.handled, 3);
+}

@@ -18,7 +18,7 @@ use std::{
 };
 
 /// Which statements there are of each kind.
-const STATEMENTS: [(char, RangeInclusive<u32>); 7] = [
+const STATEMENTS: [(char, RangeInclusive<u32>); 10] = [
     ('A', 1..=20),
     ('P', 0..=30),
     ('K', 1..=12),
@@ -26,6 +26,9 @@ const STATEMENTS: [(char, RangeInclusive<u32>); 7] = [
     ('H', 1..=12),
     ('S', 1..=4),
     ('X', 1..=3),
+    ('Q', 1..=6),
+    ('Q', 9..=10),
+    ('Q', 14..=14),
 ];
 
 /// The tests of each statement, by number.

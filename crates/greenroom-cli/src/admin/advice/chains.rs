@@ -1,4 +1,4 @@
-//! Causes before consequences.
+//! Puts causes before their consequences.
 //!
 //! ```text
 //! outputs.ledger is paused ──▶ workers of pools.billing wait for it ──▶ inputs.shop is held
@@ -6,8 +6,8 @@
 
 use super::finding::Finding;
 
-/// Causes, the worst first, each with all that follows from it behind it. A chain is as bad as the
-/// worst in it.
+/// Causes, the worst first, each followed by its consequences. A chain is as bad as the worst
+/// finding in it.
 pub(super) fn in_order(mut found: Vec<Finding>) -> Vec<Finding> {
     let abouts: Vec<_> = found.iter().map(|found| found.about.clone()).collect();
     for finding in &mut found {
@@ -21,7 +21,7 @@ pub(super) fn in_order(mut found: Vec<Finding>) -> Vec<Finding> {
             Some(_) => rest.push(finding),
         }
     }
-    // Rules tell causes first, so one pass finds the chain of each.
+    // Rules report causes first, so one pass finds the chain of each.
     for finding in rest {
         let is_cause = |of: &Finding| Some(&of.about) == finding.follows.as_ref();
         match chains.iter_mut().find(|chain| chain.iter().any(is_cause)) {

@@ -1,4 +1,4 @@
-//! The command that asks the listener for something, in place of `curl` (C22).
+//! The command that sends a request to the listener, in place of `curl` (C22).
 
 use url::form_urlencoded;
 

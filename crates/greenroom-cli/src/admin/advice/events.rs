@@ -1,4 +1,4 @@
-//! Rules about events that wait for an operator, or were given up.
+//! Rules about events that wait for an operator or became dead letters.
 
 use greenroom_bus::engine::ToldLetter;
 use url::form_urlencoded;
@@ -10,7 +10,7 @@ use super::{
     words::{count, time},
 };
 
-/// Fewer dead letters within a minute are not worth a word.
+/// Fewer dead letters per minute are not worth reporting.
 const FEW: u64 = 5;
 
 pub(super) fn parked(seen: &Seen, found: &mut Vec<Finding>) {

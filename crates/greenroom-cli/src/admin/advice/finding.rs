@@ -1,17 +1,17 @@
-//! A finding: a problem, and the correction.
+//! A finding: a problem and its correction.
 
 use std::time::Duration;
 
 use super::{lines::OptionLines, words::time};
 
-/// How much it matters.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in super::super) enum Severity {
-    /// Events are not handled until an operator does something.
+    /// Events are not handled until an operator acts.
     Critical,
     /// Something is wrong, and may become worse.
     Warning,
-    /// All works, and could work better.
+    /// Everything works, but could work better.
     Hint,
 }
 
@@ -25,7 +25,7 @@ impl Severity {
     }
 }
 
-/// A problem, and the correction.
+/// A problem and its correction.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Finding {
     /// The kind of the finding, for alerts: `output_paused`. Stable.
@@ -40,11 +40,11 @@ pub(in super::super) struct Finding {
     pub(in super::super) why: String,
     /// The change to make.
     pub(in super::super) change: String,
-    /// The lines of the configuration that do it.
+    /// The lines of the configuration that make the change.
     pub(in super::super) lines: Option<OptionLines>,
     /// The request for the admin listener: `POST /api/pools/erp/resume`.
     pub(in super::super) ask: Option<String>,
-    /// For how long it has been so.
+    /// How long it has lasted.
     pub(in super::super) lasted: Option<Duration>,
     /// Its cause: `about` of another finding.
     pub(in super::super) follows: Option<String>,
@@ -112,7 +112,7 @@ impl Finding {
         Self { lasted: Some(lasted), ..self }
     }
 
-    /// It in one line.
+    /// The finding in one line.
     pub(in super::super) fn sentence(&self) -> String {
         match (&*self.figures, self.lasted) {
             ("", None) => self.what.clone(),

@@ -166,7 +166,7 @@ fn stands(seen: &Seen, input: &Input) -> Finding {
 }
 
 /// The cause that blocks an input: the finding about the pool that does not take its events, or
-/// else the only finding about anything blocking.
+/// else the only finding about a blocked part.
 fn cause(seen: &Seen, input: &Input, found: &[Finding]) -> Option<String> {
     let pool = input.held_by.as_ref();
     let of_pool = pool.and_then(|pool| {

@@ -1,8 +1,8 @@
-//! Lines of a configuration, as they stand in the file.
+//! Lines of a configuration, as they appear in the file.
 
 use std::fmt::Write;
 
-/// How the configuration is written.
+/// The format of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum ConfigFormat {
     Yaml,
@@ -31,7 +31,7 @@ impl OptionLines {
         (!self.options.is_empty()).then_some(self)
     }
 
-    /// As they are written.
+    /// The lines as text.
     pub(super) fn text(&self, format: ConfigFormat) -> String {
         let mut text = String::new();
         // Writing into a String cannot fail.

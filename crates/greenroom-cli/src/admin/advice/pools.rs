@@ -68,7 +68,7 @@ pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
         let Some((output, workers)) = seen.output_waited_for(pool) else { continue };
         let what =
             format!("Workers of the pool `{}` wait for the output `{}`", pool.name, output.name);
-        // A healthy output is only the slowest part, and some part has to be.
+        // A healthy output is only the slowest part, and some part has to be the slowest.
         let severity = match output.trouble.is_some() || pool.now.wedged > 0 {
             true => Severity::Warning,
             false => Severity::Hint,
@@ -130,7 +130,7 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in seen.pools.iter().filter(own) {
         let limit = format!("{}s", seen.wedged_after.as_secs().max(1));
         let lines = OptionLines::under(["pools", &pool.name]);
-        // Where attempts have a limit that they outlast, they never come to an await.
+        // If attempts outlast their limit, they never reach an await.
         let (change, lines) = match pool.has_timeout {
             false => (
                 "See what they handle. Where attempts may be given up, limit them; that needs a \
@@ -164,7 +164,7 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
-/// Pools whose queue is full, where nothing else that was found says why.
+/// Pools with a full queue that no other finding explains.
 pub(super) fn overloaded(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in &seen.pools {
         let oldest = pool.now.oldest.unwrap_or_default();

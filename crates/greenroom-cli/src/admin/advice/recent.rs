@@ -1,4 +1,4 @@
-//! Increases within the last minute, of counters that only have totals.
+//! Increases within the last minute, for counters that only have totals.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -8,37 +8,37 @@ use std::{
 use greenroom_bus::engine::{AttemptTimes, AttemptsSnapshot, Control, Progress};
 use parking_lot::Mutex;
 
-/// How far it goes back.
+/// The time that it covers.
 pub(super) const WITHIN: Duration = Duration::from_secs(60);
-/// How often it is kept.
+/// The time between two samples.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// How often times of attempts are kept, and how far that goes back.
+/// The time between two samples of attempts, and the time that these cover.
 const TIMES_EVERY: Duration = Duration::from_secs(5);
 const TIMES_WITHIN: Duration = Duration::from_secs(20);
-/// So few attempts say nothing of how long they take.
+/// Fewer attempts do not show how long they take.
 const FEW: u64 = 5;
 const FEW_BEFORE: u64 = 50;
 
 /// Increases within the last minute.
 #[derive(Debug, Default)]
 pub(in super::super) struct Recent {
-    /// At moments of it, the oldest first.
+    /// Samples within the minute, oldest first.
     counts: Mutex<VecDeque<RecentCounts>>,
     /// By handler.
     attempts: Mutex<HashMap<&'static str, VecDeque<(Instant, AttemptsSnapshot)>>>,
 }
 
-/// How long the attempts of a handler take.
+/// The durations of a handler's attempts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Took {
-    /// Lately.
+    /// Recent ones.
     pub(super) now: AttemptTimes,
-    /// In all the time before, where there were enough to tell.
+    /// All earlier ones, if there were enough.
     pub(super) before: Option<AttemptTimes>,
-    /// Attempts that ended lately.
+    /// Attempts that ended recently.
     pub(super) ended: u64,
-    /// Of those, attempts that took too long, and attempts with a wait that the target asks for.
+    /// Of those, attempts that took too long, and attempts with a wait that the target asked for.
     pub(super) late: u64,
     pub(super) deferred: u64,
 }
@@ -50,7 +50,7 @@ struct RecentCounts {
     settled: u64,
 }
 
-/// How many came.
+/// The increases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in super::super) struct Came {
     pub(super) dead_lettered: u64,
@@ -58,7 +58,7 @@ pub(in super::super) struct Came {
 }
 
 impl Recent {
-    /// Keeps the counts of this moment, where the last ones are old enough.
+    /// Keeps the current counts, if the last ones are old enough.
     pub(in super::super) fn look(&self, at: Instant, control: &Control) {
         let progress = control.progress();
         self.look_at_attempts(at, control);
@@ -83,7 +83,7 @@ impl Recent {
         }
     }
 
-    /// How long attempts of this handler take, and took; `None` where there were too few to tell.
+    /// The recent and earlier durations of this handler's attempts; `None` if there were too few.
     pub(super) fn took(&self, handler: &str) -> Option<Took> {
         let attempts = self.attempts.lock();
         let all = attempts.get(handler)?;
@@ -103,7 +103,7 @@ impl Recent {
     fn keep(&self, now: RecentCounts) {
         let mut all = self.counts.lock();
         if all.is_empty() {
-            // Nothing has come before it was looked for the first time.
+            // Before the first look, every count was zero.
             all.push_back(RecentCounts { at: now.at, dead_lettered: 0, settled: 0 });
         }
         while all.front().is_some_and(|first| now.at.duration_since(first.at) > WITHIN) {

@@ -26,10 +26,10 @@ use crate::{
 /// another limit.
 const WEDGED_AFTER: Duration = Duration::from_secs(60);
 
-/// Such a share of dead letters is worth a look, where no admin listener says else.
+/// This share of dead letters is worth a look, unless the admin listener sets another one.
 const LETTER_SHARE: f64 = 0.01;
 
-/// All that was seen at one moment.
+/// The observed state at one moment.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Seen {
     pub(super) format: ConfigFormat,
@@ -54,7 +54,7 @@ pub(super) struct Pool {
     pub(super) workers: usize,
     pub(super) now: PoolNow,
     pub(super) on_full: OnFull,
-    /// Starts a second, where they are limited.
+    /// Starts per second, if they are limited.
     pub(super) rate: Option<f64>,
     /// How many events may wait.
     pub(super) capacity: usize,
@@ -72,17 +72,17 @@ pub(super) struct PoolNow {
     pub(super) busy: usize,
     pub(super) queued: u64,
     pub(super) paused: bool,
-    /// Workers that have had one event in hand for too long.
+    /// Workers that have held one event for too long.
     pub(super) wedged: usize,
-    /// The longest that a worker has had one.
+    /// The longest time that a worker has held one.
     pub(super) longest: Option<Duration>,
-    /// How long the event has waited that waits longest.
+    /// How long the oldest waiting event has waited.
     pub(super) oldest: Option<Duration>,
     /// The key of most waiting events, if workers are idle at the same time.
     pub(super) hot: Option<HotKey>,
 }
 
-/// A key that one worker at a time handles, while others have nothing to do.
+/// A key that only one worker at a time handles, while others are idle.
 #[derive(Debug, Clone)]
 pub(super) struct HotKey {
     pub(super) key: String,
@@ -97,9 +97,9 @@ pub(super) struct Handler {
     pub(super) paused: bool,
     pub(super) outage: Option<Outage>,
     pub(super) crash_loop: Option<CrashLoop>,
-    /// How long its attempts take, and took before.
+    /// The recent and earlier durations of its attempts.
     pub(super) took: Option<Took>,
-    /// How often an open circuit breaker of it has opened.
+    /// How often a circuit breaker of it that is open has opened.
     pub(super) open: Option<u64>,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Outage {
 pub(super) struct Output {
     pub(super) name: String,
     pub(super) trouble: Option<Failing>,
-    /// Why it stores nothing any more.
+    /// Why it no longer stores anything.
     pub(super) failure: Option<String>,
     pub(super) removed: bool,
     /// Workers that wait for room in it, by pool.
@@ -131,18 +131,18 @@ pub(super) struct Failing {
 #[derive(Debug, Clone)]
 pub(super) struct Input {
     pub(super) name: String,
-    /// Bytes of events that were taken and are not settled.
+    /// Bytes of events that were read and are not settled.
     pub(super) in_flight_bytes: u64,
     pub(super) held_back: u64,
     pub(super) last_settled: Option<Duration>,
     /// Files that are lost if they are removed.
     pub(super) files_at_risk: usize,
-    /// The state of its connection, for how long, and in which words; if that is worth reporting.
+    /// The state of its connection, since when, and in which words; if that is worth reporting.
     pub(super) unconnected: Option<(InputState, Duration, String)>,
     /// A further remark of its source.
     pub(super) remark: Option<String>,
     pub(super) parked: InputParked,
-    /// It takes nothing, and nothing of it has finished for a while.
+    /// It reads nothing, and none of its events has finished for a while.
     pub(super) stands_still: bool,
     /// The pool that most of its events wait for.
     pub(super) held_by: Option<String>,
@@ -154,7 +154,7 @@ pub(super) struct Input {
 #[derive(Debug, Clone, Default)]
 pub(super) struct InputParked {
     pub(super) events: u64,
-    /// They hold all that it may have in flight: it is not read.
+    /// They hold everything that it may have in flight: it is not read.
     pub(super) hold_all: bool,
     /// Further events of these keys are refused.
     pub(super) refuses: bool,
@@ -165,11 +165,11 @@ pub(super) struct InputParked {
 pub(super) struct LettersSeen {
     /// Within the last minute.
     pub(super) came: Came,
-    /// One of the last.
+    /// One of the latest.
     pub(super) told: Option<ToldLetter>,
-    /// From this share of all finished events on, they are reported.
+    /// They are reported from this share of all finished events.
     pub(super) share: f64,
-    /// Why they are not stored for now.
+    /// Why they cannot be stored at present.
     pub(super) trouble: Option<Failing>,
 }
 
@@ -180,7 +180,7 @@ pub(super) struct ParkedFirst {
     pub(super) handler: String,
     pub(super) since: Duration,
     pub(super) error: String,
-    /// The id of the event that has failed.
+    /// The id of the event that failed.
     pub(super) event: String,
 }
 
@@ -193,7 +193,7 @@ pub(super) struct Parked {
 }
 
 impl Seen {
-    /// Looks. Locks each pool for a moment.
+    /// Observes the state. Locks each pool for a moment.
     pub(in super::super) fn now(
         control: &Control,
         reload: &Reload,
@@ -225,7 +225,7 @@ impl Seen {
         }
     }
 
-    /// The pool with the event that has been handled for longest.
+    /// The pool whose event has been handled for longest.
     pub(super) fn slowest(&self) -> Option<&Pool> {
         self.pools.iter().max_by_key(|pool| (pool.now.longest, pool.now.queued))
     }
@@ -236,8 +236,8 @@ impl Seen {
         self.output_waited_for(pool).map(|(output, _)| &*output.name)
     }
 
-    /// The output for which most workers of a pool wait, and how many, where that is half of them
-    /// or the output is in trouble.
+    /// The output that most waiting workers of a pool wait for, and their number, if they are half
+    /// of the pool or the output is in trouble.
     pub(super) fn output_waited_for(&self, pool: &Pool) -> Option<(&Output, u64)> {
         let waits = |output: &Output| {
             let mut waiting = output.waiting.iter();
@@ -309,7 +309,7 @@ fn handler(view: HandlerView, layers: &HandlerLayers, recent: &Recent) -> Handle
     Handler { open: layers.opened(&name), name, pool, paused, outage, crash_loop, took }
 }
 
-/// Those of outputs stand with the outputs.
+/// Failures of outputs are reported with the outputs.
 fn other_failures(control: &Control, outputs: &[Output]) -> Vec<String> {
     let mut all = control.failures();
     all.retain(|failure| outputs.iter().all(|output| output.failure.as_ref() != Some(failure)));

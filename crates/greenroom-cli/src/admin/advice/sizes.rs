@@ -12,10 +12,10 @@ use super::{
     words::{count, time},
 };
 
-/// A pool that starts this share of its rate limit is limited by that.
+/// A pool that starts this share of its rate limit is held back by the limit.
 const HELD: f64 = 0.9;
 
-/// Pools whose rate holds them back: nothing else helps.
+/// Pools that their rate holds back: nothing else helps.
 pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
     for pool in &seen.pools {
         let Some((advice, rate, starts)) = held(pool) else { continue };
@@ -34,7 +34,7 @@ pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
-/// The advice for a pool that its rate limits, the rate, and how much is started.
+/// The advice for a pool that its rate limits, the rate, and the starts per second.
 fn held(pool: &Pool) -> Option<(&Advice, f64, f64)> {
     let (rate, advice) = (pool.rate?, pool.advice.as_ref()?);
     let starts = advice.figures.started as f64 / advice.figures.over.as_secs_f64().max(1.0);
@@ -165,7 +165,7 @@ fn lines(pool: &Pool) -> OptionLines {
     OptionLines::under(["pools", &pool.name])
 }
 
-/// The lines that carry out the advice, by the names that the file can have.
+/// The lines that carry out the advice, with the option names that the file can use.
 fn of_advice(pool: &Pool, advice: &Advice) -> Option<OptionLines> {
     match (advice.finding, advice.change) {
         (_, Some(change)) => of_change(pool, change).if_any(),
@@ -200,7 +200,7 @@ fn of_change(pool: &Pool, change: Proposal) -> OptionLines {
     }
 }
 
-/// Where to look if no line of the configuration helps.
+/// The page to look at if no line of the configuration helps.
 fn asks(pool: &Pool, advice: &Advice) -> Option<String> {
     match (advice.finding, advice.change) {
         (Found::SlowToDrain | Found::SlowHandler, _) => {
@@ -220,7 +220,7 @@ fn asks(pool: &Pool, advice: &Advice) -> Option<String> {
     }
 }
 
-/// Twice as long, as one would write it.
+/// Twice as long, rounded to a plain figure.
 fn rounded_up(p99: Duration) -> String {
     let millis = (2 * p99.as_millis() as u64).max(1);
     match millis {

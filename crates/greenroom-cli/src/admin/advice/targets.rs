@@ -11,11 +11,11 @@ use super::{
     words::{count, time},
 };
 
-/// Attempts that take this many times as long as earlier ones are slow; faster ones are not.
+/// Attempts are slow if they take this many times as long as earlier ones.
 const SLOWER: u32 = 4;
 const NOTICED: Duration = Duration::from_millis(50);
 
-/// Of this many recent attempts, one is more than chance.
+/// One in this many recent attempts is more than chance.
 const ONE_IN: u64 = 10;
 
 pub(super) fn handlers(seen: &Seen, found: &mut Vec<Finding>) {
@@ -97,7 +97,7 @@ fn outage(handler: &Handler) -> Option<Finding> {
 const MEND_PROGRAM: &str = "See what it writes last and how it ends; run its `command` by hand, \
                             and give it an event on its stdin. The log has all of its stderr.";
 
-/// A program that answers some events and dies of others.
+/// A program that answers some events and crashes on others.
 fn crashes(handler: &Handler) -> Option<Finding> {
     let CrashLoop { crashes, lasted, last, .. } = handler.crash_loop.as_ref()?;
     let name = &handler.name;
@@ -127,7 +127,7 @@ fn breaker(handler: &Handler) -> Option<Finding> {
     )
 }
 
-/// Attempts that take longer than they may.
+/// Attempts that take longer than allowed.
 fn late(handler: &Handler) -> Option<Finding> {
     let took = handler.took.filter(|took| took.late * ONE_IN >= took.ended)?;
     let what = format!("Attempts of the handler `{}` take longer than they may", handler.name);
@@ -138,7 +138,7 @@ fn late(handler: &Handler) -> Option<Finding> {
     ))
 }
 
-/// The target asks to be left alone for a while.
+/// The target asks for a pause.
 fn limited(handler: &Handler) -> Option<Finding> {
     let took = handler.took.filter(|took| took.deferred * ONE_IN >= took.ended)?;
     let what = format!("The target of the handler `{}` asks us to wait", handler.name);
@@ -165,14 +165,14 @@ fn often_failing(
     Some(finding.ask(format!("GET /api/handlers/{name}")))
 }
 
-/// Attempts that take much longer than those before.
+/// Attempts that take much longer than earlier ones.
 fn slow(seen: &Seen, handler: &Handler) -> Option<Finding> {
     let Took { now, before: Some(before), .. } = handler.took? else { return None };
     if now.p50 < NOTICED || now.p50 < before.p50 * SLOWER || handler.outage.is_some() {
         return None;
     }
     let pool = seen.pools.iter().find(|pool| pool.name == handler.pool)?;
-    // One whose workers keep up is only something to know.
+    // If the workers keep up, it is only a hint.
     let is_late = pool.now.busy >= pool.now.live && pool.now.queued > 0;
     let severity = if is_late { Severity::Warning } else { Severity::Hint };
     let name = &handler.name;
@@ -231,7 +231,7 @@ fn named(output: &Output) -> String {
     }
 }
 
-/// It stores nothing any more; `failures` say why.
+/// It no longer stores anything; `failures` say why.
 fn failed(output: &Output) -> Option<Finding> {
     let failure = output.failure.as_ref()?;
     Some(

@@ -1,31 +1,30 @@
-//! The lines of a file, the first or the last one first, however long they are: nothing but a
-//! buffer is held.
+//! The lines of a file of any length, in either direction: only a buffer is held in memory.
 
 use std::{
     fs::File,
     io::{self, BufRead, BufReader, Read, Seek, SeekFrom},
 };
 
-/// Bytes that are read at once.
+/// Bytes to read at once.
 const PIECE: usize = 64 << 10;
 
 /// A file that is read line by line.
 pub(super) struct LetterLines {
     file: BufReader<File>,
-    /// Where the next line begins.
+    /// The start of the next line.
     offset: u64,
 }
 
-/// One line, read as far as it was asked for.
+/// One line, read as far as requested.
 pub(super) struct LetterLine<'a> {
     lines: &'a mut LetterLines,
     start: u64,
-    /// Its end was read.
+    /// Whether its end was read.
     ended: bool,
 }
 
 impl LetterLines {
-    /// Begins behind the line of this number; 0 is before the first one.
+    /// Starts after the line of this number; 0 is before the first line.
     pub(super) fn start_behind(mut file: File, number: u64) -> io::Result<Self> {
         let offset = number.saturating_sub(1).min(file.metadata()?.len());
         file.seek(SeekFrom::Start(offset))?;
@@ -42,13 +41,13 @@ impl LetterLines {
 }
 
 impl LetterLine<'_> {
-    /// Lines are numbered by their offset in the file: no earlier line has to be read to find one.
-    /// The first one is number 1.
+    /// Lines are numbered by their offset in the file, so that a line can be found without reading
+    /// earlier ones. The first is number 1.
     pub(super) fn number(&self) -> u64 {
         self.start + 1
     }
 
-    /// Goes to its end. Returns its length in bytes; `None` where its end is not written yet.
+    /// Goes to its end. Returns its length in bytes; `None` if its end is not written yet.
     pub(super) fn skip(mut self) -> io::Result<Option<u64>> {
         loop {
             let read = self.fill_buf()?.len();
@@ -94,19 +93,19 @@ impl Read for LetterLine<'_> {
     }
 }
 
-/// A file that is read line by line, from its end on.
+/// A file that is read line by line, backwards from its end.
 pub(super) struct LinesBackwards {
     file: File,
     /// The bytes of the last read.
     piece: Vec<u8>,
-    /// Where that begins in the file.
+    /// The start of that in the file.
     at: u64,
-    /// Where the next line ends, with its line end.
+    /// The end of the next line, after its line end.
     end: u64,
 }
 
 impl LinesBackwards {
-    /// Begins before the line of this number, and before a last line whose end is not written yet.
+    /// Starts before the line of this number, and before a last line whose end is not written yet.
     pub(super) fn start_before(file: File, number: u64) -> io::Result<Self> {
         let end = file.metadata()?.len().min(number.saturating_sub(1));
         let mut lines = Self { file, piece: Vec::new(), at: end, end };
@@ -121,7 +120,7 @@ impl LinesBackwards {
         Ok(Some((self.end + 1, end - self.end)))
     }
 
-    /// The text of the line that [`next`](Self::next) has told of.
+    /// The text of the line that [`next`](Self::next) returned.
     pub(super) fn text(&mut self, length: u64) -> io::Result<Box<dyn BufRead + '_>> {
         let start = (self.end - self.at) as usize;
         if let Some(text) = self.piece.get(start..start + length as usize) {
@@ -131,7 +130,7 @@ impl LinesBackwards {
         Ok(Box::new(BufReader::new((&self.file).take(length))))
     }
 
-    /// The place behind the last line end before `end`.
+    /// The offset after the last line end before `end`.
     fn line_start(&mut self, mut end: u64) -> io::Result<u64> {
         while end > 0 {
             if end <= self.at {

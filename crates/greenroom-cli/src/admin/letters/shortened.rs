@@ -1,16 +1,15 @@
-//! JSON with every long text in it cut short, so that a decoder needs memory only for the shown
-//! part.
+//! JSON with every long text cut short, so that a decoder needs memory only for the shown part.
 
 use std::io::{self, BufRead, Read, Write};
 
 /// The kept part of a text, in bytes: room for a long error.
 const KEPT: u64 = 1_000;
 
-/// Passes JSON through, and cuts its texts.
+/// Passes JSON through, and shortens its texts.
 pub(super) struct Shortened<R> {
     source: R,
     out: Vec<u8>,
-    /// How much of `out` was taken.
+    /// How much of `out` was read.
     taken: usize,
     state: State,
 }
@@ -23,10 +22,10 @@ enum State {
 #[derive(Default)]
 struct Text {
     length: u64,
-    /// From here on nothing is passed through.
+    /// Whether the rest is cut off.
     cut: bool,
     escape: Escape,
-    /// The last escape was the first half of a character, which is not cut in two.
+    /// Whether the last escape was the first half of a character, which must not be split.
     half: bool,
 }
 
@@ -35,7 +34,7 @@ enum Escape {
     #[default]
     None,
     Begun,
-    /// This many hexadecimal digits are missing; the value of those before.
+    /// The number of missing hexadecimal digits; the value of those before.
     Digits(u8, u32),
 }
 

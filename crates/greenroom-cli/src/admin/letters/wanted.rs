@@ -1,4 +1,4 @@
-//! The request of a client: which letters, in which order, or counted by which property. The same
+//! The request of a client: the letters, their order, or the property to count them by. The same
 //! for a store and for a file.
 
 use axum::http::StatusCode;
@@ -10,11 +10,11 @@ use crate::admin::{
     query::{Query, not_a_number},
 };
 
-/// Letters of one answer, unless said otherwise, and at most.
+/// Letters of one answer, by default, and the maximum.
 const LIMIT: usize = 50;
 pub(in crate::admin) const MOST: usize = 1_000;
 
-/// Where everything about letters is.
+/// The path of all requests about letters.
 pub(in crate::admin) const AT: &str = "/api/dead-letters";
 
 /// The filters of letters.
@@ -25,7 +25,7 @@ pub(in crate::admin) const FILTERS: [&str; 10] =
 pub(in crate::admin) struct Wanted {
     pub(in crate::admin) filter: Filter,
     pub(in crate::admin) order: Order,
-    /// Those behind the letter of this number, in that order.
+    /// Those after the letter of this number, in that order.
     pub(in crate::admin) after: u64,
     pub(in crate::admin) limit: usize,
     pub(in crate::admin) by: Option<By>,
@@ -34,7 +34,7 @@ pub(in crate::admin) struct Wanted {
 
 impl Wanted {
     /// # Errors
-    /// The query says something that is not known here.
+    /// The query contains an unknown name or value.
     pub(in crate::admin) fn parse(query: Option<String>) -> Result<Self, Refusal> {
         let known: Vec<_> = FILTERS.into_iter().chain(["after", "limit", "order", "by"]).collect();
         let query = Query::parse(query, AT, &known)?;

@@ -1,4 +1,4 @@
-//! One letter, whole, handed out in pieces.
+//! A whole letter, sent in pieces.
 
 use std::{
     fs::File,
@@ -27,8 +27,8 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// An answer that reads on as it is taken. No file stays open between two pieces, so a client
-    /// that takes nothing holds none.
+    /// An answer that reads on as the client takes it. No file stays open between two pieces, so a
+    /// client that takes nothing holds none open.
     pub(super) fn answer(self) -> Response {
         let (before, after) = (format!("{{\"number\":{},\"letter\":", self.number), "}\n");
         let length = before.len() as u64 + self.length + after.len() as u64;

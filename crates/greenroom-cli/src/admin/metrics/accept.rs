@@ -1,9 +1,9 @@
-//! Which text format a scrape asks for.
+//! Chooses the text format for a scrape.
 
 /// A text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricsFormat {
-    /// Prometheus' own, version 0.0.4: for clients that do not ask for the other.
+    /// Prometheus' own format, version 0.0.4: for clients that do not ask for the other.
     Prometheus,
     /// OpenMetrics 1.0.0.
     OpenMetrics,
@@ -19,7 +19,7 @@ impl MetricsFormat {
 }
 
 /// The format that an `Accept` prefers. OpenMetrics only if it is named: a client that accepts
-/// anything may not know it.
+/// everything may not understand it.
 pub(super) fn chosen(accept: &str) -> MetricsFormat {
     let ranges = || accept.split(',').filter_map(Range::parse);
     let quality = |is_it: fn(&Range<'_>) -> bool| {

@@ -25,7 +25,7 @@ pub(super) fn text(families: Families, format: MetricsFormat) -> String {
         MetricsFormat::Prometheus => prometheus_text::encode(&mut out, &registry),
         MetricsFormat::OpenMetrics => text::encode(&mut out, &registry),
     };
-    // A text takes all that is written to it.
+    // A `String` accepts everything that is written to it.
     debug_assert!(written.is_ok());
     out
 }

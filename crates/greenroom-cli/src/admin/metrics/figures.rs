@@ -45,7 +45,7 @@ impl Figures {
         Self { observer, own, control, reload, layers, recent: Recent::default() }
     }
 
-    /// Seconds of work that waits (O12); `None` while no rate is known.
+    /// The waiting work in seconds (O12); `None` until a rate is known.
     pub(crate) fn work_waiting(&self) -> Option<f64> {
         self.observer.work_waiting().map(|time| time.as_secs_f64())
     }

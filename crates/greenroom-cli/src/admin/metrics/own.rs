@@ -1,4 +1,4 @@
-//! Figures of the program beyond its engine: events that layers have held back, answers of `http`
+//! Figures of the program beyond its engine: events that layers held back, answers of `http`
 //! inputs.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -63,7 +63,7 @@ pub(super) struct Own {
     reload: Arc<Reload>,
     layers: Arc<HandlerLayers>,
     exported: Option<Arc<SignalCounts>>,
-    /// Of inputs that come and go.
+    /// The counts of inputs that come and go.
     kept: Mutex<Kept>,
 }
 
@@ -100,7 +100,7 @@ impl Own {
     }
 }
 
-/// Answers by input and status, over all inputs that have had a name.
+/// Answers by input and status, summed over all inputs that had the same name.
 #[derive(Default)]
 struct Kept {
     answers: BTreeMap<(String, u16), OwnCount>,

@@ -1,4 +1,4 @@
-//! The reference page of the metrics, from the metrics.
+//! The reference page of the metrics, generated from them.
 
 use std::{fmt::Write, path::Path};
 
@@ -79,8 +79,8 @@ fn row(metric: &Metric) -> String {
     format!("| `{name}` | {} | {unit} | {} | {help} |\n", kind.as_str(), labels.join(", "))
 }
 
-/// After a metric was added or changed, `GREENROOM_WRITE_REFERENCE=1 cargo test -p greenroom-cli
-/// reference_page` writes it.
+/// `GREENROOM_WRITE_REFERENCE=1 cargo test -p greenroom-cli reference_page` writes it after a
+/// change to the metrics.
 #[test]
 fn o03_the_reference_page_of_the_metrics_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");

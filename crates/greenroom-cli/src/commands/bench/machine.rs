@@ -1,4 +1,4 @@
-//! What it is measured on, as far as the system tells.
+//! The machine that is measured, as far as the system reveals it.
 
 use std::{fs, thread};
 

@@ -1,9 +1,9 @@
-//! One pool, twice: as fast as it goes, and at a rate.
+//! Measures one pool twice: at full speed, and at a fixed rate.
 //!
-//! As fast as it goes: a task for each core sends, and the pool's bound holds it back. At a rate:
-//! arrivals that wait for nobody (an open loop), from threads beside the runtime, as a timer of the
-//! runtime is a millisecond late by itself. A message's time counts from when it was due, so that a
-//! stall is charged for all that it kept waiting.
+//! At full speed: a task per core sends, and the pool's bound holds it back. At a rate: arrivals
+//! that wait for no answer (an open loop), from threads outside the runtime, as a timer of the
+//! runtime is up to a millisecond late by itself. The latency of a message counts from its due
+//! time, so that a stall is charged for every message that it delayed.
 
 use std::{
     sync::{
@@ -26,44 +26,44 @@ use crate::{
     progress,
 };
 
-/// Keys are drawn before anything runs, so many, and then again from the first on.
+/// This many keys are drawn before anything runs, and then reused from the first.
 const DRAWN: u32 = 1 << 20;
-/// Messages between two looks at the clock.
+/// Messages between two readings of the clock.
 const RUN: u32 = 64;
-/// How often the memory of the process is looked at.
+/// The time between two readings of the process's memory.
 const SAMPLE: Duration = Duration::from_millis(20);
 /// How long the last messages may take.
 const DRAIN: Duration = Duration::from_secs(60);
 /// Below this part of the rate, the machine did not keep up.
 const KEPT_UP: f64 = 0.9;
 
-/// What is measured.
+/// The load to measure.
 pub(super) struct Load {
     workers: usize,
     mailbox: usize,
     rate: f64,
     length: Duration,
     work: Work,
-    /// In the order in which they are sent; none for messages without a key.
+    /// In the order of sending; none for messages without a key.
     keys: Option<Arc<[u32]>>,
 }
 
-/// What it came to.
+/// The result of a measurement.
 pub(super) struct Measured {
-    /// Messages per second, as fast as it goes.
+    /// Messages per second, at full speed.
     pub(super) per_s: f64,
-    /// From when a message was due until it was handled; none if the machine did not keep up.
+    /// The time from due to handled; none if the machine did not keep up.
     pub(super) p99: Option<Duration>,
-    /// What the process grew by at most; none if the system does not tell.
+    /// The largest growth of the process; none if the system does not reveal it.
     pub(super) memory: Option<u64>,
 }
 
-/// What the workers of a pool share.
+/// The state that the workers of a pool share.
 struct Bench {
     work: Work,
-    /// When the pool was there.
+    /// When the pool was ready.
     started: OnceLock<Instant>,
-    /// Of messages that were due at a time.
+    /// For messages with a due time.
     latencies: Latencies,
 }
 
@@ -94,10 +94,10 @@ impl Load {
     }
 }
 
-/// Measures, on a runtime of its own.
+/// Measures, on its own runtime.
 ///
 /// # Errors
-/// No threads, a pool that did not start, or a message that was lost.
+/// The threads or the pool could not be started, or a message was lost.
 pub(super) fn measure(load: &Load) -> Result<Measured, String> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
@@ -114,7 +114,7 @@ pub(super) fn measure(load: &Load) -> Result<Measured, String> {
     })
 }
 
-/// Sends, waits until all is handled, and returns how many were handled a second.
+/// Sends, waits until everything is handled, and returns the messages handled per second.
 async fn run(load: &Load, rate: Option<f64>) -> Result<(f64, Arc<Bench>), String> {
     let (started, latencies) = (OnceLock::new(), Latencies::new());
     let bench = Arc::new(Bench { work: load.work, started, latencies });
@@ -154,7 +154,7 @@ async fn run(load: &Load, rate: Option<f64>) -> Result<(f64, Arc<Bench>), String
 
 struct Sender {
     index: u32,
-    /// How many there are: each takes every so many-th key.
+    /// The number of senders: each takes every n-th key.
     senders: u32,
     pool: Arc<Pool<Trial>>,
     keys: Option<Arc<[u32]>>,
@@ -169,7 +169,7 @@ impl Sender {
         self.pool.send(Arrival { due, key, number }).await.map_err(|error| error.to_string())
     }
 
-    /// As fast as it goes, and some on a machine that came to it late. Returns how many were sent.
+    /// At full speed; a late start still sends some. Returns the number of messages sent.
     async fn unpaced(self) -> Result<u32, String> {
         let mut sent = 0;
         loop {
@@ -183,8 +183,8 @@ impl Sender {
         }
     }
 
-    /// When each is due, by Poisson's law; on a thread that may sleep. Ends after twice its time if
-    /// that is too often for this machine.
+    /// Draws due times by Poisson's law, on a thread that may sleep. Ends after twice its time if
+    /// the rate is too high for this machine.
     fn paced(self, rate: f64, runtime: &Handle) -> Result<u32, String> {
         let (mut due, mut chance) = (Duration::ZERO, Chance::new(u64::from(self.index) + 1));
         for sent in 0.. {
@@ -195,14 +195,14 @@ impl Sender {
             if let Some(left) = due.checked_sub(self.started.elapsed()) {
                 thread::sleep(left);
             }
-            // Zero would mean that nobody asks for it.
+            // Zero would mean that it is not measured.
             runtime.block_on(self.send(sent, due.max(Duration::from_nanos(1))))?;
         }
         Ok(u32::MAX)
     }
 }
 
-/// Keeps the most memory that the process has had, until the future is dropped.
+/// Records the peak memory of the process until the future is dropped.
 async fn sample(most: &AtomicU64) {
     let mut ticks = progress::ticks(SAMPLE);
     loop {

@@ -1,5 +1,5 @@
-//! Work of a known length: arithmetic that depends on itself, so that neither compiler nor
-//! processor can shorten it.
+//! Work of a known length: a chain of dependent arithmetic that neither compiler nor processor can
+//! shorten.
 
 use std::{
     hint::black_box,
@@ -8,17 +8,17 @@ use std::{
 
 /// Long enough to be measured, short enough not to be noticed.
 const CALIBRATION_TURNS: u32 = 500_000;
-/// Measurements of which the best counts, as everything that disturbs makes it longer.
+/// Measurements of which the best counts, as every disturbance makes one longer.
 const TRIALS: usize = 5;
 
-/// What a handler computes for each message.
+/// The computation of a handler for each message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Work {
     turns: u32,
 }
 
 impl Work {
-    /// Work that takes about this long here; none for zero.
+    /// Work that takes about this long on this machine; none for zero.
     pub(super) fn of(length: Duration) -> Self {
         if length.is_zero() {
             return Self { turns: 0 };

@@ -1,10 +1,10 @@
-//! An event in the hands of an editor.
+//! Opens an event in an editor.
 
 use std::{env, fs, io, path::PathBuf, process::Command};
 
 use greenroom_bus::store::letters::pretty_json;
 
-/// What stands in the editor where a letter has no event that could be shown.
+/// The initial text of the editor if a letter has no event that can be shown.
 const TEMPLATE: &str = r#"{
   "specversion": "1.0",
   "id": "",
@@ -14,17 +14,17 @@ const TEMPLATE: &str = r#"{
 }
 "#;
 
-/// A file that nobody else can read, and that is gone with this.
+/// A file that only its owner can read, and that is removed on drop.
 struct Draft(PathBuf);
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // It is in a directory that nobody else can read.
+        // Its directory is private as well.
         let _ = self.0.parent().map(fs::remove_dir_all);
     }
 }
 
-/// The event as it was edited; `None` if it is as it was.
+/// The edited event; `None` if it was not changed.
 ///
 /// # Errors
 /// There is no editor, or it failed.

@@ -1,4 +1,4 @@
-//! Where letters are: with a running greenroom, or in a store that none has open.
+//! The place of letters: a running greenroom, or a store that none has open.
 
 use std::{
     io::Write,
@@ -21,16 +21,16 @@ use crate::{
     letters::{self, change},
 };
 
-/// Where letters are.
+/// The place of letters.
 pub(super) enum Place {
-    /// With a greenroom that answers here.
+    /// At the greenroom with this address.
     Daemon(String),
     /// In this directory.
     Store(PathBuf),
 }
 
 impl Place {
-    /// Where the command line says.
+    /// The place that the command line names.
     ///
     /// # Errors
     /// The configuration cannot be used, or it names a file.
@@ -66,7 +66,7 @@ impl Place {
         }
     }
 
-    /// As the command line names it.
+    /// Its name on the command line.
     pub(super) fn named(&self) -> String {
         match self {
             Self::Daemon(address) => address.clone(),
@@ -113,8 +113,8 @@ impl Place {
         }
     }
 
-    /// Gives the room that a store keeps for letters back to the disk: on one that is full, nothing
-    /// could be read. False where none was kept, or a greenroom has the store.
+    /// Releases the disk space that a store reserves for letters: on a full disk, nothing could be
+    /// read. False if none was reserved, or a greenroom has the store open.
     pub(super) fn makes_room(&self) -> bool {
         match self {
             Self::Daemon(_) => false,
@@ -126,7 +126,7 @@ impl Place {
         Ok(self.groups(filter, "reason")?["totals"].take())
     }
 
-    /// A letter as JSON, as it is written.
+    /// A letter as JSON, as written.
     pub(super) fn letter(&self, number: u64, unmasked: bool) -> Result<String, String> {
         match self {
             Self::Daemon(address) => ask::get_text(address, &format!("/api/dead-letters/{number}")),
@@ -142,7 +142,7 @@ impl Place {
         }
     }
 
-    /// The event of a letter for an editor, or what there is in place of one.
+    /// The event of a letter for an editor, or the template if there is none.
     pub(super) fn content(&self, number: u64) -> Result<Vec<u8>, String> {
         match self {
             Self::Daemon(address) => {
@@ -175,7 +175,7 @@ impl Place {
         }
     }
 
-    /// Sets places of the event of a letter.
+    /// Sets places in the event of a letter.
     pub(super) fn set(&self, number: u64, settings: &[String]) -> Result<(), String> {
         match self {
             Self::Daemon(address) => {
@@ -194,7 +194,7 @@ impl Place {
         }
     }
 
-    /// Puts another event in place of that of a letter.
+    /// Replaces the event of a letter.
     pub(super) fn replace(&self, number: u64, event: &[u8]) -> Result<(), String> {
         match self {
             Self::Daemon(address) => {
@@ -205,7 +205,7 @@ impl Place {
         }
     }
 
-    /// Stores an event in place of the known one, unless it was copied from where it is masked.
+    /// Replaces the known event by another one, unless that was copied from a masked one.
     fn store(&self, path: &Path, letter: u64, known: &[u8], event: &[u8]) -> Result<(), String> {
         let letters = letters::open(path, false)?;
         if letters.mask().stands_in(event) && !letters.mask().stands_in(known) {
@@ -265,7 +265,7 @@ impl Place {
         }
     }
 
-    /// Drops letters, of which so many were seen, up to this one.
+    /// Drops letters up to this one, if they are as many as were seen.
     pub(super) fn drop_letters(
         &self,
         filter: &LettersFilter,
@@ -287,13 +287,13 @@ impl Place {
         }
     }
 
-    /// Changes the store, which nobody else may have open.
+    /// Changes the store, which no one else may have open.
     fn change<T>(
         &self,
         change: impl AsyncFnOnce(&LetterStore) -> Result<T, LetterError>,
     ) -> Result<T, String> {
         let Self::Store(path) = self else { return Err("a daemon is asked".to_owned()) };
-        // Made by a run only: a path that was mistyped is no new store.
+        // Only a run creates a store: a mistyped path must not become a new one.
         drop(letters::open(path, false)?);
         let store = LetterStore::open_offline(path).map_err(|error| held(path, error))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -342,7 +342,7 @@ fn of(filter: &LettersFilter) -> Filter {
     Filter { ids, pool, handler, input, key, event, reason, group, since, upto: None }
 }
 
-/// The same for a daemon.
+/// The same filter for a daemon.
 fn query(filter: &LettersFilter) -> Serializer<'static, String> {
     let mut query = Serializer::new(String::new());
     for id in &filter.ids {

@@ -1,4 +1,4 @@
-//! `greenroom dead-letters redrive`: letters of a topic or a subject, back to where they came from.
+//! `greenroom dead-letters redrive`: returns letters of a topic or a subject to their origin.
 
 use std::{io::Write, process::ExitCode};
 
@@ -13,7 +13,7 @@ use crate::{
     letters::escaped::Escaped,
 };
 
-/// Sends back what is chosen, and says what became of it.
+/// Sends the selected letters back, and prints the result.
 pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
     let source = &arguments.source;
     let (config, problems) = config::load_as_written(&source.file, &source.settings);
@@ -68,7 +68,7 @@ fn conclude(redriven: &Redriven, arguments: &RedriveArgs) -> ExitCode {
     }
 }
 
-/// Names and errors come from records: no terminal heeds what is in them.
+/// Names and errors come from records: no terminal may interpret them.
 fn shown(text: &str) -> String {
     let mut out = Vec::new();
     // Writing into a Vec cannot fail.
@@ -76,11 +76,11 @@ fn shown(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Says on a terminal how far it is.
+/// Shows the progress on a terminal.
 fn progress(redriven: &Redriven) {
     let mut stderr = std::io::stderr();
     if std::io::IsTerminal::is_terminal(&stderr) {
-        // Nobody need see it.
+        // It is optional.
         let Redriven { passed_over, left, .. } = redriven;
         let _ =
             writeln!(stderr, "{} sent, {passed_over} not chosen, {left} stay", redriven.count());

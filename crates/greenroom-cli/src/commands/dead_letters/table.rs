@@ -1,4 +1,4 @@
-//! Letters as people read them. What a letter holds is foreign: nothing of it steers a terminal.
+//! Letters for people to read. Their content is foreign: none of it may control a terminal.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::place::Place;
 use crate::letters::escaped::printable;
 
-/// So much of a text is shown in a row, in characters.
+/// This much of a text is shown in a row, in characters.
 const WIDEST: usize = 48;
 
 /// An error is the last column, and may be longer.
@@ -30,7 +30,7 @@ fn count(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-/// Aligned columns; the last one is as wide as it is.
+/// Aligned columns; the last one is not padded.
 fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     let head = head.iter().map(|name| (*name).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows).collect();
@@ -52,7 +52,7 @@ fn table(head: &[&str], rows: Vec<Vec<String>>) -> String {
     out
 }
 
-/// A time without its date's ornaments: `2026-01-31 12:00:00`.
+/// A time in short form: `2026-01-31 12:00:00`.
 fn time(value: &Value) -> String {
     text(value, 19).trim_end_matches('…').replace('T', " ")
 }

@@ -1,4 +1,4 @@
-//! What is sent and when, drawn from a seed before anything runs.
+//! The messages and their times, drawn from a seed before anything runs.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use crate::commands::trial::Arrival;
 
 /// Messages per second, on average.
 const RATE: f64 = 1_000.0;
-/// Keys beside the slow one, of which the n-th is drawn with a weight of 1/n.
+/// Keys apart from the slow one; the n-th is drawn with a weight of 1/n.
 const KEYS: u32 = 500;
-/// What part of all messages has the slow key. At 200 ms each they keep its worker busy for seven
-/// tenths of the time, so that its own line grows and shrinks, and does not run away.
+/// The fraction of messages with the slow key. At 200 ms each, they keep its worker busy seven
+/// tenths of the time, so that its own line grows and shrinks without running away.
 const SLOW_PART: f64 = 0.0035;
-/// The key that is slow: one that shares its worker with a sixteenth of all other messages where
-/// keys are hashed, so that hashing looks neither better nor worse than it is.
+/// The slow key: with hashing, it shares its worker with a sixteenth of all other messages, so that
+/// hashing looks neither better nor worse than it is.
 pub(super) const SLOW: u32 = 1_000;
-/// How it is called on the screen.
+/// Its name on the screen.
 pub(super) const SLOW_NAME: &str = "order-0042";
 
 /// All messages, in the order of their arrival. Their keys are [`SLOW`], or from 1 to [`KEYS`].
@@ -24,14 +24,14 @@ pub(super) const SLOW_NAME: &str = "order-0042";
 pub(super) struct Arrivals {
     /// The messages.
     pub(super) all: Vec<Arrival>,
-    /// How many each key has.
+    /// The number of messages of each key.
     of_keys: Vec<u32>,
-    /// How long they arrive.
+    /// The period in which they arrive.
     pub(super) length: Duration,
 }
 
 impl Arrivals {
-    /// Poisson arrivals over a time, of skewed keys; the same for the same seed.
+    /// Poisson arrivals over a time, with skewed keys; the same for the same seed.
     pub(super) fn draw(seed: u64, length: Duration, slow_key: bool) -> Self {
         let (zipf, mut chance) = (Zipf::new(KEYS, 1.0), Chance::new(seed));
         let (mut all, mut of_keys) = (Vec::new(), vec![0; keys()]);
@@ -58,14 +58,14 @@ impl Arrivals {
         self.of_keys.iter().filter(|count| **count > 0).count()
     }
 
-    /// What part of all messages the most frequent key has.
+    /// The fraction of messages with the most frequent key.
     pub(super) fn hottest_part(&self) -> f64 {
         let most = self.of_keys.iter().max().copied().unwrap_or(0);
         f64::from(most) / (self.all.len().max(1) as f64)
     }
 }
 
-/// Numbers of keys are below this.
+/// Every key is below this number.
 pub(super) fn keys() -> usize {
     SLOW as usize + 1
 }

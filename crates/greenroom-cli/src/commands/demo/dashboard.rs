@@ -1,5 +1,4 @@
-//! `greenroom demo --dashboard`: a run that is made up and never ends, to
-//! be looked at in a browser.
+//! `greenroom demo --dashboard`: a simulated run that never ends, for a look in a browser.
 
 use std::{env, fs, path::Path, process};
 
@@ -11,11 +10,11 @@ use crate::{
 
 const CONFIG: &str = include_str!("dashboard.yaml");
 
-/// Runs until Ctrl-C, in a directory of its own that is gone afterwards.
+/// Runs until Ctrl-C, in its own directory that is removed afterwards.
 pub(super) fn dashboard(address: &str) -> process::ExitCode {
     let directory = env::temp_dir().join(format!("greenroom-demo-{}", process::id()));
     let file = directory.join("greenroom.yaml");
-    // Fails if something else is there.
+    // Fails if the directory exists.
     let made = fs::create_dir(&directory).and_then(|()| fs::write(&file, CONFIG));
     if let Err(error) = made {
         let next = "set TMPDIR to a directory that can be written";

@@ -1,10 +1,10 @@
-//! Whether everything came through, once and in order: each key's messages are numbered, and the
-//! target looks at every number.
+//! Checks that every message arrived once and in order: each key's messages are numbered, and the
+//! target records every number.
 //!
 //! | a number | is |
 //! |---|---|
-//! | the next of its key | as it should be |
-//! | above that | a gap: what is between is lost, unless it still comes |
+//! | the next of its key | correct |
+//! | above that | a gap: the numbers in between are lost, unless they still arrive |
 //! | below that, out of a gap | out of order |
 //! | below that, seen before | repeated |
 
@@ -20,7 +20,7 @@ use std::{
 pub(super) struct Ledger {
     /// One for each key.
     lines: Vec<Mutex<KeyOrder>>,
-    /// Numbers seen, each as often as it was.
+    /// Numbers seen, repetitions included.
     seen: AtomicU64,
     /// Numbers that came after a later one.
     out_of_order: AtomicU64,
@@ -36,13 +36,13 @@ struct KeyOrder {
     missing: BTreeSet<u32>,
 }
 
-/// What the ledger has found.
+/// The findings of the ledger.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct LedgerCounts {
     /// Different numbers seen.
     pub(super) handled: u64,
-    /// Numbers not seen though they should have been: of those that were sent, at the end; before
-    /// it, those that a later one of their key has passed.
+    /// Numbers that are missing: at the end, of all that were sent; before it, those that a later
+    /// number of their key has overtaken.
     pub(super) lost: u64,
     /// Numbers that came after a later one of their key.
     pub(super) out_of_order: u64,
@@ -60,7 +60,7 @@ impl Ledger {
         }
     }
 
-    /// Writes a message down.
+    /// Records a message.
     pub(super) fn saw(&self, key: u32, number: u32) {
         self.seen.fetch_add(1, Relaxed);
         let mut line = self.lines[key as usize].lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,7 +75,7 @@ impl Ledger {
         }
     }
 
-    /// What was found so far.
+    /// The findings so far.
     pub(super) fn counts(&self) -> LedgerCounts {
         let repeated = self.repeated.load(Relaxed);
         let missing = |line: &Mutex<KeyOrder>| {
@@ -89,7 +89,7 @@ impl Ledger {
         }
     }
 
-    /// What was found, of so many messages that were sent and should all be through.
+    /// The final findings, once this many messages were sent and should have arrived.
     pub(super) fn close(&self, sent: u64) -> LedgerCounts {
         let counts = self.counts();
         LedgerCounts { lost: sent.saturating_sub(counts.handled), ..counts }

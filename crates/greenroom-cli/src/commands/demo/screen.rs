@@ -1,4 +1,4 @@
-//! The demo while it goes on: a table on a terminal, a line every second elsewhere.
+//! The demo while it runs: a table on a terminal, or else a line every second.
 
 use std::{
     io::{self, Write},
@@ -19,7 +19,7 @@ pub(super) async fn show(show: &Show) {
     let mut ticks = progress::ticks(LINE_EVERY);
     loop {
         ticks.tick().await;
-        // Nothing is left to be told when standard error is gone.
+        // When standard error is closed, nothing can be reported any more.
         let _ = writeln!(io::stderr(), "{}", table::line(show));
     }
 }

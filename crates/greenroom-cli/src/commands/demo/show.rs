@@ -11,16 +11,16 @@ use super::{
 
 /// One demonstration.
 pub(super) struct Show {
-    /// What both sides are sent.
+    /// The messages that both sides are sent.
     pub(super) arrivals: Arc<Arrivals>,
     /// When the first message could arrive.
     pub(super) started: Instant,
-    /// The pool, and with `--slow-key` hashing beside it.
+    /// The pool, and with `--slow-key` also hashing.
     pub(super) sides: Vec<Arc<Side>>,
 }
 
 impl Show {
-    /// Draws what is sent. The clock runs from now on.
+    /// Draws the messages. The clock runs from now on.
     pub(super) fn new(slow_key: bool, seed: u64, length: Duration) -> Self {
         let started = Instant::now();
         let kinds: &[SideKind] = if slow_key {
@@ -40,7 +40,7 @@ impl Show {
         self.sides.len() > 1
     }
 
-    /// Sends everything when it is due, and waits until all of it has been handled.
+    /// Sends everything at its due time, and waits until all of it has been handled.
     pub(super) async fn play(&self) -> Result<(), String> {
         let play = |side: &Arc<Side>| {
             let (side, arrivals) = (side.clone(), self.arrivals.clone());

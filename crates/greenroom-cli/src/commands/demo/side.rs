@@ -1,4 +1,4 @@
-//! One way from arrivals to a target: a keyed pool, or channels chosen by hash.
+//! One path from arrivals to a target: a keyed pool, or channels chosen by hash.
 
 use std::{
     hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
@@ -18,32 +18,32 @@ use tokio::{
 use super::{arrivals::Arrivals, ledger::LedgerCounts, target::Target};
 use crate::commands::trial::{Arrival, Trial};
 
-/// Workers of the pool, and tasks beside it.
+/// Workers of the pool, and tasks of the other side.
 pub(super) const WORKERS: usize = 16;
 /// How long the last messages may take.
 const DRAIN: Duration = Duration::from_secs(60);
 /// Messages that may wait for each worker.
 const MAILBOX: usize = 1_000;
-/// So many that no message of the demo is ever given up.
+/// Enough that no message of the demo is ever given up.
 const ATTEMPTS: u32 = 1_000;
 /// Between two attempts.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(100));
 
-/// What stands between arrivals and target.
+/// The part between arrivals and target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SideKind {
-    /// A pool of greenroom's, ordered by key.
+    /// A pool of greenroom, ordered by key.
     Lanes,
-    /// The same, and its target is flaky.
+    /// The same with a flaky target.
     Flaky { seed: u64 },
     /// A channel and a task for each worker, chosen by the key's hash.
     Hashing,
 }
 
-/// A way, and what it has come to.
+/// A path and its results.
 pub(super) struct Side {
     kind: SideKind,
-    /// Where it leads.
+    /// Its end.
     pub(super) target: Arc<Target>,
     /// Messages accepted.
     sent: AtomicU64,
@@ -72,7 +72,7 @@ impl Side {
         self.sent.load(Relaxed)
     }
 
-    /// What the target has seen of them; when all is over.
+    /// The target's counts; read when all is over.
     pub(super) fn counts(&self) -> LedgerCounts {
         self.target.ledger.close(self.sent())
     }
@@ -82,7 +82,7 @@ impl Side {
         self.target.unheard.load(Relaxed)
     }
 
-    /// What should not have happened.
+    /// The defects that were found.
     pub(super) fn defects(&self) -> Vec<String> {
         let LedgerCounts { lost, out_of_order, repeated, .. } = self.counts();
         let unexpected = repeated.saturating_sub(self.repeated_at_most());
@@ -91,7 +91,7 @@ impl Side {
         found.map(|(count, what)| format!("{}: {count} {what}", self.name())).collect()
     }
 
-    /// Sends everything when it is due, and waits until all of it has been handled.
+    /// Sends everything at its due time, and waits until all of it has been handled.
     pub(super) async fn play(&self, arrivals: &Arrivals) -> Result<(), String> {
         match self.kind {
             SideKind::Lanes | SideKind::Flaky { .. } => self.through_lanes(arrivals).await,
@@ -141,12 +141,12 @@ impl Side {
     }
 }
 
-/// The worker of a key, with hashing; the same in every run, so that a run can be repeated.
+/// The worker of a key with hashing; the same in every run, so that a run can be repeated.
 pub(super) fn worker_of(key: u32) -> usize {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(key) as usize % WORKERS
 }
 
-/// A task that handles what its channel brings, one after the other.
+/// A task that handles the messages of its channel, one after the other.
 fn task(target: Arc<Target>) -> (mpsc::Sender<Arrival>, tokio::task::JoinHandle<()>) {
     let (sender, mut inbox) = mpsc::channel(MAILBOX);
     let task = tokio::spawn(async move {

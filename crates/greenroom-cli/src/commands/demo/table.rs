@@ -1,4 +1,4 @@
-//! What the demo shows: a table while it goes on, the same with a verdict at its end.
+//! The tables of the demo: one while it runs, and the same with a verdict at its end.
 
 use std::{fmt::Write, sync::atomic::Ordering::Relaxed, time::Duration};
 
@@ -14,8 +14,7 @@ use crate::{
     report::{grouped, micros, seconds, table_of},
 };
 
-/// While it goes on. What is lost for good is known at the end; until then,
-/// what a later one has passed.
+/// While it runs. Losses are known only at the end; until then, it counts overtaken messages.
 pub(super) fn live(show: &Show) -> String {
     let counts: Vec<_> = show.sides.iter().map(|side| side.target.ledger.counts()).collect();
     let mut out = format!("{}\n\n", clock(show));
@@ -60,7 +59,7 @@ fn clock(show: &Show) -> String {
     }
 }
 
-/// What was played.
+/// The parameters of the demo.
 fn heading(show: &Show) -> String {
     let mut out = format!(
         "{} messages of {} keys in {}, {WORKERS} workers; the most frequent key has {:.0}% of them\n",
@@ -134,7 +133,7 @@ fn percentile(latencies: &Latencies, part: f64) -> String {
     found.map_or_else(|| "-".to_owned(), micros)
 }
 
-/// What the figures say, in one sentence.
+/// The figures in one sentence.
 fn verdict(show: &Show) -> String {
     let p99 = |side: &Side| side.target.others.percentile(0.99);
     match show.sides.as_slice() {

@@ -1,4 +1,4 @@
-//! Where messages go: it takes its time, fails where it is flaky, and writes down what it has seen.
+//! The destination of messages: it takes time, fails if it is flaky, and records every message.
 
 use std::{
     sync::{
@@ -20,35 +20,35 @@ use crate::{
     latencies::Latencies,
 };
 
-/// What a message of any other key takes.
+/// The time for a message of any other key.
 const QUICK_WORK: Duration = Duration::from_millis(1);
-/// What a message of the slow key takes.
+/// The time for a message of the slow key.
 pub(super) const SLOW_WORK: Duration = Duration::from_millis(200);
-/// What part of all attempts a flaky target refuses.
+/// The fraction of attempts that a flaky target refuses.
 const REFUSED: f64 = 0.05;
-/// What part it accepts without anybody hearing of it.
+/// The fraction that it accepts, but whose answer is lost.
 const UNHEARD: f64 = 0.005;
 
 /// The target of one side.
 pub(super) struct Target {
-    /// What it has seen.
+    /// The messages that it received.
     pub(super) ledger: Ledger,
-    /// From arrival to handled: of the slow key, and of all others.
+    /// From arrival to handled, for the slow key.
     pub(super) slow: Latencies,
-    /// The same of all others.
+    /// The same for all others.
     pub(super) others: Latencies,
     /// Attempts that were refused.
     pub(super) refused: AtomicU64,
     /// Attempts whose answer was lost.
     pub(super) unheard: AtomicU64,
-    /// Decides about failures, where there are any.
+    /// Decides on failures, if it is flaky.
     chance: Option<Mutex<Chance>>,
     /// When the first message could arrive.
     started: Instant,
 }
 
 impl Target {
-    /// A target that fails by chance from this seed on, or never.
+    /// A target that fails at random from this seed, or never.
     pub(super) fn new(flaky: Option<u64>, started: Instant) -> Self {
         Self {
             ledger: Ledger::new(arrivals::keys()),

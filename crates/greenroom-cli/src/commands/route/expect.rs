@@ -1,4 +1,4 @@
-//! What is expected of every sample event: `--expect KEY=VALUE`.
+//! Expectations for every sample event: `--expect KEY=VALUE`.
 
 use std::str::FromStr;
 
@@ -6,10 +6,10 @@ use greenroom_config::near;
 
 use super::way::{Outcome, Way};
 
-/// The keys that something can be expected of.
+/// The keys of expectations.
 const KEYS: [&str; 7] = ["outcome", "handler", "pool", "key", "layer", "output", "loopback"];
 
-/// One thing that is expected: a value of a key, or none.
+/// One expectation: a value of a key, or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expectation {
     key: &'static str,
@@ -37,7 +37,7 @@ impl FromStr for Expectation {
 }
 
 impl Expectation {
-    /// What is there instead, where it is not met.
+    /// The actual values, if it is not met.
     fn unmet(&self, way: &Way) -> Option<String> {
         let facts = way.facts();
         let found: Vec<_> =
@@ -58,7 +58,7 @@ impl Expectation {
     }
 }
 
-/// Every expectation that an event does not meet, in a sentence each.
+/// Every expectation that an event does not meet, one sentence each.
 pub(super) fn unmet(expected: &[Expectation], ways: &[Way]) -> Option<String> {
     let sentence = |place: usize, way: &Way, asked: &Expectation| {
         let found = asked.unmet(way)?;

@@ -1,4 +1,4 @@
-//! A header of a sample request, as the command line has it.
+//! A header of a sample request, from the command line.
 
 use std::str::FromStr;
 

@@ -1,4 +1,4 @@
-//! A configuration as far as it decides which way an event goes.
+//! The parts of a configuration that decide the route of an event.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl<'c> Plan<'c> {
         let mut router = Router::new(PoolConfig::default());
         let mut handlers = Vec::new();
         for handler in &config.handlers {
-            // Which way it goes is asked for, and nothing is handled.
+            // Only the route is computed, and nothing is handled.
             let routed = assemble::routed(handler, Arc::new(PassFactory))?;
             router.add_handler(&handler.name, routed.clone()).map_err(|error| error.to_string())?;
             handlers.push(routed);
@@ -115,7 +115,7 @@ impl<'c> Plan<'c> {
         }
     }
 
-    /// The outputs that the event goes to. What configurations ask for does not panic.
+    /// The outputs that the event goes to. Configured conditions do not panic.
     fn takers(&self, event: &Event) -> Vec<usize> {
         let most = if self.config.all_outputs { usize::MAX } else { 1 };
         self.outputs.takers(event).filter_map(Result::ok).take(most).collect()

@@ -1,7 +1,7 @@
-//! Sample events: one or several JSON values, each an event or a list of events, with any white
-//! space between them. So a pretty event, a file of one event a line and a batch are all read. Of
-//! an input with a rule for records, each line is one of these; of an `http` input with one, or
-//! with headers, the sample is the body of a request, which is read as the input does.
+//! Sample events: one or more JSON values, each an event or a list of events, with any white space
+//! in between: a pretty-printed event, a file with one event per line, or a batch. For an input
+//! with a rule for records, each line is one of these; for an `http` input with a rule, or with
+//! headers, the sample is the body of a request, which is read as the input would.
 
 use std::{
     fs,
@@ -21,13 +21,13 @@ use serde_json::value::RawValue;
 use super::Header;
 use crate::config::RecordsConfig;
 
-/// What a sample is taken for.
+/// The form of a sample.
 pub(super) enum Sample<'s> {
     /// CloudEvents as JSON.
     Events,
-    /// Lines, of each of which the rule makes an event.
+    /// Lines that the rule turns into events.
     Lines(&'s RecordsConfig),
-    /// What is posted to an `http` input.
+    /// The body of a request to an `http` input.
     Request(SampleRequest<'s>),
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Sample<'s> {
 pub(super) struct SampleRequest<'s> {
     pub(super) input: &'s HttpInput,
     pub(super) records: Option<&'s RecordsConfig>,
-    /// Otherwise it is that of the input.
+    /// By default, that of the input.
     pub(super) path: Option<&'s str>,
     pub(super) headers: &'s [Header],
 }
@@ -80,7 +80,7 @@ fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 impl SampleRequest<'_> {
-    /// As the input reads it. Who posts, and how large a body may be, is not asked here.
+    /// Reads them like the input. The sender and the size of the body are not checked here.
     fn events(&self, body: Vec<u8>) -> Result<Vec<Event>, String> {
         let mapping = self.records.map(RecordsConfig::mapping).transpose()?;
         let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -97,7 +97,7 @@ impl SampleRequest<'_> {
     }
 }
 
-/// Derived ids are the numbers of the lines: those of a run depend on its file.
+/// Derived ids are line numbers here: those of a run depend on its file.
 fn of_records(bytes: &[u8], records: &RecordsConfig, path: &Path) -> Result<Vec<Event>, String> {
     let mapping = records.mapping()?;
     let path = path.display().to_string();

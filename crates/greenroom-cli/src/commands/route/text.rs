@@ -1,11 +1,11 @@
-//! The way of one event, for people.
+//! The route of one event, for people to read.
 
 use std::fmt::Write;
 
 use super::way::{Handled, Made, Other, Outcome, Way};
 use crate::{config::plural, report::printable};
 
-/// Some lines.
+/// Several lines.
 pub(super) fn of(way: &Way) -> String {
     let (ty, id) = (printable(&way.event.ty), printable(&way.event.id));
     let mut out = format!("{ty}  id {id} of {}\n", printable(&way.event.source));

@@ -1,23 +1,23 @@
-//! The way of one event, as it is told and compared with what is expected.
+//! The route of one event, for output and for comparison with expectations.
 
 use greenroom_bus::handler::Makes;
 use serde::Serialize;
 
-/// What happens to an event.
+/// The treatment of an event.
 #[derive(Debug, Serialize)]
 pub(super) struct Way {
     pub(super) event: SampleEvent,
     pub(super) outcome: Outcome,
-    /// What `no_handler` or `handler_rejected` says, where no handler takes it.
+    /// The value of `no_handler` or `handler_rejected`, if no handler takes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) then: Option<&'static str>,
-    /// Those that get it.
+    /// The handlers that get it.
     pub(super) handlers: Vec<Handled>,
-    /// Those that are named for its type and do not get it.
+    /// The handlers for its type that do not get it.
     pub(super) other_handlers: Vec<Other>,
 }
 
-/// What the event is known by.
+/// The identity of the event.
 #[derive(Debug, Serialize)]
 pub(super) struct SampleEvent {
     #[serde(rename = "type")]
@@ -33,7 +33,7 @@ pub(super) enum Outcome {
     Handled,
     NoHandler,
     HandlerRejected,
-    /// A handler that gets it needs a key, which it does not have.
+    /// A handler that gets it needs a key, but it has none.
     KeyMissing,
 }
 
@@ -60,48 +60,48 @@ pub(super) struct Handled {
     pub(super) fan_out: bool,
     pub(super) pool: String,
     pub(super) workers: usize,
-    /// Where order is kept.
+    /// The order, if any.
     pub(super) order_by: Option<String>,
     pub(super) key: Option<String>,
-    /// Why there is no key, where it needs one: the event becomes a dead letter.
+    /// Why there is no key, if the handler needs one: the event becomes a dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key_missing: Option<String>,
     pub(super) layers: Vec<&'static str>,
     pub(super) kind: &'static str,
     pub(super) result: Made,
-    /// The result comes back in, rather than to go to outputs.
+    /// The result comes back in, instead of going to outputs.
     pub(super) loopback: bool,
-    /// Those that get the result.
+    /// The outputs that get the result.
     pub(super) outputs: Vec<String>,
-    /// Those that are for its type and do not get it.
+    /// The outputs for its type that do not get it.
     pub(super) other_outputs: Vec<Other>,
 }
 
-/// What a handler makes of an event.
+/// The result of a handler for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Made {
-    /// The event as it is.
+    /// The unchanged event.
     Same,
     /// Nothing.
     None,
-    /// What it answers with, which is not known. Outputs are those of the event as it is.
+    /// Its answer, which is not known. The outputs are those of the unchanged event.
     Answer,
 }
 
-/// One that does not get it.
+/// A handler or an output that does not get it.
 #[derive(Debug, Serialize)]
 pub(super) struct Other {
     pub(super) name: String,
-    /// It would take it, but for one before it.
+    /// It would take it, but another one comes before it.
     pub(super) shadowed: bool,
-    /// Otherwise the first condition that does not hold.
+    /// Otherwise the first condition that it does not meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fails: Option<String>,
 }
 
 impl Way {
-    /// All that can be expected of it: keys and values, several of one key.
+    /// All facts that an expectation can name: keys and values, several for one key.
     pub(super) fn facts(&self) -> Vec<(&'static str, &str)> {
         let mut facts = vec![("outcome", self.outcome.word())];
         for handled in &self.handlers {

@@ -1,4 +1,4 @@
-//! From a configuration to an engine: opens what it names, and says what could not be opened.
+//! From a configuration to an engine: opens everything that it names, or says why it could not.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -26,22 +26,22 @@ use crate::config::{
     OnFinalFailure, OutputConfig, PoolConfig, Retry, ShareConfig,
 };
 
-/// Where dead letters go, for those who look.
+/// The place of dead letters, for readers.
 #[derive(Clone)]
 pub(crate) enum LettersAt {
     /// A file.
     File(PathBuf),
     /// A store in this directory.
     Store(LetterStore, PathBuf),
-    /// A topic or a subject with a broker, which this is called by.
+    /// A topic or a subject of a broker, with this name.
     Broker(String),
 }
 
-/// Builds the engine and starts its pools. What its layers tell comes with it, and where its dead
-/// letters go.
+/// Builds the engine and starts its pools. Returns also the figures of its layers, and the place of
+/// its dead letters.
 ///
 /// # Errors
-/// What could not be opened or started, and why.
+/// The part that could not be opened or started, and why.
 pub(super) async fn engine(
     config: &Config,
     targets: &Targets,
@@ -143,8 +143,8 @@ fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
 
-/// The source of an input, for a caller that only looks: nothing is settled or written, and no
-/// connection is accepted.
+/// The source of an input, for a read-only caller: nothing is settled or written, and no connection
+/// is accepted.
 pub(super) async fn looking(
     input: &InputConfig,
     config: &Config,
@@ -198,11 +198,10 @@ pub(super) fn share_limits(share: Option<&ShareConfig>, pool: &PoolConfig) -> Sh
         .rate(first(said, |share| share.rate).map(rate))
 }
 
-/// A rate in whole numbers, which is what a pool counts in: so many a second or, where that
-/// is no whole number, a day.
+/// A rate in whole numbers, as a pool counts: per second or, if that is no whole number, per day.
 pub(super) fn rate(rate: config::Rate) -> Rate {
     const DAY: Duration = Duration::from_secs(86_400);
-    /// The most that a pool counts to.
+    /// The largest number that a pool counts to.
     const MOST: f64 = 1e9;
     let a_day = rate.per_second * DAY.as_secs_f64();
     match rate.per_second.fract() == 0.0 || a_day > MOST {
@@ -218,7 +217,7 @@ fn handler_config(
     routed(config, targets.factory(config)?)
 }
 
-/// A handler as the configuration has it, in all but what it does.
+/// A handler as configured, except for its action.
 pub(crate) fn routed(
     config: &HandlerConfig,
     factory: Arc<dyn HandlerFactory>,
@@ -256,7 +255,7 @@ pub(super) fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {
     })
 }
 
-/// The events of which these conditions hold, too.
+/// The events that also meet these conditions.
 pub(super) fn matching(matcher: Matcher, asked: &[FieldCondition]) -> Result<Matcher, String> {
     asked.iter().try_fold(matcher, |matcher, asked| {
         let field = asked.asked().map_err(|error| format!("where: {error}"))?;

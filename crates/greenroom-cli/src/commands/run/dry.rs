@@ -1,8 +1,8 @@
-//! `greenroom run --dry-run`: what is in the inputs, before anything is done with it (C15).
+//! `greenroom run --dry-run`: describes the events of the inputs without handling them (C15).
 //!
-//! Inputs are read as a run reads them, and routed as it would route them. Nothing is handled,
-//! written or settled, so a run afterwards reads the same again; but for standard input, which can
-//! be read once. Nothing is taken from a consumer or a group of them.
+//! Inputs are read and routed as in a run. Nothing is handled, written or settled, so a later run
+//! reads the same events again, except from standard input, which can be read only once. Nothing is
+//! taken from a consumer or a consumer group.
 
 mod moment;
 mod tally;
@@ -23,19 +23,19 @@ use crate::{
     exit::{self, Exit, LAST_TASKS},
 };
 
-/// Inputs may have no end; in this time most of what they are like has shown.
+/// Inputs may have no end; this is long enough to characterize most of them.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Why no more was read.
+/// Why reading ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// There is no more.
+    /// The inputs ended.
     Inputs,
     Time,
     Signal,
 }
 
-/// Reads the inputs and prints what is in them.
+/// Reads the inputs and prints statistics of their events.
 pub(super) fn run(config: &Config) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -62,7 +62,7 @@ async fn read(config: &Config) -> Result<String, String> {
     }
     let end = until_the_end(&mut reading, started + LONGEST).await?;
     let elapsed = started.elapsed();
-    // Nothing is counted any more that is not in the figures.
+    // Nothing is counted any more that the figures lack.
     reading.shutdown().await;
     let mut text = tally.lock().render(elapsed);
     text.push_str(match end {
@@ -110,7 +110,7 @@ async fn read_all(
         tally.lock().add((place, source.partition()), batch.drain(..));
         match pull {
             Pull::End => return Ok(()),
-            // Nothing of them is started anyway.
+            // None of their events is started anyway.
             Pull::Revoke => {
                 for partition in source.revoking() {
                     source.revoked(partition);
@@ -118,7 +118,7 @@ async fn read_all(
             }
             Pull::More => {}
         }
-        // Of sources that never wait, each gets its turn, and so does the clock.
+        // Sources that never wait get their turns, and so does the clock.
         tokio::task::yield_now().await;
     }
 }

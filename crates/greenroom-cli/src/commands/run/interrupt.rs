@@ -1,5 +1,5 @@
-//! Signals: the first drains, the second stops, and a thread sees to it that the
-//! process ends. SIGHUP reloads.
+//! Signals: the first drains, the second stops, and a thread makes sure that the process ends.
+//! SIGHUP reloads.
 
 use std::{
     io::Write,
@@ -25,7 +25,7 @@ impl Drop for Watch {
     }
 }
 
-/// Starts to watch. What has come since `signals` and `hangups` were made counts.
+/// Starts to watch. Signals since `signals` and `hangups` were created count.
 pub(super) fn watch(
     control: Control,
     deadline: Duration,
@@ -54,25 +54,24 @@ fn unhandled(error: std::io::Error) -> String {
     format!("cannot handle signals: {error}")
 }
 
-/// Reads the configuration again each time that SIGHUP comes, on a thread on
-/// which files may be read.
+/// Rereads the configuration on every SIGHUP, on a thread that may read files.
 async fn reload_on_hangup(mut hangups: Hangups, reload: Arc<Reload>) {
     loop {
         hangups.next().await;
         let reload = reload.clone();
-        // The log has said what came of it.
+        // The log has the result.
         drop(tokio::task::spawn_blocking(move || reload.now()).await);
     }
 }
 
-/// Each SIGHUP since this was made, which ends the process before.
+/// Every SIGHUP from now on, which would otherwise end the process.
 #[cfg(unix)]
 pub(super) struct Hangups(signal::unix::Signal);
 
 #[cfg(unix)]
 impl Hangups {
     /// # Errors
-    /// The system does not let the signal be handled.
+    /// The system does not allow the signal to be handled.
     pub(super) fn new() -> Result<Self, String> {
         let signal = signal::unix::signal(signal::unix::SignalKind::hangup());
         signal.map(Self).map_err(unhandled)
@@ -99,8 +98,8 @@ impl Hangups {
     }
 }
 
-/// Ends the process after this time, unless what is returned is dropped before. A thread of its
-/// own, because handlers that block may hold every thread on which a timer could fire.
+/// Ends the process after this time, unless the returned sender is dropped before. It uses its own
+/// thread, because handlers that block may hold every thread on which a timer could fire.
 fn end_by(limit: Duration) -> mpsc::Sender<()> {
     let (cancel, cancelled) = mpsc::channel::<()>();
     let overdue = move || {
@@ -118,7 +117,7 @@ fn end_by(limit: Duration) -> mpsc::Sender<()> {
     cancel
 }
 
-/// Each SIGINT and SIGTERM since this was made, which end the process before.
+/// Every SIGINT and SIGTERM from now on, which would otherwise end the process.
 #[cfg(unix)]
 pub(super) struct Signals {
     interrupt: signal::unix::Signal,
@@ -128,7 +127,7 @@ pub(super) struct Signals {
 #[cfg(unix)]
 impl Signals {
     /// # Errors
-    /// The system does not let signals be handled.
+    /// The system does not allow signals to be handled.
     pub(super) fn new() -> Result<Self, String> {
         use signal::unix::{SignalKind, signal};
         let interrupt = signal(SignalKind::interrupt()).map_err(unhandled)?;
@@ -136,10 +135,10 @@ impl Signals {
         Ok(Self { interrupt, terminate })
     }
 
-    /// Waits for one.
+    /// Waits for a signal.
     ///
     /// # Cancel safety
-    /// A dropped future has taken none.
+    /// A dropped future has consumed none.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -1,4 +1,4 @@
-//! The layers of each handler, from their settings, and what they tell while they run.
+//! The layers of each handler, from their settings, and their figures while they run.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use crate::config::{Breaker, HandlerConfig, Kinds, LayerConfig, Rate, Schema};
 
-/// What was seen is stored within this time when a run ends, or handled again in the next one.
+/// The time to store seen ids at the end of a run; if it runs out, the next run handles them again.
 const STORED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the layers of each handler tell, by its name.
+/// The figures of the layers of each handler, by its name.
 #[derive(Default)]
 pub(crate) struct HandlerLayers {
     handlers: HashMap<String, Vec<Layer>>,
@@ -26,7 +26,7 @@ pub(crate) struct HandlerLayers {
     shared: HashMap<String, CircuitBreaker>,
 }
 
-/// A layer that was put around a handler.
+/// A layer around a handler.
 struct Layer {
     name: &'static str,
     tells: Tells,
@@ -40,10 +40,10 @@ enum Tells {
 }
 
 impl HandlerLayers {
-    /// Puts the layers of a handler around what it does.
+    /// Wraps a handler in its layers.
     ///
     /// # Errors
-    /// A schema that is none; one that was checked is.
+    /// An invalid schema; a checked configuration has none.
     pub(super) fn around(
         &mut self,
         handler: &HandlerConfig,
@@ -95,14 +95,13 @@ impl HandlerLayers {
         }
     }
 
-    /// The layers of a handler, the outermost first, with what each has come to.
-    /// Times are in milliseconds.
+    /// The layers of a handler, the outermost first, with their figures. Times are in milliseconds.
     pub(crate) fn view(&self, handler: &str) -> Value {
         let layers = self.handlers.get(handler).into_iter().flatten();
         layers.map(Layer::view).collect()
     }
 
-    /// How often a circuit breaker of this handler has opened that is open now.
+    /// How often a circuit breaker of this handler that is open now has opened.
     pub(crate) fn opened(&self, handler: &str) -> Option<u64> {
         let mut layers = self.handlers.get(handler).into_iter().flatten();
         layers.find_map(|layer| match &layer.tells {
@@ -113,7 +112,7 @@ impl HandlerLayers {
         })
     }
 
-    /// The handlers that are given no duplicates, each with how many were kept from it.
+    /// The handlers with deduplication, each with the number of duplicates that were skipped.
     pub(crate) fn skipped(&self) -> impl Iterator<Item = (&str, u64)> {
         self.handlers.iter().filter_map(|(handler, layers)| {
             let seen = layers.iter().filter_map(|layer| match &layer.tells {
@@ -124,7 +123,7 @@ impl HandlerLayers {
         })
     }
 
-    /// Says in the log what was counted, once the run has ended.
+    /// Logs the counts, once the run has ended.
     pub(super) fn conclude(&self) {
         for layer in self.handlers.values().flatten() {
             if let Tells::Skipped(seen) = &layer.tells {
@@ -182,7 +181,7 @@ fn counts(metrics: &Metrics) -> Value {
     })
 }
 
-/// As a pool's rate: a tenth of a second's worth may be made at once, and at least one.
+/// Like a pool's rate: a tenth of a second's worth may pass at once, and at least one.
 fn rate_limit(rate: Rate) -> RateLimitLayer {
     let at_once = (rate.per_second / 10.0).floor().max(1.0);
     RateLimitLayer::new(at_once as u64, Duration::from_secs_f64(at_once / rate.per_second))

@@ -1,8 +1,8 @@
-//! Reads the configuration again while it runs (C09): what can change does, what cannot is named
-//! and left.
+//! Rereads the configuration during a run (C09): changes every live option, and names those that
+//! cannot change.
 //!
 //! ```text
-//! SIGHUP ─────────────┐                      ┌─ mistakes ──▶ all are told; the old one goes on
+//! SIGHUP ─────────────┐                      ┌─ mistakes ──▶ all are listed; the old one stays
 //!                     ├─▶ load, as `check` ──┤
 //! POST /api/reload ───┘                      └─ compare ───▶ live settings are set, the rest is named
 //! ```
@@ -29,31 +29,31 @@ use crate::{
 const BEFORE_THE_START: &str =
     "it can only be set before the start: stop greenroom and start it anew";
 
-/// The files of outputs that were removed and store what they accepted, and the logs of inputs that
-/// were removed and are not settled.
+/// The files of removed outputs that still store accepted events, and the logs of removed inputs
+/// that are not settled.
 type Leaving = Arc<Mutex<HashSet<PathBuf>>>;
 
-/// Reads the configuration again when it is told to.
+/// Rereads the configuration on request.
 pub(crate) struct Reload {
     source: Source,
     control: Control,
-    /// The engine's.
+    /// The engine's runtime.
     runtime: Handle,
     leaving: Leaving,
     targets: Arc<Targets>,
-    /// What holds: the configuration of the start, with what was changed since. Locked for a moment
-    /// only.
+    /// The configuration in effect: that of the start, with later changes. Locked only for a
+    /// moment.
     config: Mutex<Arc<Config>>,
-    /// Held by who reloads, so that one comes after the other.
+    /// Held during a reload, so that reloads do not overlap.
     under_way: Mutex<()>,
 }
 
-/// What came of it.
+/// The result of a reload.
 #[derive(Debug)]
 pub(crate) enum Reloaded {
     /// The configuration cannot be used. Nothing has changed.
     Mistakes(Problems),
-    /// It holds, but for what was left.
+    /// It is in effect, except for the parts that were left.
     Done {
         /// For example `pools.erp.workers`.
         changed: Vec<String>,
@@ -61,7 +61,7 @@ pub(crate) enum Reloaded {
     },
 }
 
-/// A setting that stays what it was.
+/// A setting that did not change.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Left {
     /// For example `pools.erp.engine`.
@@ -82,12 +82,12 @@ impl Reload {
         Self { source, control, runtime, leaving: Leaving::default(), targets, config, under_way }
     }
 
-    /// The configuration that holds.
+    /// The configuration in effect.
     pub(crate) fn config(&self) -> Arc<Config> {
         self.config.lock().clone()
     }
 
-    /// The file is TOML; otherwise YAML.
+    /// Whether the file is TOML; otherwise it is YAML.
     pub(crate) fn is_toml(&self) -> bool {
         self.source.file.extension().is_some_and(|extension| extension == "toml")
     }
@@ -97,13 +97,13 @@ impl Reload {
         self.targets.answers(input)
     }
 
-    /// What the log of an `http` input finds no room for, and why.
+    /// Why the log of an `http` input has no room, if so.
     pub(crate) fn trouble(&self, input: &str) -> Option<String> {
         self.targets.trouble(input)
     }
 
-    /// Has outputs looked at, which may have been rotated, reads the configuration again and
-    /// changes what can be. Reads files; the log tells what came of it.
+    /// Makes outputs check whether their files were rotated, rereads the configuration and applies
+    /// every possible change. Reads files; the log shows the result.
     pub(crate) fn now(&self) -> Reloaded {
         let _under_way = self.under_way.lock();
         self.control.reopen_outputs();
@@ -159,7 +159,7 @@ struct Turn<'a> {
     runtime: &'a Handle,
     leaving: &'a Leaving,
     targets: &'a Targets,
-    /// What holds, changed as it goes on.
+    /// The configuration in effect, updated step by step.
     config: Config,
     changed: Vec<String>,
     left: Vec<Left>,
@@ -170,14 +170,14 @@ impl Turn<'_> {
         self.left.push(Left { what, why: why.to_string() });
     }
 
-    /// What is wanted cannot be had while it runs, where it differs.
+    /// Leaves a setting that cannot change during a run, if it differs.
     fn compare(&mut self, what: String, differs: bool) {
         if differs {
             self.leave(what, BEFORE_THE_START);
         }
     }
 
-    /// Notes what was set, or why it was not.
+    /// Notes a change, or why it was not made.
     fn note(&mut self, what: String, done: Result<(), ChangeError>) -> bool {
         match done {
             Ok(()) => self.changed.push(what),
@@ -189,7 +189,7 @@ impl Turn<'_> {
         true
     }
 
-    /// Names what was added and what is gone.
+    /// Names the parts that were added or removed.
     fn names(&mut self, section: &str, is: &[String], wanted: &[String]) {
         for name in wanted.iter().filter(|name| !is.contains(name)) {
             self.leave(format!("{section}.{name}"), format!("it is new; {BEFORE_THE_START}"));
@@ -222,7 +222,7 @@ impl Turn<'_> {
             Err(why) => return self.leave(path("*"), why),
         };
         for option in is.differs(to) {
-            // What they come to is in `workers` and `queue`.
+            // `workers` and `queue` contain their effect.
             if ["preset", "inbox_size"].contains(&option) {
                 continue;
             }
@@ -271,9 +271,9 @@ impl Turn<'_> {
         self.config.handlers[place] = is;
     }
 
-    /// Carries out the options of a kind that change while it runs, and names the others that
-    /// differ. Both are what holds then. Called for each: its files may hold something else.
-    /// Another kind, or one that changes nothing while it runs, is left to the caller.
+    /// Applies the live options of a kind, and names the others that differ. Afterwards, both
+    /// arguments are the options in effect. Called for each: its files may have new contents.
+    /// Another kind, or one without live options, is left to the caller.
     fn live_options<R: Registered>(
         &mut self,
         place: &str,
@@ -300,8 +300,8 @@ impl Turn<'_> {
         *wanted = is.clone();
     }
 
-    /// What cannot change while it runs. The sections that have parts are compared part by part,
-    /// and pools have in them what they inherit.
+    /// Settings that cannot change during a run. Sections with parts are compared part by part;
+    /// pools include the options that they inherit.
     fn fixed(&mut self, to: &Config) {
         let compared = ["inputs", "pools", "handlers", "outputs", "buffer", "autotune", "advisor"];
         for option in self.config.differs(to) {
@@ -312,10 +312,10 @@ impl Turn<'_> {
     }
 }
 
-/// What came of a change, and how to take it over into what holds.
+/// The result of a change, and how to record it in the configuration in effect.
 type Change = (Result<(), ChangeError>, fn(&mut PoolConfig, &PoolConfig));
 
-/// Carries out the change of an option of a pool. `None`: it cannot change while it runs.
+/// Applies a change to an option of a pool. `None`: it cannot change during a run.
 fn change(pool: &PoolControl, option: &str, is: &PoolConfig, to: &PoolConfig) -> Option<Change> {
     if !is_live::<PoolConfig>(option) {
         return None;
@@ -329,13 +329,13 @@ fn change(pool: &PoolControl, option: &str, is: &PoolConfig, to: &PoolConfig) ->
         }
         "autotune" => (pool.set_advisor(to.advised()), |is, to| is.autotune = to.autotune),
         "advisor" => (pool.set_advisor(to.advised()), |is, to| is.advisor = to.advisor),
-        // Its handlers carry it out, each that inherits from it.
+        // Each of its handlers that inherits it applies it.
         "retry" => (Ok(()), |is, to| is.retry = to.retry),
         _ => return None,
     })
 }
 
-/// Whether the declaration says that it changes while greenroom runs.
+/// Whether the option is declared live.
 fn is_live<T: Options>(option: &str) -> bool {
     T::GROUP.find(option).is_some_and(|option| option.live)
 }

@@ -1,5 +1,4 @@
-//! What of a run changes its options while it goes on: handlers, outputs, and inputs that others
-//! send to.
+//! The parts of a run with live options: handlers, outputs, and inputs that act as servers.
 
 use std::{
     collections::HashMap,
@@ -24,15 +23,14 @@ use crate::{
     report::{AllAnswers, Answers},
 };
 
-/// Those that there are, by name. None is asked or dropped while a map is locked.
+/// All current ones, by name. None is called or dropped while a map is locked.
 #[derive(Default)]
 pub(crate) struct Targets {
-    /// By place: `outputs.erp`. The engine holds each; of an output that was removed, until it is
-    /// done.
+    /// By place: `outputs.erp`. The engine holds each; a removed output only until it is done.
     live: Mutex<HashMap<String, Weak<dyn Live>>>,
-    /// Of inputs that others send to.
+    /// Inputs that act as servers.
     servers: Mutex<HashMap<String, Arc<dyn InputServer>>>,
-    /// Where dead letters go.
+    /// The place of dead letters.
     letters: Mutex<Option<Arc<dyn DeadLetterStore>>>,
 }
 
@@ -86,8 +84,8 @@ impl Targets {
         }
     }
 
-    /// Goes by the live options of `wanted` from now on; false where they are the same. `None`:
-    /// nobody there carries them out.
+    /// Applies the live options of `wanted`; false if they are the same. `None`: no part applies
+    /// them.
     pub(super) fn reconfigure(
         &self,
         place: &str,
@@ -99,7 +97,7 @@ impl Targets {
 }
 
 impl Targets {
-    /// Where dead letters go, from now on.
+    /// Sets the place of dead letters.
     pub(super) fn letters(&self, letters: Arc<dyn DeadLetterStore>) {
         let _before = self.letters.lock().replace(letters);
     }
@@ -108,19 +106,19 @@ impl Targets {
         self.letters.lock().clone()
     }
 
-    /// It was not added, or is removed: what it is storing is stored, and it takes nothing more.
+    /// For an input that was not added, or is being removed: finishes storing, and accepts no more.
     pub(super) fn forget_server(&self, name: &str) -> Option<Arc<dyn InputServer>> {
         let server = self.servers.lock().remove(name)?;
         server.close();
         Some(server)
     }
 
-    /// How many requests an input that others send to has answered with each status.
+    /// How many requests a server input has answered with each status.
     pub(super) fn answers(&self, input: &str) -> Option<Answers> {
         self.server(input).map(|server| server.answers())
     }
 
-    /// What of such an input finds no room, and why.
+    /// Why such an input has no room, if so.
     pub(super) fn trouble(&self, input: &str) -> Option<String> {
         self.server(input)?.trouble()
     }
@@ -129,8 +127,8 @@ impl Targets {
         self.servers.lock().get(input).cloned()
     }
 
-    /// Takes nothing more, and waits until what was being stored is answered, but no longer than
-    /// this. What each has answered, by its name.
+    /// Accepts nothing more, and waits until the requests being stored are answered, but no longer
+    /// than this. Returns the answers of each, by its name.
     pub(super) async fn close_servers(&self, within: Duration) -> AllAnswers {
         let all: Vec<_> = self.servers.lock().drain().collect();
         all.iter().for_each(|(_, server)| server.close());
@@ -144,10 +142,10 @@ impl Targets {
     }
 }
 
-/// Letters are about what this input reads, too.
+/// Includes the events of this input in the letters.
 ///
 /// # Errors
-/// What of its options cannot be used.
+/// The option that cannot be used.
 pub(super) fn add_to_letters(
     letters: &dyn DeadLetterStore,
     input: &InputConfig,
@@ -167,7 +165,7 @@ mod tests {
     use super::*;
     use crate::config::PoolConfig as SomeOptions;
 
-    /// Asks after itself whenever it is asked.
+    /// A part that calls back into the map whenever it is called.
     #[derive(Default)]
     struct Asks(OnceLock<Arc<Targets>>);
 

@@ -1,4 +1,4 @@
-//! One line of requests, each posted when the one before is answered.
+//! One line of requests, each posted after the answer to the one before.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::cli::SendArgs;
 
-/// The first wait before another try, and the longest one that is not asked for.
+/// The first wait before a retry, and the longest one, unless the server asks for more.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Posts what it is given, in order.
+/// Posts its events in order.
 pub(super) struct Line {
     poster: Arc<Poster>,
     tally: Arc<Tally>,
@@ -30,7 +30,7 @@ pub(super) struct Line {
     skip_bad: bool,
 }
 
-/// What an input answers, whichever it is.
+/// The answer of any input.
 #[derive(Deserialize, Default)]
 struct InputAnswer {
     #[serde(default)]
@@ -41,12 +41,12 @@ struct InputAnswer {
     index: Option<usize>,
 }
 
-/// What became of a lot.
+/// The result of a lot.
 enum LotFate {
     Stored(InputAnswer),
-    /// This event of it is bad.
+    /// This event in it is bad.
     Bad(usize, String),
-    /// It is more than is taken at once.
+    /// It is larger than the input accepts at once.
     TooLarge(String),
 }
 
@@ -62,12 +62,12 @@ impl Line {
         }
     }
 
-    /// Posts until there is no more, or until something stops it.
+    /// Posts until the end, or until something stops it.
     pub(super) async fn run(self, mut lots: Receiver<Vec<Read>>) -> Result<(), Stop> {
         let mut waiting = Vec::new();
         while let Some(more) = lots.recv().await {
             waiting.extend(more);
-            // What has been read meanwhile goes along.
+            // Events read in the meantime are included.
             while waiting.len() < self.most
                 && let Ok(more) = lots.try_recv()
             {
@@ -80,7 +80,7 @@ impl Line {
         Ok(())
     }
 
-    /// Stores a lot, in parts where something in it is refused: those before it first.
+    /// Stores a lot, in parts if some of it is refused: the events before that first.
     async fn store(&self, lot: Lot) -> Result<(), Stop> {
         let mut parts = vec![(lot, None)];
         while let Some((lot, then)) = parts.pop() {
@@ -120,7 +120,7 @@ impl Line {
         Ok(())
     }
 
-    /// Posts until there is an answer that counts.
+    /// Posts until there is a final answer.
     async fn post(&self, lot: &Lot) -> Result<LotFate, Stop> {
         let (since, mut attempt) = (Instant::now(), 0);
         loop {
@@ -151,7 +151,7 @@ impl Line {
     }
 }
 
-/// What an answer means. The inner error: it may pass.
+/// The meaning of an answer. The inner error may be temporary.
 fn came(posted: &Posted, events: usize) -> Result<Result<LotFate, String>, Stop> {
     let told: InputAnswer = serde_json::from_slice(&posted.body).unwrap_or_default();
     let status = posted.status;

@@ -1,8 +1,8 @@
-//! Events with their places in the file, on their way to a request.
+//! Events with their places in the file, for a request.
 
 use greenroom_bus::event::Event;
 
-/// An event, and the number of its position in what is read.
+/// An event and its position in the file.
 pub(super) struct Read {
     pub(super) event: Event,
     pub(super) position: u64,
@@ -16,7 +16,7 @@ pub(super) struct Lot {
 }
 
 impl Lot {
-    /// What the next request takes from the front of `waiting`: at least one event.
+    /// Takes the events of the next request from the front of `waiting`: at least one.
     pub(super) fn take(waiting: &mut Vec<Read>, most: usize, bytes: u64) -> Self {
         let mut size = 0;
         let fits = |read: &&Read| {
@@ -29,7 +29,7 @@ impl Lot {
         Self { events, positions }
     }
 
-    /// What stands before this place, and what stands behind it.
+    /// The parts before and after this place.
     pub(super) fn around(mut self, place: usize) -> (Self, Self) {
         let after = Self {
             events: self.events.split_off(place + 1),

@@ -1,4 +1,4 @@
-//! The file, read and shared out to lines.
+//! Reads the file and distributes its events to lines.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::Sender;
 use super::{lot::Read, stop::Stop, tally::Tally};
 use crate::cli::SendArgs;
 
-/// What is read.
+/// The files to read.
 pub(super) struct Reader {
     source: Box<dyn Source>,
     places: Option<Arc<dyn Places>>,
@@ -27,7 +27,7 @@ pub(super) struct Reader {
 
 impl Reader {
     /// # Errors
-    /// What cannot be read, and why.
+    /// The file that cannot be read, and why.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let options = FileSourceOptions::default();
         let set = FileSet::at(path).map_err(|why| format!("file:{}: {why}", path.display()))?;
@@ -42,7 +42,7 @@ impl Reader {
         Ok(Self { source, places, name })
     }
 
-    /// Reads to the end, each event to the line of its subject.
+    /// Reads to the end, and sends each event to the line of its subject.
     pub(super) async fn share_out(
         &mut self,
         queues: &[Sender<Vec<Read>>],
@@ -72,7 +72,7 @@ impl Reader {
                 }
             }
             for (queue, share) in queues.iter().zip(shares) {
-                // A line that has ended says itself why.
+                // A line that has ended reports the reason itself.
                 if !share.is_empty() && queue.send(share).await.is_err() {
                     return Ok(());
                 }
@@ -90,7 +90,7 @@ impl Reader {
     }
 }
 
-/// Events of one subject have one line, and so have those without any.
+/// Events of one subject share a line, and so do those without any.
 fn line_of(event: &Event, lines: usize) -> usize {
     if lines == 1 {
         return 0;

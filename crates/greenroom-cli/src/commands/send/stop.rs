@@ -1,9 +1,9 @@
-//! Why no more is sent.
+//! Why sending ended.
 
-/// Why no more is sent.
+/// Why sending ended.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// An event is bad, or a line is none.
+    /// An event is bad, or a line is not an event.
     BadEvent(String),
     /// It cannot be sent.
     Failed(String),

@@ -1,4 +1,4 @@
-//! What was sent, while it goes on and at the end.
+//! Counts of sent events, while sending and at the end.
 
 use std::{
     fmt::Write,
@@ -22,13 +22,13 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// Rare enough for a log.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
-/// Counts, and where positions stand.
+/// Counts, and the places of positions.
 pub(super) struct Tally {
     started: Instant,
     stored: AtomicU64,
     repeated: AtomicU64,
     rejected: AtomicU64,
-    /// In thousandths, 1,001 where it is not known.
+    /// In thousandths; 1,001 if it is not known.
     read: AtomicU64,
     waits: Mutex<Option<String>>,
     file: Mutex<(Option<Arc<dyn Places>>, String)>,
@@ -69,7 +69,7 @@ impl Tally {
         tracing::warn!("skipped: {why}");
     }
 
-    /// Nothing is stored at the moment, and why. Said once.
+    /// Logs once that nothing can be stored at present, and why.
     pub(super) fn waits(&self, why: &str) {
         if self.waits.lock().replace(why.to_owned()).is_none() {
             tracing::warn!("waiting, and trying again: {why}");
@@ -114,7 +114,7 @@ impl Tally {
     }
 }
 
-/// Shows how far it is until this is dropped: on the terminal, or as log lines.
+/// Shows the progress until this is dropped: on the terminal, or as log lines.
 pub(super) async fn show(tally: Arc<Tally>) {
     let draws = can_draw();
     let bar = Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
@@ -137,7 +137,7 @@ pub(super) async fn show(tally: Arc<Tally>) {
     }
 }
 
-/// Gone from the terminal when this is dropped.
+/// Disappears from the terminal when it is dropped.
 struct Bar(ProgressBar);
 
 impl Drop for Bar {

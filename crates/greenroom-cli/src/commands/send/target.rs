@@ -1,4 +1,4 @@
-//! Where is posted to, from the words of the command line.
+//! The URL to post to and the credentials to use, from the command line.
 
 use std::{env, time::Duration};
 
@@ -11,11 +11,11 @@ use crate::cli::SendArgs;
 /// The variable that holds the token.
 const TOKEN: &str = "GREENROOM_SEND_TOKEN";
 
-/// Longer than an input takes for a batch, on a slow disk too.
+/// Longer than an input takes for a batch, even on a slow disk.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// # Errors
-/// What of it cannot be used, and what to do.
+/// The part that cannot be used, and how to fix it.
 pub(super) fn poster(args: &SendArgs) -> Result<Poster, String> {
     let token = args.token.clone().or_else(|| env::var(TOKEN).ok()).filter(|t| !t.is_empty());
     let ca = args.ca.as_ref().map(std::fs::read).transpose();

@@ -6,10 +6,10 @@ use greenroom_bus::store::letters::{backup, check, compact};
 
 use crate::{cli::StoreAction, config::plural};
 
-/// What there is to say.
+/// The result in words.
 ///
 /// # Errors
-/// It could not be done, or the store is damaged.
+/// The command failed, or the store is damaged.
 pub(super) fn act(action: &StoreAction) -> Result<String, String> {
     match action {
         StoreAction::Check { path } => checked(path),

@@ -13,10 +13,10 @@ use greenroom_bus::store::log::{
 
 use crate::{cli::StoreAction, config::plural};
 
-/// What there is to say.
+/// The result in words.
 ///
 /// # Errors
-/// It could not be done, or the log is damaged.
+/// The command failed, or the log is damaged.
 pub(super) fn act(action: &StoreAction) -> Result<String, String> {
     match action {
         StoreAction::Check { path } => check(path),

@@ -1,4 +1,4 @@
-//! Keys that are pressed while the screen is shown: `q` and `s`.
+//! Keys to press while the screen is shown: `q` and `s`.
 
 use std::{
     io::{self, Read, Write},
@@ -11,10 +11,10 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwins
 
 use super::screen::PoolOrder;
 
-/// Ctrl-C, where the terminal does not make a signal of it.
+/// Ctrl-C, if the terminal does not turn it into a signal.
 const INTERRUPT: u8 = 3;
 
-/// The terminal, as it is to be left.
+/// The terminal's settings, to be restored at the end.
 struct Restored(Termios);
 
 impl Restored {
@@ -23,7 +23,7 @@ impl Restored {
     }
 }
 
-/// Listens to the keyboard until the process ends. Without a terminal, nobody is listened to.
+/// Listens to the keyboard until the process ends. Without a terminal, it does nothing.
 pub(super) fn listen(order: &Arc<Mutex<PoolOrder>>) {
     let Ok(before) = tcgetattr(io::stdin()) else { return };
     let mut raw = before.clone();
@@ -41,7 +41,7 @@ pub(super) fn listen(order: &Arc<Mutex<PoolOrder>>) {
                 }
                 Ok(b'q' | INTERRUPT) => {
                     before.now();
-                    // The screen stays, and the prompt comes below it.
+                    // The screen stays, and the prompt appears below it.
                     let _ = writeln!(io::stdout());
                     std::process::exit(0);
                 }
@@ -52,7 +52,7 @@ pub(super) fn listen(order: &Arc<Mutex<PoolOrder>>) {
     });
 }
 
-/// Columns and lines of the terminal; those of the smallest there are where it does not tell.
+/// Columns and lines of the terminal; those of the smallest one if they are unknown.
 pub(super) fn size() -> (usize, usize) {
     match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),

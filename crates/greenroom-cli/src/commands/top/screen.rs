@@ -1,4 +1,4 @@
-//! What is shown of a sample.
+//! Renders a sample as text.
 
 use std::{cmp::Reverse, fmt::Write};
 
@@ -9,15 +9,15 @@ use crate::{
     report::{grouped, mebibytes, printable, table_of},
 };
 
-/// Rows of a table at most; those that need a look come first.
+/// Rows of a table at most; those that need attention come first.
 const ROWS: usize = 20;
 const HOTTEST: usize = 5;
 const FINDINGS: usize = 8;
 
-/// How pools are sorted.
+/// The order of pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum PoolOrder {
-    /// Those that need a look, then those with most events waiting.
+    /// Those that need attention, then those with most waiting events.
     #[default]
     Trouble,
     Name,
@@ -25,7 +25,7 @@ pub(super) enum PoolOrder {
 }
 
 impl PoolOrder {
-    /// The next one, round and round.
+    /// The next one, in a cycle.
     pub(super) fn next(self) -> Self {
         match self {
             Self::Trouble => Self::Name,
@@ -43,12 +43,12 @@ impl PoolOrder {
     }
 }
 
-/// All of it, as lines. Rates are of the time between the two samples.
+/// All of it, as lines. Rates cover the time between the two samples.
 pub(super) fn of(address: &str, before: &Value, now: &Value, order: PoolOrder) -> String {
     with_rows(address, (before, now), order, ROWS)
 }
 
-/// What has room on a screen: the verdict and the pools first; tables have fewer rows on a small
+/// As much as fits on a screen: the verdict and the pools first; tables have fewer rows on a small
 /// one, and lines are cut.
 pub(super) fn fitted(
     address: &str,
@@ -206,7 +206,7 @@ fn inputs(out: &mut String, now: &Value, rows: usize) {
     table(out, &heads, &all, rows, row);
 }
 
-/// Handlers and outputs that make no progress; others are no news.
+/// Handlers and outputs that make no progress; others are not shown.
 fn targets(out: &mut String, now: &Value, rows: usize) {
     let of = |kind: &'static str| list(&now[kind]).iter().map(move |of| (kind, of));
     let stuck = of("handlers").chain(of("outputs")).filter(|(_, of)| of["state"] != "up");
@@ -267,7 +267,7 @@ fn of_most(some: &Value, most: &Value) -> String {
     format!("{} / {}", grouped(count(some)), grouped(count(most)))
 }
 
-/// How much a counter has risen in a second; `-` where that is not known.
+/// The increase of a counter per second; `-` if it is not known.
 fn per_second(before: &Value, now: &Value, from: &Value, to: &Value) -> String {
     let millis = count(&now["at_ms"]).saturating_sub(count(&before["at_ms"]));
     match (from.as_u64(), to.as_u64()) {
@@ -278,7 +278,7 @@ fn per_second(before: &Value, now: &Value, from: &Value, to: &Value) -> String {
     }
 }
 
-/// A time in milliseconds; `-` where there is none.
+/// A time in milliseconds; `-` if there is none.
 fn millis(value: &Value) -> String {
     match value.as_f64() {
         None => "-".to_owned(),

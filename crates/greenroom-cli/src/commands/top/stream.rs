@@ -1,16 +1,16 @@
-//! Samples out of server-sent events, which come in pieces of any size.
+//! Samples from server-sent events, which arrive in pieces of any size.
 
 use std::io::{self, Write};
 
 use serde_json::Value;
 
-/// No sample is so long.
+/// No sample is as long as this.
 const LONGEST: usize = 64 << 20;
 
-/// Calls `each` with each sample that is written to it, until that says false.
+/// Calls `each` with each sample that is written to it, until that returns false.
 pub(super) struct Samples<F> {
     each: F,
-    /// An event that has not ended.
+    /// The beginning of an incomplete event.
     rest: Vec<u8>,
 }
 
@@ -21,7 +21,7 @@ impl<F: FnMut(Value) -> bool> Samples<F> {
 
     fn event(&mut self, event: &[u8]) -> io::Result<()> {
         let Ok(event) = str::from_utf8(event) else { return Err(strange()) };
-        // What has a name is no sample.
+        // An event with a name is no sample.
         if event.lines().any(|line| line.starts_with("event:")) {
             return Ok(());
         }

@@ -7,24 +7,24 @@ use greenroom_config::{
 };
 
 options! {
-    /// The dashboard in a browser, and JSON over HTTP, on threads of its own: it answers also while
-    /// every worker is busy or stuck. A web page of another origin can neither read it nor change
-    /// anything. docs/dashboard.md and docs/admin.md say what it shows and can be asked.
+    /// The dashboard in a browser, and JSON over HTTP, on its own threads, so that it answers even
+    /// while every worker is busy or stuck. A web page of another origin can neither read it nor
+    /// change anything. docs/dashboard.md and docs/admin.md describe the pages and requests.
     pub struct AdminConfig = "the admin listener", then AdminConfig::guarded {
-        /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
-        /// which. An address that other machines can reach needs a `token`.
+        /// An IP address (or `localhost`) and a port. With port 0, a free one is chosen and logged.
+        /// An address that other machines can reach needs a `token`.
         listen: Listen = text().to::<Listen>().default("127.0.0.1:7070");
-        /// What every request but those for health has to show: `authorization: Bearer TOKEN`.
-        /// Take it from a file or the environment: `file:/run/secrets/greenroom-admin`,
+        /// The token that every request except health checks must present: `authorization: Bearer
+        /// TOKEN`. Take it from a file or the environment: `file:/run/secrets/greenroom-admin`,
         /// `${ADMIN_TOKEN}`.
         token: Option<Secret<String>> = text().secret().optional();
-        /// A second token, which may be shown in place of `token`: with it all can be looked at,
-        /// also dead letters, and nothing can be changed.
+        /// A second token, accepted in place of `token` for reading only: it shows everything,
+        /// including dead letters, and changes nothing.
         read_token: Option<Secret<String>> = text().secret().optional();
-        /// What `/metrics` shows beside what it always does.
+        /// Optional parts of `/metrics`.
         metrics: MetricsConfig = group().default("{}");
-        /// Dead letters are a warning from this share on of what was finished within the last
-        /// minute, and from five of them on.
+        /// Dead letters raise a warning if they are at least this share of the events finished
+        /// within the last minute, and at least five.
         dead_letter_share: f64 = number(0.0..=1.0).default("0.01");
     }
 }
@@ -33,10 +33,10 @@ options! {
     /// docs/metrics.md lists the metrics.
     #[derive(Copy, Eq)]
     pub struct MetricsConfig = "metrics" {
-        /// With `true`, some counters are told apart by worker, with the label `actor_id`: about
-        /// four series more for each worker.
+        /// With `true`, some counters are split by worker, with the label `actor_id`: about four
+        /// more series per worker.
         per_worker: bool = flag().default("false");
-        /// A worker that has had one event in hand for so long counts as wedged. More than the
+        /// A worker that has held one event for this long counts as wedged. Choose more than the
         /// longest `timeout` of an attempt.
         wedged_after: Duration = duration(1..=DAY_MS).default("60s");
     }

@@ -5,52 +5,53 @@ use std::time::Duration;
 use greenroom::advisor::Advisor;
 use greenroom_config::{At, count, duration, number, options, units::DAY_MS, words};
 
-/// Nobody is advised to make a queue smaller than this, which is what one has that nothing was said
-/// of: what it would save is not worth a line.
+/// The advisor never suggests a smaller queue than this, which is the default size: the savings
+/// would not be worth a line.
 const LEAST_QUEUE: usize = 1_000;
 /// The most that `queue` takes.
 const MOST_QUEUE: usize = 10_000_000;
 
 words! {
-    /// What is done about a pool whose sizes do not suit its load.
+    /// The reaction to a pool whose sizes do not suit its load.
     pub enum Autotune {
-        /// Nothing: nobody looks.
+        /// Nothing: pools are not inspected.
         Off = "off",
-        /// It is said.
+        /// The advice is shown.
         Say = "say",
     }
 }
 
 options! {
-    /// When the sizes of a pool are worth advice: after each period, the first of three rules that
-    /// applies says what to change (docs/advisor.md). What a pool leaves out is as at the top.
+    /// The rules for advice on the sizes of a pool: after each period, the first of three rules
+    /// that applies recommends a change (docs/advisor.md). A pool inherits what it leaves out from
+    /// the top.
     #[derive(Copy)]
     pub struct AdvisorConfig = "advisor" {
-        /// How long a period is, of which figures are averaged: several times as long as the bursts
-        /// that the pool is to bear.
+        /// The period over which figures are averaged: several times as long as the bursts that the
+        /// pool must absorb.
         period: Duration = duration(1_000..=DAY_MS).default("5m");
-        /// How often a minute the queue may become full.
+        /// How often per minute the queue may become full.
         full_per_minute: f64 = number(0.0..=1_000_000.0).default("10");
-        /// The share of the queue that is much to be used on average: one that becomes full too
-        /// often and is used more is grown.
+        /// The average use of the queue that is high, as a share of it: a queue that becomes full
+        /// too often and is used more is enlarged.
         high_use: f64 = number(0.0..=1.0).default("0.8");
-        /// Events for each worker below which a queue is shallow: one that becomes full too often
-        /// is grown.
+        /// Events per worker below which a queue is shallow: a shallow queue that becomes full too
+        /// often is enlarged.
         shallow: usize = count(1..=10_000_000).default("500");
-        /// How long one event in a hundred may be in the pool, waiting and in hand.
+        /// The longest time in the pool, waiting and in hand, for 99 of 100 events.
         p99: Duration = duration(1..=DAY_MS).default("100ms");
-        /// Events for each worker that are a long queue, on average.
+        /// Events per worker that make a long queue, on average.
         deep: usize = count(1..=10_000_000).default("5000");
-        /// The share of the queue that is a long queue, however short.
+        /// The share of the queue that makes a long queue, however short it is.
         deep_share: f64 = number(0.0..=1.0).default("0.8");
-        /// The share of the queue that is little to be used on average: one that is used less is
-        /// shrunk, to 1,000 at the least.
+        /// The average use of the queue that is low, as a share of it: a queue that is used less is
+        /// shrunk, but not below 1,000.
         low_use: f64 = number(0.0..=1.0).default("0.2");
     }
 }
 
 impl AdvisorConfig {
-    /// With what the top says where a pool says nothing.
+    /// Fills in the options that the pool leaves out from the top of the file.
     pub(super) fn inherit(self, top: &Self, pool: &str, at: &At<'_>) -> Self {
         let written = |option: &str| at.has(&format!("pools.{pool}.advisor.{option}"));
         let of = |option: &str| if written(option) { self } else { *top };
@@ -66,7 +67,7 @@ impl AdvisorConfig {
         }
     }
 
-    /// Who looks at a pool.
+    /// The advisor for a pool.
     pub(super) fn advisor(self) -> Advisor {
         Advisor {
             period: self.period,

@@ -1,4 +1,4 @@
-//! What is asked of the events of a handler or an output.
+//! The conditions that a handler or an output sets on events.
 
 use greenroom_bus::{
     event::{Field, FieldError},
@@ -7,21 +7,21 @@ use greenroom_bus::{
 use greenroom_config::{At, Literal, flag, literal, literals, options};
 
 options! {
-    /// What a value has to be: all that is given has to hold. A single value in place of the
-    /// mapping is `equal`. In the data, numbers are compared with numbers and texts with texts;
-    /// attributes and extensions are read as what they are compared with. A text that is an RFC
-    /// 3339 time is compared with times. `null` is as good as missing. Arrays and objects are
-    /// present, and nothing else. Data that is not JSON meets no condition on it.
+    /// The conditions on a value: all that are given must hold. A single value in place of the
+    /// mapping means `equal`. In the data, numbers are compared only with numbers and texts with
+    /// texts; attributes and extensions are read as the type that they are compared with. A text
+    /// that is an RFC 3339 time is compared with times. `null` counts as missing. Arrays and
+    /// objects are only present. Data that is not JSON meets no condition on it.
     pub struct FieldCondition named field = "a condition", short "equal", then FieldCondition::checked {
-        /// It is this: a text, a number, `true` or `false`. `"5"` is a text, `5` a number.
+        /// It equals this: a text, a number, `true` or `false`. `"5"` is a text, `5` a number.
         equal: Option<Literal> = literal().optional();
         /// It is one of these.
         one_of as "in": Option<Vec<Literal>> = literals().optional();
-        /// `true`: it is there. `false`: it is not, or it is `null`.
+        /// `true`: it is present. `false`: it is missing or `null`.
         present: Option<bool> = flag().optional();
-        /// It is less: a smaller number, an earlier time, a text that comes before.
+        /// It is less: a smaller number, an earlier time, or a text that sorts before.
         less: Option<Literal> = literal().optional();
-        /// It is more: a larger number, a later time, a text that comes after.
+        /// It is greater: a larger number, a later time, or a text that sorts after.
         greater: Option<Literal> = literal().optional();
         /// It is this or less.
         at_most: Option<Literal> = literal().optional();
@@ -31,15 +31,15 @@ options! {
 }
 
 impl FieldCondition {
-    /// The field that is asked.
+    /// The field that the conditions are on.
     ///
     /// # Errors
-    /// It names none; in a configuration that was checked, each does.
+    /// It names no field; in a checked configuration, every name is valid.
     pub(crate) fn asked(&self) -> Result<Field, FieldError> {
         self.field.parse()
     }
 
-    /// What has to hold.
+    /// The conditions that must hold.
     pub(crate) fn conditions(&self) -> Vec<Condition> {
         self.named().into_iter().map(|(_, condition)| condition).collect()
     }
@@ -64,7 +64,7 @@ impl FieldCondition {
         .collect()
     }
 
-    /// The values that it can have, where these are all known.
+    /// The values that it can have, if they are all known.
     fn values(&self) -> Option<Vec<Compared>> {
         let equal = self.equal.as_ref().map(std::slice::from_ref);
         let values = equal.or(self.one_of.as_deref())?;
@@ -73,7 +73,7 @@ impl FieldCondition {
         Some(values.filter(|value| all.iter().all(|condition| condition.admits(value))).collect())
     }
 
-    /// The texts that it can be, where these are all known.
+    /// The texts that it can be, if they are all known.
     pub(crate) fn texts(&self) -> Option<Vec<&str>> {
         let equal = self.equal.as_ref().map(std::slice::from_ref);
         let values = equal.or(self.one_of.as_deref())?.iter();
@@ -87,7 +87,8 @@ impl FieldCondition {
         )
     }
 
-    /// A field that is none, nothing asked, an order that there is not, and what no value can be.
+    /// Refuses an invalid field, no condition, an undefined order, and conditions that no value
+    /// meets.
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         if let Err(error) = self.asked() {
             let shown = &self.field;
@@ -144,7 +145,7 @@ impl FieldCondition {
             || self.leaves_no_room()
     }
 
-    /// What is below a bound is above another one, or the two do not compare.
+    /// Whether each value below an upper bound breaks a lower one, or the bounds do not compare.
     fn leaves_no_room(&self) -> bool {
         let upper = [(&self.less, false), (&self.at_most, true)];
         let lower = [(&self.greater, false), (&self.at_least, true)];

@@ -1,4 +1,4 @@
-//! The file as a whole, and what stands at its top.
+//! The file as a whole, and its top-level options.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -25,64 +25,64 @@ use super::{
 use crate::config::kinds::Letters;
 
 options! {
-    /// One file says where events come from, which pools of workers there are, what handles
-    /// which events, and where results and dead letters go. Relative paths start at the
-    /// directory of the file.
+    /// One file describes the inputs that events come from, the pools of workers, the handlers of
+    /// events, and the places for results and dead letters. Relative paths start at the directory
+    /// of the file.
     pub struct Config = "the configuration", then Config::inherited {
         /// Where events come from, by name.
         inputs: Vec<InputConfig> = named();
         /// Pools of workers, by name. `default` always exists.
         pools: Vec<PoolConfig> = named().or_empty();
-        /// What handles which events, by name.
+        /// The handlers of events, by name.
         handlers: Vec<HandlerConfig> = named();
         /// Where handled events go, by name. Each event goes to the first output that matches,
-        /// unless `all_outputs` says otherwise.
+        /// unless `all_outputs` is set.
         outputs: Vec<OutputConfig> = named().or_empty();
         /// With `true`, a handled event goes to every output that matches, rather than to the
-        /// first. It is settled when all of them have stored it.
+        /// first. It is settled once all of them have stored it.
         all_outputs: bool = flag().default("false");
-        /// How many events may wait in a pool, in all: the `queue` of every pool that names
-        /// neither `queue` nor `inbox_size` nor a `preset`.
+        /// How many events may wait in a pool, in total: the `queue` of every pool that sets none
+        /// of `queue`, `inbox_size` and `preset`.
         buffer: usize = count(1..=10_000_000).live().default("1000");
-        /// What happens to an event that no handler takes: `dead_letter` stores it with the
-        /// reason, `ignore` acknowledges and counts it, `refuse` leaves it unacknowledged, and
-        /// the run ends with exit code 3.
+        /// The treatment of an event without a handler: `dead_letter` stores it with the reason,
+        /// `ignore` acknowledges and counts it, `refuse` leaves it unacknowledged, and the run ends
+        /// with exit code 3.
         no_handler: NoHandler = word().default("dead_letter");
-        /// The same for an event that handlers are named for, but that none of them takes: their
-        /// `match` or `where` leaves it.
+        /// The same for an event whose type has handlers, but whose handlers all reject it by
+        /// `match` or `where`.
         handler_rejected: NoHandler = word().default("dead_letter");
-        /// Lets what handlers make come back in, instead of going to an output.
+        /// Sends events that handlers make back in, instead of to an output.
         loopback: Option<LoopbackConfig> = group().optional();
-        /// What is done about pools whose sizes do not suit their load, where a pool says nothing
-        /// else: `off` or `say` (greenroom tells what to change). To say it costs a look at each
-        /// pool a second.
+        /// The reaction to pools whose sizes do not suit their load, unless a pool sets its own:
+        /// `off` or `say` (greenroom recommends changes). Advice takes one look at each pool per
+        /// second.
         autotune: Autotune = word().live().default("say");
-        /// When sizes are worth advice.
+        /// The rules for advice on sizes.
         advisor: AdvisorConfig = group().live().default("{}");
         /// Where events go that could not be handled.
         dead_letters: DeadLettersConfig = group().default("{}");
         /// How a run ends.
         shutdown: ShutdownConfig = group().default("{}");
-        /// When failures are an outage of the target and no fault of the events.
+        /// When failures count as an outage of the target rather than a fault of the events.
         outage: OutageConfig = group().default("{}");
-        /// Where a running greenroom can be asked what it does, and told what to change.
-        /// Without it, it listens nowhere.
+        /// The address where a running greenroom answers questions and takes commands. Without it,
+        /// it does not listen at all.
         admin: Option<AdminConfig> = group().optional();
-        /// Where traces, metrics and logs go beside that.
+        /// Where traces, metrics and logs go in addition.
         telemetry: Option<TelemetryConfig> = group().optional();
     }
 }
 
 options! {
-    /// What comes back in belongs to the event that it was made of, which is settled when all
-    /// of it is. Room for what a handler may send back is reserved before it starts, so no
-    /// cycle can stand still.
+    /// Events that come back belong to the event that they were made from, which is settled once
+    /// all of them are. Room for the events that a handler may send back is reserved before it
+    /// starts, so that no cycle can deadlock.
     pub struct LoopbackConfig = "loopback" {
         /// The event types that come back: a type, a pattern or a list.
         on: Vec<String> = texts();
-        /// How many events may be on their way back, or reserved for, at once. At least what
-        /// each handler declares; for all workers to have something to do, that times the
-        /// workers and the queue of its pool.
+        /// How many events may be on their way back at once, reservations included. At least the
+        /// number that each handler declares; to keep all workers busy, that times the workers and
+        /// the queue of its pool.
         room: usize = count(1..=10_000_000).default("1000");
     }
 }
@@ -92,7 +92,7 @@ options! {
     pub struct DeadLettersConfig = "dead_letters", then DeadLettersConfig::one_place {
         /// Appends to a file, one letter (JSON) per line.
         file: DeadLetterFile = group().default("{}");
-        /// Keeps them in a store in place of the file, where they can be found, edited and replayed
+        /// Keeps them in a store instead of the file, where they can be found, edited and replayed
         /// (`greenroom dead-letters`, docs/dead-letters.md).
         store: Option<LetterStoreConfig> = group().optional();
         .. /// The broker that they go to.
@@ -112,33 +112,33 @@ pub enum LettersTo<'a> {
 }
 
 options! {
-    /// A directory of its own, which one greenroom has at a time. Nobody but its owner can read it.
+    /// A directory of its own, used by one greenroom at a time. Only its owner can read it.
     pub struct LetterStoreConfig = "a store of dead letters", then LetterStoreConfig::masks {
-        /// The directory. It is created when it is missing; its parent is not.
+        /// The directory. It is created if it is missing; its parent is not.
         path: PathBuf = path().default("dead-letters");
-        /// How many letters are kept, and for how long; all of them and for ever when this is not
-        /// given. One that is to be replayed is never removed.
+        /// How many letters are kept, and for how long; all of them, forever, if this is not given.
+        /// A letter that is to be replayed is never removed.
         retention: LetterRetention = group().default("{}");
-        /// What of an event nobody is shown by a list, an export or the admin listener: JSON
-        /// pointers such as `/data/card`, in which a `*` stands for every name or number. Handlers
-        /// get it all the same. The bytes of what is no event are not shown at all then. The owner
-        /// of the store sees it with `--unmasked`.
+        /// The parts of an event that lists, exports and the admin listener hide: JSON pointers
+        /// such as `/data/card`, in which `*` matches every name or number. Handlers still get
+        /// them. The bytes of a record that is no event are then hidden entirely. The owner of the
+        /// store can show hidden values with `--unmasked`.
         mask: Option<Vec<String>> = texts().optional();
-        /// Whether values that `mask` hides are hidden in errors as well: what a handler or an
-        /// output says of an event may repeat them. Texts and numbers of four characters or more
-        /// are replaced by `***` before the error is stored, logged or shown, so that
-        /// `--unmasked` does not bring them back.
+        /// Whether values that `mask` hides are also hidden in errors: the error of a handler or an
+        /// output may quote them. Texts and numbers of four characters or more are replaced by
+        /// `***` before the error is stored, logged or shown, so `--unmasked` does not bring them
+        /// back.
         mask_errors: bool = flag().default("false");
     }
 }
 
 options! {
-    /// The oldest letters are removed first. What is removed is logged and counted.
+    /// The oldest letters are removed first. Removed letters are logged and counted.
     #[derive(Copy, Eq)]
     pub struct LetterRetention = "retention" {
-        /// A letter is removed once it was given up so long ago.
+        /// A letter is removed this long after its event was given up.
         age: Option<Duration> = duration(1_000..=3_660 * DAY_MS).optional();
-        /// Letters are removed while all together are larger than this.
+        /// Letters are removed while their total size is larger than this.
         size: Option<u64> = size(1_048_576..=1_024 * GIB).optional();
     }
 }
@@ -147,11 +147,11 @@ options! {
     /// One JSON object per line: the event or the raw bytes, the reason, the last error, the
     /// attempts.
     pub struct DeadLetterFile = "a dead-letter file" {
-        /// The file. It is created when it is missing; its directory is not. One that has no letter
+        /// The file. It is created if it is missing; its directory is not. A file without a letter
         /// at the end of a run is removed.
         path: PathBuf = path().default("dead-letters.ndjson");
-        /// Puts the file aside when it is large or old. Letters in files that were put aside are
-        /// not among those that the admin listener shows; with `keep`, the oldest are lost.
+        /// Rotates the file when it is large or old. The admin listener does not show letters in
+        /// rotated files; with `keep`, the oldest are lost.
         rotate: Option<Rotate> = group().optional();
     }
 }
@@ -159,23 +159,24 @@ options! {
 options! {
     /// The first Ctrl-C drains, the second stops at once.
     pub struct ShutdownConfig = "shutdown" {
-        /// How long draining may take; what is left then is refused, so that its source
-        /// delivers it again.
+        /// How long draining may take; events that remain are then refused, so that their source
+        /// delivers them again.
         deadline: Duration = duration(0..=DAY_MS).default("30s");
-        /// What draining waits for, of every input. Without it: of inputs that keep their
-        /// positions (Kafka, NATS, `http`, a file with a checkpoint) what handlers have in hand,
-        /// since the rest is delivered again; of others all that was taken.
+        /// The events that draining waits for, at every input. By default, an input that stores its
+        /// positions (Kafka, NATS, `http`, a file with a checkpoint) waits for those that handlers
+        /// have in hand, since the rest is delivered again; any other waits for all that it has
+        /// read.
         finish: Option<Finish> = word().optional();
     }
 }
 
 words! {
-    /// What a stop waits for.
+    /// The events that a stop waits for.
     pub enum Finish {
-        /// What handlers have in hand. What waits is given back, and of an input that keeps no
-        /// positions it is refused: exit code 3.
+        /// Events that handlers have in hand. Waiting events are given back, or refused if their
+        /// input stores no positions: exit code 3.
         InHand = "in_hand",
-        /// All that was taken.
+        /// All events that were read.
         All = "all",
     }
 }
@@ -217,10 +218,10 @@ impl LetterStoreConfig {
         Some(self)
     }
 
-    /// What it keeps and shows.
+    /// The data that the store keeps and shows.
     ///
     /// # Errors
-    /// A mask that is none; a configuration that was checked has none.
+    /// An invalid mask; a checked configuration has none.
     pub(crate) fn options(&self) -> Result<LetterStoreOptions, String> {
         let mask = Mask::of(self.mask.as_deref().unwrap_or_default());
         let mask = mask.map_err(|error| format!("dead_letters.store.mask: {error}"))?;
@@ -230,17 +231,17 @@ impl LetterStoreConfig {
 }
 
 impl Config {
-    /// An output has standard output, so nothing else is written there.
+    /// An output writes to standard output, so nothing else may be written there.
     pub fn has_standard_output(&self) -> bool {
         self.outputs.iter().any(OutputConfig::is_standard)
     }
 
-    /// What is sent by OTLP, where anything is.
+    /// The settings of OTLP, if it sends anything.
     pub fn otlp(&self) -> Option<&OtlpConfig> {
         self.telemetry.as_ref()?.otlp.as_ref()
     }
 
-    /// Puts in place what pools inherit from the top, and handlers from their pools.
+    /// Fills in what pools inherit from the top, and handlers from their pools.
     fn inherited(mut self, at: &mut At<'_>) -> Option<Self> {
         if !self.pools.iter().any(|pool| pool.name == "default") && !at.has("pools.default") {
             self.pools.insert(0, defaults("default")?);

@@ -1,4 +1,4 @@
-//! What is done with events.
+//! Handlers of events.
 
 use greenroom_config::{
     At, Chosen, count, each, flag, group, list, options, text, texts, variables, word, words,
@@ -15,40 +15,39 @@ use crate::config::kinds::Handlers;
 const NONE: &str = "none";
 
 options! {
-    /// What is done with the events of some types: exactly one kind.
+    /// A handler for events of some types: exactly one kind.
     pub struct HandlerConfig named name = "a handler" {
         /// The event types: a type, a pattern or a list. `*` stands for one segment between
         /// dots, `**` for any number of them.
         on: Vec<String> = texts();
-        /// Of these, the events to take: texts by the name of an attribute (`source`,
-        /// `subject`, `time`, an extension), in which `*` stands for any characters. All of
-        /// them have to hold. An event that is not taken goes to the next less specific
-        /// handler; when none is left, `handler_rejected` says what happens to it.
+        /// Among these, the events to take: texts by the name of an attribute (`source`, `subject`,
+        /// `time`, an extension), in which `*` matches any characters. All of them must match. A
+        /// rejected event goes to the next less specific handler; if none is left,
+        /// `handler_rejected` decides.
         matches as "match": Vec<(String, String)> = variables().alias(&["matcher"]).default("{}");
-        /// Of these, the events to take by what is in them: values by a JSON pointer into the
-        /// data (`/order/total`), an attribute or an extension (`subject`), such as
-        /// `{ /total: { greater: 100 }, /region: eu }`. All of it has to hold, and `match` as
-        /// well. An event that is not taken goes on as one that `match` does not take. Of one
-        /// type there may be several handlers, if those before the last have a `where`: the first
-        /// that takes an event gets it.
+        /// Among these, the events to take by their content: values by a JSON pointer into the data
+        /// (`/order/total`), an attribute or an extension (`subject`), such as `{ /total: {
+        /// greater: 100 }, /region: eu }`. All conditions must hold, and `match` as well. A
+        /// rejected event continues like one that `match` rejects. A type may have several handlers
+        /// if all but the last have a `where`: the first that takes an event gets it.
         conditions as "where": Vec<FieldCondition> = each().or_empty();
-        /// With `true`, the handler gets events beside the one that they go to, each with an
-        /// outcome of its own: an event is settled when all of them are done, and is a dead
-        /// letter when one of them gave it up.
+        /// With `true`, the handler gets events in addition to the handler that they go to. Each
+        /// has its own outcome: an event is settled once all of them are done, and is a dead letter
+        /// if one of them gave up.
         fan_out: bool = flag().default("false");
-        /// When an event is acknowledged: `outputs`, when all that was made of it is stored;
-        /// `on_success`, when the handler was done with it. What is lost after that is counted,
-        /// and is not delivered again.
+        /// When an event is acknowledged: `outputs`, once all results are stored; `on_success`,
+        /// once the handler is done with it. Results that are lost after that are counted, and not
+        /// delivered again.
         ack: AckWhen = word().default("outputs");
-        /// How many of the events that it makes of one may come back in (`loopback`, at the
+        /// How many of the events that it makes from one event may come back in (`loopback`, at the
         /// top). More than that is a failed attempt.
         loopback: usize = count(0..=10_000_000).default("0");
         /// The pool that handles them.
         pool: String = text().default("default");
-        /// Events with the same value here are handled one at a time, in their order: an
-        /// attribute (`subject`), an extension, or a JSON pointer into the data (`/order/id`).
-        /// When this is not given, as the `order_by` of the pool says; where there is none
-        /// either, and with `none`, events have no order.
+        /// Events with the same value here are handled one at a time, in their order: an attribute
+        /// (`subject`), an extension, or a JSON pointer into the data (`/order/id`). By default,
+        /// the `order_by` of the pool; if that is missing too, and with `none`, events have no
+        /// order.
         order_by: Option<String> = text().optional();
         /// Events with the same value here are a share, such as those of a tenant: workers' time is
         /// divided among shares. When this is not given, as the `share_by` of the pool says; with
@@ -57,11 +56,11 @@ options! {
         /// With `true`, an event without a value at `order_by` becomes a dead letter; otherwise
         /// it is handled without order.
         key_required: bool = flag().default("false");
-        /// What happens after a failed attempt. What is left out is as in the `retry` of the
-        /// pool, where that says it.
+        /// The reaction to a failed attempt. Options that are left out are those of the `retry` of
+        /// the pool, if it has them.
         retry: Retry = group().live().default("{}");
-        /// What is done around every attempt, the outermost first. docs/layers.md says what
-        /// each is for, and in which order.
+        /// Wrappers around every attempt, the outermost first. docs/layers.md explains each of them
+        /// and their order.
         layers: Vec<LayerConfig> = list().or_empty();
         .. /// What it does.
         kind: Chosen<Handlers>;
@@ -73,7 +72,7 @@ words! {
     pub enum AckWhen {
         /// When its outputs are stored.
         Outputs = "outputs",
-        /// When its handler was done with it.
+        /// When its handler is done with it.
         OnSuccess = "on_success",
     }
 }
@@ -84,7 +83,7 @@ impl HandlerConfig {
         self.matches.is_empty() && self.conditions.is_empty()
     }
 
-    /// Takes from its pool what it does not say itself.
+    /// Takes from its pool the options that it leaves out.
     pub(super) fn inherit(&mut self, pool: Option<&PoolConfig>, at: &mut At<'_>) {
         let own = self.order_by.take();
         let order_by = own.or_else(|| pool.and_then(|pool| pool.order_by.clone()));

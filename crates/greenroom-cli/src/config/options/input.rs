@@ -14,21 +14,21 @@ use crate::config::kinds::Inputs;
 options! {
     /// Where events come from: exactly one kind.
     pub struct InputConfig named name = "an input" {
-        /// How many of its events may wait beside full pools before it pauses. Until then a
-        /// full pool stops no other.
+        /// How many of its events may wait for full pools before it pauses. Until then, a full pool
+        /// holds up no other.
         run_ahead: usize = count(1..=10_000_000).default("10000");
-        /// How many bytes of its events may be taken and not settled before it pauses. An event
-        /// that is larger passes while nothing else of its input is in flight.
+        /// How many bytes of its events may be read and not yet settled before it pauses. A larger
+        /// event passes when nothing else of its input is in flight.
         in_flight: u64 = size(1024..=1024 * GIB).default("64MiB");
-        /// How often its positions are stored, sooner where much was settled since: about so much
-        /// settled work is delivered again after a crash. Without it, every 100 ms where they are a
-        /// file on this machine (a checkpoint, the log of `http`), and every second with a broker.
+        /// How often its positions are stored, and sooner after much settled work: about this much
+        /// settled work is delivered again after a crash. By default, every 100 ms for a file on
+        /// this machine (a checkpoint, the log of `http`), and every second for a broker.
         commit_every: Option<Duration> = duration(10..=DAY_MS).optional();
-        /// How many levels of arrays and objects the data of an event may have. One with more is a
-        /// dead letter (`malformed`): many programs fail at JSON that is nested too deeply.
+        /// The deepest nesting of arrays and objects in the data of an event. Deeper data becomes a
+        /// dead letter (`malformed`): many programs fail on deeply nested JSON.
         max_depth: u32 = count(1..=1_000_000).default("128");
-        /// The rule that makes events of what is read, where that is no CloudEvents. Without it,
-        /// each line or record, or what is posted, is a CloudEvent.
+        /// The rule that turns records into events, if they are not CloudEvents. Without it, each
+        /// line, record or posted body is a CloudEvent.
         records: Option<RecordsConfig> = group().optional();
         .. /// What it reads.
         kind: Chosen<Inputs>;
@@ -36,10 +36,10 @@ options! {
 }
 
 impl InputConfig {
-    /// What its kind is opened with.
+    /// The arguments that its kind is opened with.
     ///
     /// # Errors
-    /// A rule for records that no event can follow; a configuration that was checked has none.
+    /// A rule for records that yields no valid event; a checked configuration has none.
     pub(crate) fn setup(&self, pools: &[PoolConfig]) -> Result<InputSetup, String> {
         Ok(InputSetup {
             name: self.name.clone(),

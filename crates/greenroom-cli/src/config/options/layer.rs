@@ -1,4 +1,4 @@
-//! What is done around every attempt of a handler. Schemas are read when the configuration is.
+//! Layers around every attempt of a handler. Schemas are read with the configuration.
 
 use std::{
     fs,
@@ -21,69 +21,68 @@ use crate::config::{
     pattern,
 };
 
-/// A slower rate is a mistake, and its waits would be beyond what a clock counts to.
+/// A slower rate is a mistake, and its waits would exceed the range of a clock.
 const SLOWEST: f64 = 1.0 / 86_400.0;
 
 const NOTHING: &Group = &Group::without_settings("this layer");
 
 options! {
-    /// Each item is one layer. Those without settings may be written as a word: `[tracing, {
+    /// Each item is one layer. A layer without settings may be written as a word: `[tracing, {
     /// timeout: 5s }, metrics]`.
     pub enum LayerConfig = "a layer", then LayerConfig::not_too_slow {
-        /// How long an attempt may take inside of this layer. Then it is dropped at its next
-        /// await, and is tried again as any failure.
+        /// How long an attempt may take inside this layer. It is then dropped at its next await,
+        /// and retried like any failure.
         Timeout(Duration) as "timeout" = duration(1..=DAY_MS);
-        /// How many attempts are made in such a time, over all workers. What waits for its turn
-        /// holds its worker; the `rate` of a pool holds none.
+        /// How many attempts are made per second, minute or hour, over all workers. An attempt that
+        /// waits for its turn holds its worker; with the `rate` of a pool, it does not.
         Rate(Rate) as "rate" = rate().alias(&["rate_limit"]);
-        /// While what the attempts call is down, they wait, and one at a time tries.
+        /// While the system that attempts call is down, they wait, and one at a time tries.
         CircuitBreaker(Breaker) as "circuit_breaker" = group();
-        /// An event whose source and id are those of one that was acknowledged is acknowledged
-        /// without being handled.
+        /// An event with the same source and id as an acknowledged one is acknowledged without
+        /// being handled.
         Deduplication(DeduplicationConfig) as "deduplication" = group().alias(&["deduplicate"]);
-        /// JSON Schemas by event type or pattern: `{ "order.*": order.schema.json }`, each a
-        /// file. An event whose data does not fit those of its type becomes a dead letter that
-        /// names the problems; one of a type without a schema passes. The files are read when
-        /// greenroom starts. Needs a greenroom that was built with `json-schema`.
+        /// JSON Schemas by event type or pattern: `{ "order.*": order.schema.json }`, each a file.
+        /// An event whose data does not fit the schemas of its type becomes a dead letter that
+        /// names the problems; an event of a type without a schema passes. The files are read at
+        /// startup. Needs a greenroom that was built with `json-schema`.
         Validation(Schemas) as "validation" = variables().to::<Schemas>();
-        /// An event without a `correlationid` begins a flow, which has its id; what is made of
-        /// it has that, too.
+        /// An event without a `correlationid` starts a flow with its own id; the events made from
+        /// it share that id.
         Correlation as "correlation" = bare(NOTHING);
-        /// A span for each attempt in the log, at the level `info`: type, id, source, pool,
-        /// handler, worker, attempt.
+        /// Logs a span for each attempt, at the level `info`: type, id, source, pool, handler,
+        /// worker, attempt.
         Tracing as "tracing" = bare(NOTHING);
-        /// Counts attempts by what they end in, and how long they take. The admin listener
-        /// tells (`/api/handlers/NAME`), and the log at the end.
+        /// Counts attempts by their outcome, and how long they take. The admin listener shows the
+        /// figures (`/api/handlers/NAME`), and the log does at the end.
         Metrics as "metrics" = bare(NOTHING);
     }
 }
 
 options! {
-    /// An outage of a single handler is noticed without it (`outage`); it is for handlers that
-    /// call the same system.
+    /// An outage of a single handler is noticed without it (`outage`); use it for several handlers
+    /// that call the same system.
     pub struct Breaker = "a circuit breaker" {
-        /// It opens after so many failed attempts in a row: as many as a healthy system never
-        /// has.
+        /// It opens after this many failed attempts in a row: more than a healthy system ever has.
         failures: u32 = count(1..=1_000_000).default("5");
-        /// Attempts wait for so long, then one tries: as long as the system takes to come back.
+        /// How long attempts wait before one tries: about as long as the system takes to recover.
         open_for: Duration = duration(1..=DAY_MS).default("10s");
-        /// A name. The circuit breakers of one name are one, in whichever handlers they stand,
-        /// and have the same settings.
+        /// A name. Circuit breakers with the same name are one breaker, in all handlers that use
+        /// it, and must have the same settings.
         shared: Option<String> = text().optional();
     }
 }
 
 options! {
-    /// Without a `store` it is kept in memory, and a run that starts anew has seen nothing.
+    /// Without a `store`, memory holds it, and a restart forgets it.
     pub struct DeduplicationConfig = "deduplication" {
         /// How long an acknowledged event is remembered.
         within: Duration = duration(1..=30 * DAY_MS).default("10m");
-        /// How many are remembered at most, each with some 100 bytes; at least as many as come
-        /// `within` that time.
+        /// The most events to remember, at some 100 bytes each; at least as many as arrive `within`
+        /// that time.
         remember: usize = count(1..=100_000_000).default("100_000");
-        /// A directory in which it is remembered over restarts as well, with the same bounds; a
-        /// layer has its own. It is written ten times a second, and no event waits for it: a crash
-        /// forgets what was acknowledged last. Its parent has to be there.
+        /// A directory that preserves it over restarts, with the same bounds; each layer needs its
+        /// own. It is written ten times a second, and no event waits for it: a crash forgets the
+        /// latest acknowledgements. Its parent must exist.
         store: Option<PathBuf> = path().optional();
     }
 }
@@ -105,12 +104,12 @@ impl LayerConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schemas(Vec<Schema>);
 
-/// A JSON Schema, and the types that it is for. It was read, and is a valid one.
+/// A valid JSON Schema that was read, and the types that it is for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
     /// A type or pattern.
     pub on: String,
-    /// Where it was read.
+    /// The path that it was read from.
     pub path: PathBuf,
     /// The schema.
     pub document: Arc<Value>,
@@ -170,14 +169,14 @@ impl Schema {
 }
 
 /// # Errors
-/// Why it is none.
+/// Why it is not valid.
 #[cfg(feature = "json-schema")]
 fn is_schema(on: &str, document: &Value) -> Result<(), String> {
     let on = on.parse().map_err(|why| format!("{why}"))?;
     Validation::new().schema(on, document).map(drop).map_err(|error| error.reason)
 }
 
-/// The document, or why there is none, and what to do.
+/// The document, or why there is none, and how to fix it.
 fn document(path: &Path) -> Result<Value, (String, &'static str)> {
     let start = "name a file; paths start at the directory of the configuration file";
     let text = fs::read_to_string(path).map_err(|error| (error.to_string(), start))?;

@@ -1,6 +1,6 @@
 //! Every option of the configuration, declared once, as the types that it is read into. Decoding,
 //! defaults, the JSON Schema and the reference page follow from the declarations;
-//! `docs/extending-options.md` says how to add one.
+//! `docs/extending-options.md` explains how to add one.
 
 mod admin;
 mod advisor;

@@ -12,8 +12,8 @@ options! {
     pub struct OutputConfig named name = "an output" {
         /// The event types: a type, a pattern or a list, as for handlers.
         on: Vec<String> = texts().default("\"**\"");
-        /// Of these, the events to take by what is in them, as for handlers: `{ /total: { greater:
-        /// 100 } }`. An event that is not taken goes to the next output that takes it.
+        /// Among these, the events to take by their content, as for handlers: `{ /total: { greater:
+        /// 100 } }`. A rejected event goes to the next output that takes it.
         conditions as "where": Vec<FieldCondition> = each().or_empty();
         .. /// What it writes to.
         kind: Chosen<Outputs>;
@@ -21,12 +21,12 @@ options! {
 }
 
 impl OutputConfig {
-    /// The file that it writes to, where it does.
+    /// The file that it writes to, if any.
     pub fn path(&self) -> Option<&Path> {
         self.kind.writes().map(|file| file.path)
     }
 
-    /// It writes to standard output.
+    /// Whether it writes to standard output.
     pub fn is_standard(&self) -> bool {
         self.path() == Some(Path::new("-"))
     }

@@ -1,4 +1,4 @@
-//! The rule that makes events of records that are no CloudEvents (M05).
+//! The rule that turns records that are no CloudEvents into events (M05).
 
 use greenroom_bus::{
     event::Event,
@@ -9,32 +9,31 @@ use greenroom_config::{At, Kinds, bare, each, flag, group, options, schema::Grou
 const NOTHING: &Group = &Group::without_settings("this part of a record");
 
 options! {
-    /// How what is no CloudEvent becomes one: each line of a file, each record of a topic, and the
-    /// body of each request that is no CloudEvents. A single value is the attribute itself, the
-    /// same for every line; what comes from a line is written as `{ pointer: /kind }`. The bytes
-    /// of a line are the data as they are, and are parsed only where there is a `pointer`. Blank
-    /// lines are skipped. A line that lacks what is asked for, or is not JSON where there is a
-    /// `pointer`, is malformed: a dead letter with its bytes that names the attribute. Such a
-    /// request is answered 400.
+    /// Turns data other than CloudEvents into events: each line of a file, each record of a topic,
+    /// and the body of each request. A single value is the attribute itself, the same for every
+    /// line; `{ pointer: /kind }` takes it from the line. The bytes of a line are the data,
+    /// unchanged, and are parsed only for a `pointer`. Blank lines are skipped. A line that lacks a
+    /// required value, or is not JSON despite a `pointer`, is malformed: it becomes a dead letter
+    /// with its bytes that names the attribute. Such a request is answered 400.
     pub struct RecordsConfig = "records", then RecordsConfig::checked {
         /// The type of the events.
         ty as "type": AttributeRule = group();
         /// The source of the events.
         source: AttributeRule = group();
-        /// What an event is about.
+        /// The subject of the events.
         subject: Option<AttributeRule> = group().optional();
-        /// What tells an event from all others of its source, and is the same where it is repeated.
-        /// When this is not given, it is made of the file's inode, the number of the line and a
-        /// checksum of its bytes: the same whenever the line is read again, and another one in a
-        /// file that was rewritten. Of a request, it is made of the path and the body, so that a
-        /// post that is repeated is one event; two that mean different things need an id of their
-        /// own. Of a record, it is made of topic, partition and offset, or of stream and sequence.
+        /// A text that identifies an event within its source, and stays the same if the event is
+        /// repeated. By default, it is made from the file's inode, the line number and a checksum
+        /// of the bytes: the same whenever the line is read again, and different in a rewritten
+        /// file. For a request, it is made from the path and the body, so that a repeated post is
+        /// one event; two requests that mean different things need ids of their own. For a record,
+        /// it is made from topic, partition and offset, or from stream and sequence.
         id: Option<AttributeRule> = group().optional();
-        /// When it happened, in RFC 3339. Events have no `time` otherwise.
+        /// The time of the event, in RFC 3339. By default, events have no `time`.
         time: Option<AttributeRule> = group().optional();
-        /// What the lines are, for example `application/json` or `text/plain`. Without it, events
-        /// say nothing about that, which means JSON: lines that are not are written as
-        /// `data_base64`. A request or a record says it itself, by its header `content-type`.
+        /// The type of the data, for example `application/json` or `text/plain`. Without it, events
+        /// carry no type, which means JSON: lines that are not JSON are written as `data_base64`. A
+        /// request or a record sets it by its own header `content-type`.
         content_type: Option<String> = text().optional();
         /// Extension attributes, by name.
         extensions: Vec<AttributeRule> = each().or_empty();
@@ -44,10 +43,10 @@ options! {
 options! {
     /// Where an attribute comes from. A single value in place of the mapping is a `literal`.
     pub struct AttributeRule named attribute = "a rule", short "literal", then AttributeRule::checked {
-        /// What the attribute is where it is not there, is empty, or `null`.
+        /// The attribute's value if it is missing, empty or `null`.
         default: Option<String> = text().optional();
-        /// With `true`, an event does not have the attribute where it is not there; otherwise the
-        /// line is malformed. For an `id`, one is made then.
+        /// With `true`, a missing attribute is left out of the event; otherwise the line is
+        /// malformed. A missing `id` is generated then.
         optional: bool = flag().default("false");
         .. /// Where it comes from.
         from: AttributeFrom;
@@ -59,18 +58,18 @@ options! {
     pub enum AttributeFrom = "a rule" {
         /// This text, for every line.
         Literal(String) as "literal" = text();
-        /// A text, number or truth value in the line, which has to be JSON: a JSON pointer, such as
+        /// A text, number or truth value in the line, which must be JSON: a JSON pointer, such as
         /// `/user/id`.
         Pointer(String) as "pointer" = text();
-        /// The header of this name, in any case: of a request, or of a record of a broker.
+        /// The header of this name, in any case: of a request, or of a record from a broker.
         Header(String) as "header" = text();
         /// The path of the file, or of the request.
         Path as "path" = bare(NOTHING);
-        /// The key of a record of Kafka, or of a message of NATS what its `key` names, as text.
+        /// The key of a Kafka record, or the part of a NATS message that `key` names, as text.
         Key as "key" = bare(NOTHING);
-        /// The topic or the subject that a record of a broker was published to.
+        /// The topic or the subject that a broker's record was published to.
         Topic as "topic" = bare(NOTHING);
-        /// When a record of a broker was published.
+        /// The time when a broker's record was published.
         Time as "time" = bare(NOTHING);
     }
 }
@@ -79,7 +78,7 @@ impl RecordsConfig {
     /// The rule itself.
     ///
     /// # Errors
-    /// What no event can have; a configuration that was checked has nothing of it.
+    /// A value that no event can have; a checked configuration has none.
     pub(crate) fn mapping(&self) -> Result<Mapping, String> {
         let pick =
             |rule: &Option<AttributeRule>| rule.as_ref().map(AttributeRule::pick).transpose();
@@ -101,7 +100,7 @@ impl RecordsConfig {
         })
     }
 
-    /// The type of all its events, where that is known.
+    /// The type of all its events, if it is known.
     pub(crate) fn known_type(&self) -> Option<&str> {
         match &self.ty.from {
             AttributeFrom::Literal(ty) => Some(ty),
@@ -172,7 +171,7 @@ impl AttributeRule {
         })
     }
 
-    /// The texts that it names itself.
+    /// The texts that it contains itself.
     fn texts(&self) -> impl Iterator<Item = &str> {
         let literal = match &self.from {
             AttributeFrom::Literal(text) => Some(text.as_str()),

@@ -18,7 +18,7 @@ pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
     if keeps && scene.can(Ability::Replays) { nothing_is_left(scene) } else { Ok(()) }
 }
 
-/// Each partition says where it stands, and waits for nothing.
+/// Each partition reports its position, and waits for nothing.
 fn nothing_is_open(run: &Running<'_>) -> Result<(), String> {
     for partition in run.view()?.partitions {
         let number = partition.partition;

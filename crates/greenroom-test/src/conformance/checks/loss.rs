@@ -1,12 +1,11 @@
-//! Nothing is lost: not in a run that nothing disturbs, and not by a crash while one event is
-//! stuck.
+//! Nothing is lost: neither in an undisturbed run, nor by a crash while one event is stuck.
 
 use super::super::{ability::Ability, ledger::Book, plan::Plan, scene::Scene};
 use super::stuck::one_of;
 
 pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
     let items = scene.events(500)?;
-    // Events wait beside the pool, so pulls are dropped and made anew whenever one finds room.
+    // Events wait for the pool, so pulls are dropped and repeated whenever one finds room.
     let plan = Plan { workers: 3, queue: 6, ..scene.plan() };
     scene.run(plan, &items, async |run| {
         run.until_done().await?;
@@ -19,7 +18,7 @@ pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
     if scene.can(Ability::Replays) { after_a_crash(scene) } else { Ok(()) }
 }
 
-/// Whatever commits were made, they do not cover what is stuck.
+/// Whatever commits were made, they do not cover the stuck event.
 fn after_a_crash(scene: &mut Scene<'_>) -> Result<(), String> {
     let items = scene.events(500)?;
     let plan = Plan { stuck: vec![one_of(&items, 20)?], ..scene.plan() };

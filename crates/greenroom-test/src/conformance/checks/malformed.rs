@@ -1,9 +1,9 @@
-//! What is no event: a dead letter with its bytes each, once.
+//! Each record that is no event becomes one dead letter with its bytes.
 
 use super::super::{ability::Ability, connector::Body, scene::Scene};
 use super::restart::nothing_is_left;
 
-/// What the bytes begin with of what is no event.
+/// The first bytes of a record that is no event.
 const NO_EVENT: &str = "{ no event";
 
 pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {

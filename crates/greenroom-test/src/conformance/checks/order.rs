@@ -1,4 +1,4 @@
-//! Order per key, with handlers that fail and take their time; also of what comes while it is read.
+//! Order per key, with slow and failing handlers; also for events that arrive during the run.
 
 use super::super::{ability::Ability, scene::Scene};
 

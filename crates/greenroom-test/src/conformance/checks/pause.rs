@@ -1,4 +1,4 @@
-//! What is paused gives nothing, by level and not by edge, and goes on where it was.
+//! A paused partition gives nothing, by level and not by edge, and later continues in place.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
     }
 }
 
-/// A source of one partition is paused as a whole.
+/// A source with one partition is paused as a whole.
 fn whole(scene: &mut Scene<'_>) -> Result<(), String> {
     let (items, plan) = (scene.events(400)?, scene.plan());
     scene.run_paused(plan, &items, async |run| {
@@ -31,7 +31,7 @@ fn whole(scene: &mut Scene<'_>) -> Result<(), String> {
         run.resume(Partition::ONLY)?;
         run.until("fifty acknowledged", |book| book.acknowledged() >= 50).await?;
         run.pause(Partition::ONLY)?;
-        // A pull that was under way may end.
+        // A pull that was in progress may end.
         run.quiet().await;
         gives_nothing(run, Partition::ONLY).await?;
         run.resume(Partition::ONLY)?;
@@ -40,7 +40,7 @@ fn whole(scene: &mut Scene<'_>) -> Result<(), String> {
     })
 }
 
-/// Several partitions are paused one by one, as a list that is told as a whole.
+/// Several partitions are paused one by one, by a list that replaces the last.
 fn each(scene: &mut Scene<'_>) -> Result<(), String> {
     let (items, plan) = (scene.events(400)?, scene.plan());
     let later = if scene.can(Ability::IsLive) { scene.events(200)? } else { Vec::new() };
@@ -61,7 +61,7 @@ fn each(scene: &mut Scene<'_>) -> Result<(), String> {
     })
 }
 
-/// The engine pauses a partition whose events find no room, and lets it go on when they do.
+/// The engine pauses a partition whose events find no room, and resumes it when they do.
 fn behind_a_full_pool(scene: &mut Scene<'_>) -> Result<(), String> {
     let items: Vec<Item> = scene.events(400)?;
     let gate = Arc::new(Semaphore::new(0));
@@ -77,7 +77,7 @@ fn behind_a_full_pool(scene: &mut Scene<'_>) -> Result<(), String> {
     })
 }
 
-/// For a while, nothing comes of it.
+/// For some time, it gives nothing.
 async fn gives_nothing(run: &Running<'_>, partition: Partition) -> Result<(), String> {
     let before = run.look(|book| book.count_given_of(partition));
     run.quiet().await;

@@ -1,6 +1,5 @@
-//! What a crash repeats: what was open, and what was acknowledged since the last commit began. Once
-//! with an event that is stuck for ever and everything else committed, once in the middle of the
-//! work.
+//! A crash repeats the open events, and those acknowledged since the last commit began. Once with
+//! an event that is stuck forever and everything else committed, once in the middle of the work.
 
 use super::super::{ledger::Book, plan::Plan, running::Running, scene::Scene};
 use super::stuck::one_of;

@@ -1,5 +1,5 @@
-//! An orderly end in the middle, and another source: it goes on where positions are kept, and
-//! begins anew otherwise.
+//! An orderly end in the middle, and another source: it continues if positions are kept, and starts
+//! over otherwise.
 
 use super::super::{ability::Ability, ledger::Book, scene::Scene};
 
@@ -24,7 +24,7 @@ pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
     if keeps { nothing_is_left(scene) } else { Ok(()) }
 }
 
-/// Another source of a place in which all is done gives nothing.
+/// Another source of a place whose events are all done gives nothing.
 pub(super) fn nothing_is_left(scene: &mut Scene<'_>) -> Result<(), String> {
     let plan = scene.plan();
     scene.run(plan, &[], async |run| {

@@ -1,5 +1,5 @@
-//! Partitions are taken away in the middle of the work, and come back: nothing of them begins
-//! meanwhile, others go on, and in the end all is done.
+//! Partitions are taken away in the middle of the work, and come back: in between, none of their
+//! events begins, other partitions continue, and in the end everything is done.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ pub(super) fn run(scene: &mut Scene<'_>) -> Result<(), String> {
     })
 }
 
-/// How many were acknowledged since the last commit when it was taken away.
+/// Returns how many events had been acknowledged since the last commit when it was taken away.
 async fn away_and_back(run: &mut Running<'_>, partition: Partition) -> Result<u64, String> {
     let some = run.look(Book::acknowledged) + 60;
     run.until("sixty more acknowledged", |book| book.acknowledged() >= some || book.is_done())

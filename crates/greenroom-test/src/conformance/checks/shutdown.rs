@@ -1,10 +1,10 @@
-//! A stop in the middle of the work: it ends, everything that was given is settled, and what was
-//! refused is given again.
+//! A stop in the middle of the work: it ends, every given event is settled, and refused ones are
+//! given again.
 
 use super::super::{ability::Ability, ledger::Book, plan::Plan, running::Running, scene::Scene};
 use std::time::Duration;
 
-/// Which way to end.
+/// The kind of stop.
 #[derive(Clone, Copy)]
 enum Stop {
     Now,
@@ -48,7 +48,7 @@ fn stop_in_the_middle(
     })
 }
 
-/// After an orderly end, what was acknowledged is committed.
+/// After an orderly end, all acknowledged events are committed.
 fn nothing_twice(run: &Running<'_>, keeps: bool) -> Result<(), String> {
     match run.look(Book::count_repeats) {
         repeats if keeps && repeats > 0 => {

@@ -8,6 +8,7 @@ use crate::{
     pool::{
         Worker,
         frame::AnyCore,
+        shares::Share,
         stop::{Stop, StopReport},
         worker::in_flight::DeliveryOf,
     },
@@ -18,6 +19,8 @@ pub(crate) type ControlFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + '
 /// What a pool can be told, whatever its keys are.
 pub(crate) trait Control<A: Actor>: AnyCore {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize;
+    /// The share of a message: user code.
+    fn share_of(&self, message: &A::Message) -> Share;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
     fn address(self: Arc<Self>) -> Address<A::Message, A::Reply, A::Error>;
     /// The core, with the type of its keys.

@@ -20,6 +20,9 @@ pub enum AdminError {
     /// There is no worker with this slot.
     #[error("the pool has no slot {0}")]
     NoSuchSlot(usize),
+    /// The pool has put or adopted no such member.
+    #[error("the pool has not adopted this address, or it has left")]
+    NotAdopted,
     /// The pool would contain itself.
     #[error("the pool would contain itself")]
     ContainsItself,

@@ -7,6 +7,7 @@ use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 use crate::pool::{
     limits::{AtOnce, Rate},
     membership::restart::{Restarts, WhenExhausted},
+    shares::ShareConfig,
 };
 use crate::{
     FinalAction, PoolEvents, RestartPolicy,
@@ -33,6 +34,8 @@ pub(crate) struct PoolConfig {
     pub(crate) keys: KeyConfig,
     /// Present if something is limited, or may come to be. Taken out when the pool is made.
     pub(crate) limits: Option<Box<LimitConfig>>,
+    /// Present if something was said of shares. Taken out when the pool is made.
+    pub(crate) shares: Option<Box<ShareConfig>>,
     pub(crate) failure: FailureConfig,
     pub(crate) handling: HandlingConfig,
     /// The receiver of its events.
@@ -48,6 +51,7 @@ impl Default for PoolConfig {
             size: SizeConfig::default(),
             keys: KeyConfig::default(),
             limits: None,
+            shares: None,
             failure: FailureConfig::default(),
             handling: HandlingConfig::default(),
             notices: PoolEvents::global(),
@@ -125,6 +129,8 @@ pub(crate) struct LimitConfig {
     pub(crate) at_once: Option<AtOnce>,
     /// Limits may come while the pool runs.
     pub(crate) adjustable: bool,
+    /// Messages have shares, with limits of their own.
+    pub(crate) shared: bool,
 }
 
 /// What follows when a handler fails, or its worker ends.

@@ -1,11 +1,15 @@
 //! The settings of a pool that are functions.
 
 use super::overflow::Overflow;
-use crate::pool::{batch::hand::Batching, bytes::SizeOf, policy::Policy, sticky::StickyBy};
+use crate::pool::{
+    batch::hand::Batching, bytes::SizeOf, policy::Policy, shares::Share, sticky::StickyBy,
+};
 use crate::{DeadLetter, FailurePolicy, FailureTable};
 
 /// How to tell the key of a message.
 pub(crate) type KeyOf<M, K> = Box<dyn Fn(&M) -> Option<K> + Send + Sync>;
+/// How to tell the share of a message.
+pub(crate) type ShareOf<M> = Box<dyn Fn(&M) -> Share + Send + Sync>;
 /// How to copy a message before its first attempt.
 pub(crate) type CopyOf<M> = fn(&M) -> M;
 /// Hears of dead letters.

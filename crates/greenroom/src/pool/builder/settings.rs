@@ -2,9 +2,9 @@
 
 use greenroom_queue::backlog::KeyBounds;
 
-use super::functions::{FunctionsOf, KeyOf};
+use super::functions::{FunctionsOf, KeyOf, ShareOf};
 use crate::Actor;
-use crate::pool::{batch::bytes::BatchBytes, bytes::ByteBound, worker::Factory};
+use crate::pool::{batch::bytes::BatchBytes, bytes::ByteBound, shares::ShareDesk, worker::Factory};
 
 /// What a pool runs with. All of it is in range.
 pub(crate) struct Settings<A: Actor, K> {
@@ -12,6 +12,10 @@ pub(crate) struct Settings<A: Actor, K> {
     pub(crate) factory: Factory<A>,
     /// `None` for a pool without order.
     pub(crate) key_of: Option<KeyOf<A::Message, K>>,
+    /// Present if messages have shares.
+    pub(crate) share_of: Option<ShareOf<A::Message>>,
+    /// Those shares. Taken out when the pool is made.
+    pub(crate) shares: Option<Box<ShareDesk>>,
     pub(crate) derived: Derived<A::Message>,
 }
 

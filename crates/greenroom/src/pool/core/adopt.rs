@@ -19,21 +19,24 @@ use crate::{
             members::{make_slots, members},
             notify::notify_size,
         },
-        membership::slot_state::Status,
+        membership::{adopted_member::AdoptedMember, slot_state::Status},
         worker,
     },
     pool_events::ResizeReason,
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Takes another actor or pool in as a worker. Returns its slot and the new size.
+    /// Takes another actor or pool in as a worker, which ends with this one if it `is_owned`.
+    /// Returns its slot and the new size.
     pub(crate) fn adopt(
         self: &Arc<Self>,
         other: Address<A::Message, A::Reply, A::Error>,
+        is_owned: bool,
         outcomes: &Outcomes,
     ) -> Result<(usize, usize), AdminError> {
         /// Two that adopt each other must not both find that the other does not contain them yet.
         static ADOPTING: Mutex<()> = Mutex::new(());
+        self.frame.lifecycle.check_running()?;
         if self.keyed() || self.routing.sticky.is_some() {
             return Err(AdminError::Ordered);
         }
@@ -48,11 +51,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         let slot = member_list.join();
         make_slots(&**self, &member_list);
-        let (size, vtable) = (member_list.len(), other.vtable());
+        let size = member_list.len();
+        let adopted = AdoptedMember { other: other.erase(), is_owned, again: None };
         {
             let mut details = self.frame.membership.slots.at(slot).details.lock();
             details.status = Status::Starting;
-            details.adopted = Some(Arc::downgrade(&vtable));
+            details.adopted = Some(adopted);
         }
         size_changed(&**self, size);
         // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool

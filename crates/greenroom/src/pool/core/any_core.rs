@@ -11,7 +11,9 @@ use crate::{
     Actor, ExitReason,
     pool::{
         clock::{ClockEntry, PoolAlarm},
-        frame::{Afterwards, AnyCore, Beginning, Counts, Frame, KeysTo, MailCounts, Unattended},
+        frame::{
+            self, Afterwards, AnyCore, Beginning, Counts, Frame, KeysTo, MailCounts, Unattended,
+        },
         worker,
     },
 };
@@ -144,6 +146,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
     fn ring(&self, alarm: ClockEntry) {
         self.note_time();
         match alarm.what {
+            PoolAlarm::Shares => frame::shares::ring(self),
             PoolAlarm::Lane(id) => self.wake_lane(alarm.index, id),
             PoolAlarm::Tag(tag) => {
                 if let Some(push) = &self.push {

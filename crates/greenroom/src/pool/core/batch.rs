@@ -20,8 +20,9 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next message that may be handled with those that were taken from here: of the same key,
     /// or, without keys, any.
-    pub(crate) fn next_of_batch(&self, source: Source) -> Option<Queued<A, K>> {
+    pub(crate) fn next_of_batch(&self, worker: usize, source: Source) -> Option<Queued<A, K>> {
         match source {
+            _ if self.frame.is_shared() => self.next_of_share(worker, source),
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.queue.shards[index].outbox.lock();
                 if !joins(outbox.lanes.get(id)?.front()?) {

@@ -13,6 +13,7 @@ use crate::{
     pool::{
         Worker,
         admin::control::{Control, ControlFuture},
+        shares::Share,
         stop::{self, Stop, StopReport},
         worker::in_flight::DeliveryOf,
     },
@@ -25,6 +26,10 @@ where
 {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
         Core::withdraw(self, is_such)
+    }
+
+    fn share_of(&self, message: &A::Message) -> Share {
+        Core::share_of(self, message)
     }
 
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {

@@ -1,6 +1,7 @@
 //! Messages that a policy gives to workers, in the sender's task.
 
 use std::{
+    collections::VecDeque,
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
@@ -26,11 +27,15 @@ use crate::{
         outgoing::{Outgoing, OutgoingOf},
         policy::{About, Choice, Crew},
         push::Push,
+        routing::Asking,
     },
 };
 
 /// How often a policy is asked again when the worker that it named has gone.
 const CHOICES: u32 = 3;
+
+/// In the place of a change: workers come and go, and this one is never the last.
+const NEVER: u64 = u64::MAX;
 
 /// What a choice comes to.
 pub(super) enum Chosen<A: Actor, K> {
@@ -55,7 +60,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
         sender: u32,
     ) -> Result<(), Refused> {
         for _ in 0..CHOICES {
-            let tried = match pool.choose(payload) {
+            let tried = match pool.choose_in_turn(payload) {
                 Chosen::One(member) => pool.try_push_to(&member, payload),
                 Chosen::Several(members) => pool.push_copies(&members, payload, 0),
                 Chosen::Any => break,
@@ -122,17 +127,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     }
 
     fn ask_again(&self, pool: &Core<A, K>) {
-        // Pairs with the `fetch_add` in `members_changed`, as the load below.
-        let mut seen = pool.frame.membership.member_changes.load(Ordering::SeqCst);
+        let asking = &pool.routing.asking;
+        // Pairs with the exchange below: whoever asks asks once more for this caller, or is done
+        // before, and this caller asks. Two at once would place messages of one sender in any
+        // order.
+        if asking.callers.fetch_add(1, Ordering::SeqCst) > 0 {
+            return;
+        }
         loop {
+            // Pairs with the `fetch_add` above: a caller that is not counted here makes the
+            // exchange below fail. Otherwise what it has held is not asked about.
+            let callers = asking.callers.load(Ordering::SeqCst);
+            // Pairs with the `fetch_add` in `members_changed`: of a later change, `asked` does not
+            // tell. Otherwise a new message overtakes what is held for a worker that has come.
+            let seen = pool.frame.membership.member_changes.load(Ordering::SeqCst);
             pool.ask_once_more();
-            // Pairs with the `fetch_add` in `members_changed`: a worker that came while the policy
-            // was asked may have found nothing held. Otherwise the policy is not asked about it.
-            let now = pool.frame.membership.member_changes.load(Ordering::SeqCst);
-            if seen == now || pool.routing.held.lock().is_empty() {
+            // Pairs with the load in `choose_in_turn`, by which new messages are held: all that
+            // is held until then has its place before.
+            asking.asked.store(seen, Ordering::SeqCst);
+            // Pairs with the `fetch_add` above: if there was another caller, it is asked again.
+            if asking
+                .callers
+                .compare_exchange(callers, 0, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
+            {
                 return;
             }
-            seen = now;
         }
     }
 }
@@ -164,6 +184,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let place = self.frame.membership.slots.at(slot).details.lock();
         let there = place.status == Status::Live || (!live && place.status == Status::Starting);
         there.then(|| self.mailbox(slot))
+    }
+
+    /// As `choose`, for a new message: it is held behind those of which the policy has not been
+    /// asked since workers came or went (P32).
+    pub(super) fn choose_in_turn(&self, payload: &mut OutgoingOf<A>) -> Chosen<A, K> {
+        let chosen = self.choose(payload);
+        let Asking { holds, asked, .. } = &self.routing.asking;
+        // Pairs with the `fetch_add` in `members_changed`, before which no list has the new
+        // worker: if it was chosen, the change is seen here.
+        let overtakes = matches!(chosen, Chosen::One(_) | Chosen::Several(_))
+            && holds.load(Ordering::SeqCst)
+            && asked.load(Ordering::SeqCst)
+                != self.frame.membership.member_changes.load(Ordering::SeqCst);
+        if overtakes { Chosen::Hold(NEVER) } else { chosen }
     }
 
     pub(super) fn choose(&self, payload: &mut OutgoingOf<A>) -> Chosen<A, K> {
@@ -242,7 +276,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         overfill: Overfill,
     ) -> Result<(), Refused> {
         for _ in 0..CHOICES {
-            match self.choose(payload) {
+            match self.choose_in_turn(payload) {
                 Chosen::One(member) => match member.try_reserve() {
                     Err(Refused::Full) if overfill == Overfill::Never => return Err(Refused::Full),
                     tried => {
@@ -290,7 +324,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Result<(), Refused> {
         let mut choices = 1;
         loop {
-            let member = match self.choose(payload) {
+            let member = match self.choose_in_turn(payload) {
                 Chosen::One(member) => member,
                 Chosen::Several(_) => return ByPolicy.try_place(self, payload, sender),
                 Chosen::Refused => return Err(Refused::ByPolicy),
@@ -426,6 +460,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some(entry) = entry_of::<A, K>(payload, self.stamp(0)) else { return Err(Closed) };
         self.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
         held.push_back(entry);
+        // Pairs with the load in `choose_in_turn`: the sender's next message sees it, or that
+        // one overtakes this one.
+        self.routing.asking.holds.store(true, Ordering::SeqCst);
         drop(held);
         // Workers that have started since have looked at held messages before. Pairs with the
         // `fetch_add` in `members_changed`, before `ask_again` takes the lock above: the new worker
@@ -437,10 +474,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         Ok(())
     }
 
-    /// If the policy panics, the message is for any worker.
+    /// If the policy panics, the message is for any worker. What is held again stays before what
+    /// was held meanwhile.
     fn ask_once_more(&self) {
         let held = std::mem::take(&mut *self.routing.held.lock());
+        let mut still_held = VecDeque::new();
         for entry in held {
+            let stamp = entry.stamp;
             let mut payload = Outgoing {
                 message: Some(entry.message),
                 extra: entry.extra,
@@ -451,35 +491,51 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 discard(panic);
                 Chosen::Any
             });
-            self.place_again(chosen, &mut payload, entry.stamp);
+            if !self.place_again(chosen, &mut payload, stamp) {
+                still_held.extend(entry_of::<A, K>(&mut payload, stamp));
+            }
         }
+        let keeps = !still_held.is_empty();
+        {
+            let mut held = self.routing.held.lock();
+            still_held.append(&mut held);
+            *held = still_held;
+            // Pairs with the load in `choose_in_turn`: until then new messages are held.
+            self.routing.asking.holds.store(!held.is_empty(), Ordering::SeqCst);
+        }
+        if keeps {
+            // The last worker may have gone meanwhile, or the pool may have ended.
+            settle_if_over(self);
+        }
+        // A stop may have looked for what is held, or have counted what was placed twice.
+        self.frame.lifecycle.notify_progress();
     }
 
-    fn place_again(&self, chosen: Chosen<A, K>, payload: &mut OutgoingOf<A>, stamp: Stamp) {
+    /// False if the message is held back again.
+    fn place_again(&self, chosen: Chosen<A, K>, payload: &mut OutgoingOf<A>, stamp: Stamp) -> bool {
         // It gets another stamp with its place.
         let extra = payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
         extra.accepted.get_or_insert_with(|| self.frame.telemetry.coarse.at(stamp));
         let placed = match chosen {
-            Chosen::Hold(_) => return self.keep(payload, stamp),
+            Chosen::Hold(_) => return false,
             Chosen::One(member) => {
                 member.reserve_anyway();
                 self.push_to(&member, payload).is_ok()
             }
-            Chosen::Several(_) | Chosen::Any | Chosen::Refused | Chosen::Gone => false,
+            Chosen::Several(members) => {
+                let copied = || self.push_copies(&members, payload, 1).is_ok();
+                catch_unwind(AssertUnwindSafe(copied)).map_err(discard).unwrap_or(false)
+            }
+            Chosen::Any | Chosen::Refused | Chosen::Gone => false,
         };
-        if placed || self.push(0, payload, (None, 0)).is_ok() {
-            // It was counted as accepted when it was held back, and now again.
-            self.frame.telemetry.counters.accepted.fetch_sub(1, Ordering::Relaxed);
-        } else {
-            self.keep(payload, stamp);
+        let placed = placed || self.push(0, payload, (None, 0)).is_ok();
+        if placed {
+            // It was counted as accepted when it was held back, and now again. Pairs with the
+            // store in `close`, through the load in `notify_progress`: a stop that counts both is
+            // told to look again.
+            self.frame.telemetry.counters.accepted.fetch_sub(1, Ordering::SeqCst);
         }
-    }
-
-    /// A message that was held back is held back again. The last worker may have gone meanwhile, or
-    /// the pool may have ended.
-    fn keep(&self, payload: &mut OutgoingOf<A>, stamp: Stamp) {
-        self.routing.held.lock().extend(entry_of::<A, K>(payload, stamp));
-        settle_if_over(self);
+        placed
     }
 }
 

@@ -136,7 +136,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        let chosen = self.choose(payload);
+        let chosen = self.choose_in_turn(payload);
         let (permit, pushed) = match chosen {
             Chosen::Refused => return Err(Refused::ByPolicy),
             Chosen::Several(members) => {

@@ -48,7 +48,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     LaneState::Running(_) => &mut counts.running,
                     LaneState::Retrying => &mut counts.retrying,
                     LaneState::Parked => &mut counts.parked,
-                    LaneState::Ready => &mut counts.ready,
+                    LaneState::Ready | LaneState::Shared(_) => &mut counts.ready,
                 };
                 *of_state += 1;
                 counts.waiting += behind(lane);
@@ -117,7 +117,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let (state, attempt) = match found.state {
             _ if found.queued => (KeyState::Queued, 0),
             LaneState::Running(worker) => self.running(worker, now),
-            LaneState::Ready => (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts)),
+            LaneState::Ready | LaneState::Shared(_) => {
+                (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts))
+            }
             LaneState::Retrying => {
                 let next = Duration::from_nanos(found.due.nanos().saturating_sub(now));
                 let since = failed.map_or(Duration::ZERO, |(failed, _)| failed.at.elapsed());

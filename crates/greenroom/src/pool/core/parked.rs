@@ -223,6 +223,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.announce(index);
             dead_letter_if_ruined(self);
         }
+        // Of what was parked, nothing is left to a stop that waits for the rest.
+        self.frame.lifecycle.notify_progress();
     }
 
     /// Lets a parked key go on without the messages that have failed for good, which become dead

@@ -242,6 +242,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         match lane.state {
             LaneState::Running(_) => {}
+            LaneState::Shared(_) if lane.is_empty() => sequel.closed.push(outbox.lanes.close(id)),
+            LaneState::Shared(_) => {}
             LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
                 self.close_parked(outbox, id, sequel);
             }

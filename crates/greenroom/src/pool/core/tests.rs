@@ -6,6 +6,7 @@ mod fast_path;
 mod handed;
 mod interleavings;
 mod leaving;
+mod operators;
 mod points;
 mod times;
 mod unaided;

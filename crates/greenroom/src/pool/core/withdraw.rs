@@ -106,6 +106,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut held = self.routing.held.lock();
         lifted.append(&mut held);
         *held = lifted;
+        // Pairs with the load in `choose_in_turn`: new messages of a policy do not overtake these.
+        self.routing.asking.holds.store(true, Ordering::SeqCst);
         drop(held);
         if let Some(moves) = &mut moves {
             moves.held_is_lifted = false;

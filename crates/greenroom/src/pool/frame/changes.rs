@@ -6,10 +6,10 @@ use tokio::sync::mpsc;
 
 use super::{
     AnyCore, Frame,
-    members::{self, dismiss, dismiss_one, hire},
+    members::{self, dismiss, dismiss_adopted, dismiss_one, hire},
 };
 use crate::{
-    SpawnError,
+    AnyAddress, SpawnError,
     control::advisor::Advisor,
     pool::{AdminError, Change, controllers::advisor, limits::Gate},
     pool_events::ResizeReason,
@@ -30,6 +30,12 @@ pub(crate) fn remove(pool: &Arc<dyn AnyCore>, workers: usize) -> Result<Change, 
 pub(crate) fn remove_worker(pool: &Arc<dyn AnyCore>, slot: usize) -> Result<Change, AdminError> {
     let (outcomes, told) = mpsc::unbounded_channel();
     let size = dismiss_one(pool, slot, &outcomes)?;
+    Ok(Change::new(Vec::new(), vec![slot], size, told, pool.runtime()))
+}
+
+pub(crate) fn delete(pool: &Arc<dyn AnyCore>, member: &AnyAddress) -> Result<Change, AdminError> {
+    let (outcomes, told) = mpsc::unbounded_channel();
+    let (slot, size) = dismiss_adopted(pool, member, &outcomes)?;
     Ok(Change::new(Vec::new(), vec![slot], size, told, pool.runtime()))
 }
 

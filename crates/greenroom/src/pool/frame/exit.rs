@@ -132,5 +132,9 @@ fn end_lives(pool: &Arc<dyn AnyCore>, reason: &ExitReason) {
     pool.frame().lifecycle.life.end(&pool.clone().any(), reason);
     for slot in 0..pool.frame().membership.slots.len() {
         pool.clone().end_worker(slot, reason);
+        let adopted = pool.frame().membership.slots.at(slot).details.lock().adopted.take();
+        if let Some(adopted) = adopted {
+            adopted.outlive(reason);
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     notify::notify_size,
 };
 use crate::{
-    ExitReason, PoolEvent,
+    AnyAddress, ExitReason, PoolEvent,
     pool::{
         AdminError,
         admin::change::{Outcomes, SlotOutcome},
@@ -25,10 +25,17 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// Starts a worker in each of these slots, off every path of messages.
+/// Starts a worker in each of these slots, off every path of messages. One that was adopted goes
+/// on.
 pub(crate) fn start_in(pool: &Arc<dyn AnyCore>, slots: &[usize], outcomes: &Outcomes) {
     for slot in slots {
-        pool.clone().start_worker(*slot, Beginning::First(outcomes.clone()));
+        let mut details = pool.frame().membership.slots.at(*slot).details.lock();
+        let again = details.adopted.as_mut().and_then(|adopted| adopted.again.take());
+        drop(details);
+        match again {
+            Some(again) => again(outcomes.clone()),
+            None => pool.clone().start_worker(*slot, Beginning::First(outcomes.clone())),
+        }
     }
 }
 
@@ -165,7 +172,10 @@ pub(crate) fn resize(
     outcomes: &Outcomes,
 ) -> Result<(Vec<usize>, Vec<usize>), AdminError> {
     let member_list = members(&**pool)?;
-    let (size, why) = (member_list.len(), ResizeReason::Asked);
+    let (size, why, bounds) = (member_list.len(), ResizeReason::Asked, member_list.bounds());
+    if !bounds.contains(&workers) {
+        return Err(AdminError::OutOfBounds { asked: workers, bounds });
+    }
     match workers.checked_sub(size) {
         Some(more) => {
             let (added, _) = hire_into(pool, member_list, more, why, outcomes)?;
@@ -180,10 +190,12 @@ pub(crate) fn resize(
 
 /// A member has gone by itself, however few are left. If it was the last, no successor is
 /// known: messages that are queued once it has left become dead letters, as when the last
-/// worker is disabled.
+/// worker is disabled. Also in a pool that is closing: a stop does not wait for it.
 pub(crate) fn drop_out(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) {
     let mut member_list = pool.frame().membership.members.lock();
-    if pool.frame().lifecycle.check_running().is_ok() && member_list.leave(slot) {
+    // Pairs with nothing: in a pool that has ended, one more worker may be told to have left.
+    let goes_on = !pool.frame().lifecycle.ended.load(Ordering::SeqCst);
+    if goes_on && member_list.leave(slot) {
         pool.frame().membership.slots.at(slot).details.lock().drops_out = true;
         send_away(pool, member_list, &[slot], ResizeReason::Left, outcomes);
     }
@@ -195,7 +207,15 @@ pub(crate) fn dismiss_one(
     slot: usize,
     outcomes: &Outcomes,
 ) -> Result<usize, AdminError> {
-    let mut member_list = members(&**pool)?;
+    dismiss_member(pool, members(&**pool)?, slot, outcomes)
+}
+
+fn dismiss_member(
+    pool: &Arc<dyn AnyCore>,
+    mut member_list: MutexGuard<'_, MemberList>,
+    slot: usize,
+    outcomes: &Outcomes,
+) -> Result<usize, AdminError> {
     let bounds = member_list.bounds();
     if member_list.has(slot) && member_list.len() <= *bounds.start() {
         return Err(AdminError::OutOfBounds { asked: member_list.len() - 1, bounds });
@@ -204,6 +224,22 @@ pub(crate) fn dismiss_one(
         return Err(AdminError::NoSuchSlot(slot));
     }
     Ok(send_away(pool, member_list, &[slot], ResizeReason::Asked, outcomes))
+}
+
+/// Tells the worker to leave that was adopted from this address; of several, the one that
+/// joined first.
+pub(crate) fn dismiss_adopted(
+    pool: &Arc<dyn AnyCore>,
+    other: &AnyAddress,
+    outcomes: &Outcomes,
+) -> Result<(usize, usize), AdminError> {
+    let member_list = members(&**pool)?;
+    let is_other = |slot: &usize| {
+        let details = pool.frame().membership.slots.at(*slot).details.lock();
+        details.adopted.as_ref().is_some_and(|adopted| adopted.other == *other)
+    };
+    let slot = member_list.slots().find(is_other).ok_or(AdminError::NotAdopted)?;
+    Ok((slot, dismiss_member(pool, member_list, slot, outcomes)?))
 }
 
 /// Brings a disabled slot back, with a budget as if new.
@@ -336,6 +372,11 @@ pub(crate) fn has_started(pool: &dyn AnyCore, slot: usize) {
         details.status = Status::Live;
     }
     let was_up = std::mem::replace(&mut details.up, true);
+    let changes = starts || !was_up;
+    if changes {
+        // Under the lock: whoever sees the new worker in its slot sees the change.
+        pool.frame().membership.members_changed();
+    }
     // Under the lock: a worker that is to leave from here on gives its keys up again.
     let moved = if starts { pool.move_keys(slot, KeysTo::Worker) } else { None };
     drop(details);
@@ -343,12 +384,10 @@ pub(crate) fn has_started(pool: &dyn AnyCore, slot: usize) {
     if starts {
         pool.frame().membership.starts.one_more();
     }
-    if was_up && !starts {
-        return;
+    if changes {
+        pool.ask_again();
+        pool.frame().controllers.notify_up(slot);
     }
-    pool.frame().membership.members_changed();
-    pool.ask_again();
-    pool.frame().controllers.notify_up(slot);
 }
 
 /// A worker does not run for a while. False when it is to leave instead.

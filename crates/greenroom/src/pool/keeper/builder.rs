@@ -148,7 +148,8 @@ impl EndOnDrop {
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
         if let Some(keeper) = self.0.take() {
-            keeper.stop_behind(Stop::Now);
+            // Not after its message in hand: that may take as long as it likes.
+            keeper.stop_behind(Stop::within(Duration::ZERO));
         }
     }
 }

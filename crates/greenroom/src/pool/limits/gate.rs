@@ -48,6 +48,8 @@ pub(crate) struct Gate {
     at_once: Mutex<InHandLimit>,
     /// There is a limit. Written under both locks.
     engaged: AtomicBool,
+    /// Messages have shares, whatever else limits them.
+    shared: bool,
     /// A place or a token has been given back.
     freed: Notify,
 }
@@ -80,8 +82,9 @@ impl Gate {
         rate: Option<Rate>,
         at_once: Option<AtOnce>,
         adjustable: bool,
+        shared: bool,
     ) -> Result<Option<Arc<Self>>, SpawnError> {
-        let engaged = rate.is_some() || at_once.is_some();
+        let engaged = rate.is_some() || at_once.is_some() || shared;
         if !engaged && !adjustable {
             return Ok(None);
         }
@@ -93,6 +96,7 @@ impl Gate {
             bucket: Mutex::new(bucket),
             at_once: Mutex::new(at_once),
             engaged: AtomicBool::new(engaged),
+            shared,
             freed: Notify::new(),
         })))
     }
@@ -181,7 +185,8 @@ impl Gate {
     /// The first in line waits for a moment, or a place, of the old limit.
     fn changed(&self, bucket: &Option<TokenBucket>, places: &InHandLimit) {
         let unlimited = matches!(places, InHandLimit::Fixed { limit: None, .. });
-        self.engaged.store(bucket.is_some() || !unlimited, Ordering::Relaxed);
+        let engaged = bucket.is_some() || !unlimited || self.shared;
+        self.engaged.store(engaged, Ordering::Relaxed);
         self.freed.notify_one();
     }
 

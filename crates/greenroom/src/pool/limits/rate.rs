@@ -37,10 +37,15 @@ impl Rate {
 
     /// How many messages a pool may start at once after a pause: a tenth of a second's worth, so
     /// that it makes up for the pauses of its scheduler.
-    pub(super) fn burst(self) -> u64 {
+    pub(in crate::pool) fn burst(self) -> u64 {
         let tenth = Duration::from_millis(100).as_nanos() * u128::from(self.messages);
         let burst = tenth.checked_div(self.per.as_nanos()).unwrap_or(1);
         u64::try_from(burst).unwrap_or(MOST).clamp(1, MOST)
+    }
+
+    /// Messages and period, if they are in range.
+    pub(in crate::pool) fn checked(self) -> Result<(u64, Duration), SpawnError> {
+        self.check(self.burst()).map(|()| (self.messages, self.per))
     }
 
     fn check(self, burst: u64) -> Result<(), SpawnError> {

@@ -2,18 +2,14 @@
 
 use std::{
     fmt,
-    sync::{
-        Weak,
-        atomic::{AtomicU32, AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
 use greenroom_queue::lock::Mutex;
 use greenroom_queue::stamp::Stamp;
 use tokio::task::AbortHandle;
 
-use super::restart::RestartLog;
-use crate::any_address::Erased;
+use super::{adopted_member::AdoptedMember, restart::RestartLog};
 use crate::inspect::{Published, WorkerStatus};
 use crate::pool::{admin::change::Outcomes, stats::counters::WorkerCounters};
 
@@ -73,8 +69,8 @@ pub(crate) struct SlotDetails {
     pub(crate) told_started: bool,
     /// Drops what the worker runs at its next await.
     pub(crate) abort: Option<AbortHandle>,
-    /// The address to which it hands messages on, if it was adopted.
-    pub(crate) adopted: Option<Weak<dyn Erased>>,
+    /// Where it hands messages on to, if it was adopted.
+    pub(crate) adopted: Option<AdoptedMember>,
     /// It leaves by itself, because the adopted actor or pool has stopped.
     pub(crate) drops_out: bool,
     /// It was told to rest, was busy for too long, and does not count as live any more.

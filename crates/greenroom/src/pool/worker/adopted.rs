@@ -4,7 +4,13 @@
 //! the other end. In the ledger of the pool the message is handled, and in the other's it is
 //! accepted.
 
-use std::{future::poll_fn, hash::Hash, pin::pin, sync::Arc, task::Poll};
+use std::{
+    future::poll_fn,
+    hash::Hash,
+    pin::pin,
+    sync::{Arc, atomic::Ordering},
+    task::Poll,
+};
 
 use super::{CatchUnwind, End, context, settle_panicked, work};
 use super::{
@@ -12,11 +18,12 @@ use super::{
     in_flight::{InFlight, refused::note_refusal},
 };
 use crate::{
-    Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted, PoolEvent,
+    Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted,
     pool::{
         admin::change::{Outcomes, SlotOutcome},
         core::Core,
-        frame::members::{drop_out, has_started},
+        frame::members::{drop_out, has_started, notify_started},
+        membership::slot_state::REST,
     },
 };
 
@@ -67,10 +74,11 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     outcomes: Outcomes,
 ) {
     let slot = exit_guard.slot;
-    core.frame.notify(PoolEvent::WorkerStarted { slot });
+    notify_started(&*core, slot);
     has_started(&*core, slot);
     let _ = outcomes.send(SlotOutcome::Started(slot));
     let other = to.erase();
+    let _resting = Resting { core: core.clone(), slot, to: Some(to.clone()) };
     let (mut work, mut gone) = (pin!(hand_on(&core, slot, to)), pin!(other.ended()));
     let is_over = poll_fn(|task| match work.as_mut().poll(task) {
         Poll::Ready(reason) => Poll::Ready(Some(reason)),
@@ -86,8 +94,40 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
     };
     exit_guard.note(Gone::Over(reason));
-    // An adopted worker whose other end has gone is no member any more.
-    drop_out(&core.erased(), slot, &outcomes);
+    if !core.frame.membership.slots.at(slot).has(REST) {
+        // An adopted worker whose other end has gone is no member any more.
+        drop_out(&core.erased(), slot, &outcomes);
+    }
+}
+
+/// Keeps the address of an adopted worker that is told to rest, however its task ends: its slot
+/// hands messages on again once it is woken.
+struct Resting<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: Arc<Core<A, K>>,
+    slot: usize,
+    to: Option<Address<A::Message, A::Reply, A::Error>>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Resting<A, K> {
+    fn drop(&mut self) {
+        let (slot, slot_state) = (self.slot, self.core.frame.membership.slots.at(self.slot));
+        let mut details = slot_state.details.lock();
+        // Pairs with the store in `end`, before adopted members are taken out under this lock:
+        // they are, or the end is seen here. Otherwise an ended pool keeps an address.
+        let goes_on = !self.core.frame.lifecycle.ended.load(Ordering::SeqCst);
+        if goes_on
+            && slot_state.has(REST)
+            && let Some(adopted) = &mut details.adopted
+            && let Some(to) = self.to.take()
+        {
+            let core = Arc::downgrade(&self.core);
+            adopted.again = Some(Box::new(move |outcomes| {
+                if let Some(core) = core.upgrade() {
+                    core.frame.spawn_worker(slot, Box::pin(run(core.clone(), slot, to, outcomes)));
+                }
+            }));
+        }
+    }
 }
 
 /// Returns why it is over.

@@ -37,6 +37,9 @@ pub(crate) enum Step {
     Permit,
     /// Others have a turn.
     Yield,
+    /// Its permit is there, and the next message is to be that of the share whose turn it is. The
+    /// shell says that it may be taken.
+    Fair,
     /// It steps aside once, and counts as one who is about to look.
     Search,
     /// There is nothing: it parks. The shell says when it is up again.
@@ -56,6 +59,7 @@ enum After {
     Hear,
     Search,
     Defer,
+    Fair,
 }
 
 /// A worker's state between two steps.
@@ -93,6 +97,7 @@ impl Driver {
                     }
                 }
                 After::Search => self.look_after_search(in_flight),
+                After::Fair => Ok(in_flight.take_of_shares()),
                 After::Defer if in_flight.still_starts() => return Step::Run,
                 After::Defer => Ok(Taken::Skipped),
             };
@@ -129,14 +134,33 @@ impl Driver {
             return Some(Step::Exit);
         }
         // They come and go while the pool runs.
-        if in_flight.worker.core.frame.is_limited() && !self.has_permit {
-            return Some(Step::Permit);
+        if in_flight.worker.core.frame.is_limited() {
+            if !self.has_permit {
+                return Some(Step::Permit);
+            }
+            if in_flight.worker.core.frame.is_shared() {
+                return Some(self.turn_of_shares(in_flight));
+            }
         }
         if self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
             self.pacing.begin_turn();
             return Some(Step::Yield);
         }
         None
+    }
+
+    /// With shares a worker looks nowhere but there. Others have their turn before.
+    fn turn_of_shares<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &mut self,
+        in_flight: &InFlight<A, K>,
+    ) -> Step {
+        match self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
+            true => {
+                self.pacing.begin_turn();
+                Step::Yield
+            }
+            false => Step::Fair,
+        }
     }
 
     /// Signals that wait come first.
@@ -217,6 +241,11 @@ impl Driver {
     /// A permit was awaited, and is there or not.
     pub(crate) fn permitted(&mut self, is_there: bool) {
         self.has_permit = is_there;
+    }
+
+    /// It takes a message of the share whose turn it is.
+    pub(crate) fn takes_fairly(&mut self) {
+        self.after = After::Fair;
     }
 
     /// The message in hand has been attempted, and those behind it in the same run: together this

@@ -70,7 +70,7 @@ impl Drop for ExitGuard {
                     _ => None,
                 };
                 left(pool, slot, finished.unwrap_or(&ExitReason::Killed));
-                if finished.is_some() {
+                if finished.is_some() || killed {
                     self.pool.spare();
                 }
             }

@@ -24,6 +24,7 @@ mod presence;
 pub(crate) mod refused;
 mod rounds;
 mod settle;
+mod shares;
 mod start;
 mod state;
 mod take;

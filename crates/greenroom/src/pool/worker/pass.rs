@@ -3,7 +3,7 @@
 use std::{hash::Hash, sync::atomic::Ordering};
 
 use super::in_flight::InFlight;
-use crate::pool::frame::notify::notify_limit;
+use crate::pool::frame::{notify::notify_limit, shares::ShareHand};
 use crate::{
     Actor,
     pool::{
@@ -12,16 +12,46 @@ use crate::{
     },
 };
 
+/// The right to take a message, and what follows from it.
+pub(super) struct Turn {
+    pass: Pass,
+    /// In a pool with shares: what is taken is in hand of its share until this ends.
+    hand: Option<ShareHand>,
+}
+
+impl Turn {
+    fn new<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        pass: Pass,
+        in_flight: &InFlight<A, K>,
+    ) -> Self {
+        let core = &in_flight.worker.core;
+        let shared = core.frame.is_shared();
+        let hand = shared.then(|| ShareHand::new(core.erased(), in_flight.worker.slot));
+        Self { pass, hand }
+    }
+
+    pub(super) fn started(&mut self) {
+        self.pass.started();
+    }
+
+    pub(super) fn not_started(&mut self) {
+        self.pass.not_started();
+        if let Some(hand) = &self.hand {
+            hand.not_started();
+        }
+    }
+}
+
 /// Waits until a message may be started, holding no place that others could work from. `None` if
 /// something else comes first: the end of the pool or of the worker, or a signal.
 pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
-) -> Option<Pass> {
+) -> Option<Turn> {
     let core = in_flight.worker.core.clone();
     let gate = core.frame.limits.as_ref()?;
     in_flight.outcome = Outcome::Done;
     if let Some(pass) = gate.try_pass() {
-        return Some(pass);
+        return Some(Turn::new(pass, in_flight));
     }
     in_flight.give_up_place();
     in_flight.rest();
@@ -47,14 +77,17 @@ pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         }
     };
     in_flight.wake_up();
-    pass
+    pass.map(|pass| Turn::new(pass, in_flight))
 }
 
 /// The message of this pass has its outcome.
 pub(super) fn end_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
-    pass: Pass,
+    Turn { pass, hand }: Turn,
 ) {
+    if let Some(hand) = hand {
+        hand.ended();
+    }
     let outcome = std::mem::replace(&mut in_flight.outcome, Outcome::Done);
     if let Some(change) = pass.ended(outcome) {
         notify_limit(&*in_flight.worker.core, change);

@@ -1,4 +1,4 @@
-//! The `time` of an event as a number, to see over how long events were made.
+//! The `time` of an event as a number, to see the span of time over which events were made.
 
 /// Seconds since 1970 of an RFC 3339 time; `None` for other text.
 pub(super) fn seconds(time: &str) -> Option<f64> {
@@ -15,7 +15,7 @@ pub(super) fn seconds(time: &str) -> Option<f64> {
     Some(midnight + hours * 3_600.0 + minutes * 60.0 + seconds - offset(zone)?)
 }
 
-/// How far a zone is ahead of UTC, in seconds.
+/// The offset of a zone from UTC, in seconds.
 fn offset(zone: &str) -> Option<f64> {
     let sign = match zone.get(..1)? {
         "+" => 1.0,
@@ -27,7 +27,7 @@ fn offset(zone: &str) -> Option<f64> {
     Some(sign * (hours * 3_600.0 + minutes * 60.0))
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar. The year is taken to begin in March, so that
+/// Days from 1970-01-01 in the Gregorian calendar. The year is assumed to begin in March, so that
 /// the leap day is its last.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

@@ -1,4 +1,4 @@
-//! What was read, counted, and what that says about sizes.
+//! Counts the events that were read, and derives sizes from them.
 
 use std::{
     collections::{BTreeMap, HashMap, hash_map::Entry},
@@ -22,17 +22,16 @@ use crate::{
     report::{grouped, mebibytes, printable, seconds, table_of},
 };
 
-/// Keys that are told apart. What comes later of others is counted together, so
-/// that memory has a bound.
+/// Keys that are counted individually. Later keys are counted together, to limit memory.
 const MOST_KEYS: usize = 1_000_000;
 
 /// The hottest keys that are shown.
 const HOTTEST: usize = 10;
 
-/// A key of an input with a handler: what stands in one line.
+/// A key of an input with a handler: its events form one line.
 type KeyedLine = (u32, usize, Arc<str>);
 
-/// What was read so far.
+/// The events read so far.
 pub(super) struct DryTally {
     router: Router,
     /// In the order of the configuration.
@@ -41,11 +40,11 @@ pub(super) struct DryTally {
     /// The names of the inputs.
     inputs: Vec<String>,
     read: u64,
-    /// Of each partition of each input.
+    /// For each partition of each input.
     partitions: BTreeMap<(u32, Partition), u64>,
     left_out: LeftOut,
     lines: HashMap<KeyedLine, u64>,
-    /// Events of keys that were met when no more were told apart.
+    /// Events of keys that are not counted individually.
     untold: u64,
     largest: Option<Largest>,
     /// The earliest and the latest `time`.
@@ -54,7 +53,7 @@ pub(super) struct DryTally {
     timed: u64,
 }
 
-/// What no handler would get.
+/// The events that no handler would get.
 #[derive(Default)]
 struct LeftOut {
     malformed: u64,
@@ -65,12 +64,12 @@ struct LeftOut {
 struct HandlerTally {
     name: String,
     pool: usize,
-    /// Where its pool keeps order.
+    /// The order of its pool, if any.
     order_by: Option<OrderBy>,
     key_required: bool,
     events: u64,
     without_key: u64,
-    /// Events that would become dead letters for want of a key.
+    /// Events that would become dead letters because they lack a key.
     key_missing: u64,
 }
 
@@ -80,7 +79,7 @@ struct PoolTally {
 }
 
 struct Largest {
-    /// About, in memory.
+    /// The approximate size in memory.
     weight: usize,
     /// As JSON.
     bytes: usize,
@@ -93,7 +92,7 @@ impl DryTally {
         let mut router = Router::new(engine::PoolConfig::default());
         let mut handlers = Vec::new();
         for handler in &config.handlers {
-            // Where it goes is asked for, and nothing is handled.
+            // Only the route is computed, and nothing is handled.
             let routed = assemble::routed(handler, Arc::new(PassFactory))?;
             router.add_handler(&handler.name, routed).map_err(|error| error.to_string())?;
             let pool = config.pools.iter().position(|pool| pool.name == handler.pool);
@@ -256,7 +255,7 @@ impl DryTally {
         }
     }
 
-    /// Of inputs that have more than one: an even spread is what lets a group share the work.
+    /// For inputs that have several: an even spread lets a group share the work.
     fn by_partition(&self, out: &mut String) {
         let of = |input: u32| self.partitions.iter().filter(move |((of, _), _)| *of == input);
         let several = (0..self.inputs.len() as u32).filter(|input| of(*input).count() > 1);
@@ -282,7 +281,7 @@ impl DryTally {
             return;
         }
         let mut lines: Vec<_> = self.lines.iter().collect();
-        // Of keys that are equally hot, always the same ones.
+        // Keys that are equally hot keep a fixed order.
         lines.sort_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
         let rows = lines.iter().take(HOTTEST).map(|((_, handler, key), events)| {
             let handler = &self.handlers[*handler];
@@ -309,7 +308,7 @@ impl DryTally {
     }
 
     /// A key is handled one event at a time, so a pool is done no sooner than its hottest key: more
-    /// workers than all its events by those of that key have nothing to do in the long run.
+    /// workers than all its events divided by those of that key would be idle in the long run.
     fn concurrency(&self, out: &mut String) {
         let mut hottest = vec![0; self.handlers.len()];
         for ((_, handler, _), events) in &self.lines {

@@ -1,11 +1,10 @@
-//! Inputs and outputs that appear in the file, or are gone from it (C09, G01).
+//! Inputs and outputs that appear in the file or disappear from it (C09, G01).
 //!
-//! What is new is added before what is gone is removed: so nothing that is handled meanwhile is
-//! without an output, and the run does not end for want of an input. Where an output is new and
-//! cannot be added, none is removed, and no input is added. What is there under its name,
-//! with other settings, is left: a file that is read anew, or written by two at once, is not what
-//! anybody wants. The options of `http` outputs change in place, which is how one goes on that is
-//! paused.
+//! New parts are added before old ones are removed, so that handled events always have an output,
+//! and the run does not end for lack of an input. If a new output cannot be added, none is removed,
+//! and no input is added. A part whose name stays but whose settings differ is left alone: a file
+//! that is read again, or written by two outputs at once, helps no one. The options of `http`
+//! outputs change in place, which is how a paused one continues.
 
 use std::{
     path::{Path, PathBuf},
@@ -24,25 +23,25 @@ use crate::config::{Config, InputConfig, Kinds, LettersTo, OutputConfig, identit
 /// Why the last input stays.
 const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
 
-/// How long senders may take for their last answers where an input is removed: longer than its
+/// How long senders may take for their last answers when an input is removed: longer than its
 /// server waits for them.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 
-/// The directory of its log, where it has one.
+/// The directory of its log, if it has one.
 fn store_of(input: &InputConfig) -> Option<PathBuf> {
     let files = input.kind.files();
     let mut logs = files.iter().filter(|file| file.role == FileRole::Log);
     logs.next().map(|log| identity(log.path))
 }
 
-/// What it reads: files, directories and patterns.
+/// The files, directories and patterns that it reads.
 fn read_by(input: &InputConfig) -> impl Iterator<Item = PathBuf> {
     let files = input.kind.files().into_iter();
     let read = files.filter(|file| matches!(file.role, FileRole::Read { .. }));
     read.map(|file| file.path.to_owned()).collect::<Vec<_>>().into_iter()
 }
 
-/// Whether an input reads this file, or would read it with a new start.
+/// Whether an input reads this file, or would after a restart.
 fn reads(input: &InputConfig, file: &Path) -> bool {
     read_by(input).any(|path| match FileSet::at(&path) {
         Ok(Some(set)) => set.takes(file) || set.files().iter().any(|other| identity(other) == file),
@@ -60,7 +59,7 @@ impl Turn<'_> {
         self.inputs_that_stay(&wanted.inputs);
     }
 
-    /// From the last to the first, so that the one before which it stands is there.
+    /// From the last to the first, so that the output that each one precedes exists.
     fn add_outputs(&mut self, wanted: &[OutputConfig]) {
         for (place, output) in wanted.iter().enumerate().rev() {
             if self.config.outputs.iter().any(|is| is.name == output.name) {
@@ -102,8 +101,8 @@ impl Turn<'_> {
         added.map_err(|error| error.to_string())
     }
 
-    /// One of its name that was removed has to be done. Until then, live options of the new one
-    /// hold for it: they may be what it needs to get on.
+    /// A removed output of the same name has to be done first. Until then, it gets the live options
+    /// of the new one: it may need them to make progress.
     fn output_is_done(&mut self, output: &OutputConfig) -> Result<(), String> {
         let views = self.control.output_views();
         if !views.iter().any(|view| view.removed && view.name == output.name) {
@@ -119,7 +118,7 @@ impl Turn<'_> {
             .to_owned())
     }
 
-    /// A file has one that writes to it, and none that reads it meanwhile.
+    /// A file may have one output that writes to it, and no input that reads it at the same time.
     fn file_is_free(&self, path: &Path) -> Result<(), String> {
         self.file_is_not_written(path)?;
         let file = identity(path);
@@ -152,8 +151,8 @@ impl Turn<'_> {
         self.config.outputs.iter().find(|is| is.path().is_some_and(|path| identity(path) == file))
     }
 
-    /// Why something that is handled could go nowhere: an output of the file is not there, or does
-    /// not take yet what it is to take.
+    /// Why a handled event could have no output: an output of the file is missing, or does not yet
+    /// take the events that it should.
     fn lacking(&self, wanted: &[OutputConfig]) -> Option<String> {
         wanted.iter().find_map(|to| {
             let Some(place) = self.place_of_output(&to.name) else {
@@ -171,7 +170,7 @@ impl Turn<'_> {
         let gone: Vec<_> = self.config.outputs.iter().filter(|is| !stays(is)).cloned().collect();
         for output in gone {
             let (what, file) = (format!("outputs.{}", output.name), output.path().map(identity));
-            // Otherwise what it is for would go nowhere.
+            // Otherwise its events would have no output.
             let inherits = |to: &&OutputConfig| file.is_some() && to.path().map(identity) == file;
             if let Some(heir) = wanted.iter().find(inherits) {
                 let why = format!(
@@ -195,7 +194,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The log tells when it has ended; nobody waits for it.
+    /// The log reports its end, without anything waiting for it.
     fn remove_output(&self, name: &str, file: Option<PathBuf>) -> Result<(), ChangeError> {
         let removal = self.control.remove_output(name)?;
         let leaving = self.leaving.clone();
@@ -230,7 +229,7 @@ impl Turn<'_> {
         self.compare("outputs (their order)".to_owned(), differs);
     }
 
-    /// Live options of its kind can change; what it takes, and its kind, cannot.
+    /// The live options of its kind can change; its conditions and its kind cannot.
     fn output_that_stays(&mut self, place: usize, to: &OutputConfig) {
         let (mut is, mut to) = (self.config.outputs[place].clone(), to.clone());
         let what = format!("outputs.{}", is.name);
@@ -268,7 +267,7 @@ impl Turn<'_> {
         }
         self.store_is_free(input)?;
         let _on_its_runtime = self.runtime.enter();
-        // A reload has a thread that may wait: for a server, for example.
+        // A reload has its own thread, which may wait: for a server, for example.
         let opened = self.targets.source(input, &self.config.pools);
         let source = self.runtime.block_on(opened)?;
         let added = self.control.add_input(&input.name, assemble::input_config(input), source);
@@ -278,7 +277,7 @@ impl Turn<'_> {
         })
     }
 
-    /// A log has one input that reads it.
+    /// Only one input may read a log.
     fn store_is_free(&self, input: &InputConfig) -> Result<(), String> {
         let Some(store) = store_of(input) else { return Ok(()) };
         let mut others = self.config.inputs.iter();
@@ -300,8 +299,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Whether one of the inputs of the file gives events: not where one that is new was not added
-    /// and those that are there have ended.
+    /// Whether an input of the file still provides events: not if a new one could not be added and
+    /// the existing ones have ended.
     fn is_something_read(&self, wanted: &[InputConfig]) -> bool {
         let (views, inputs) = (self.control.input_views(), &self.config.inputs);
         let is_read = |to: &InputConfig| views.iter().any(|is| is.name == to.name && is.is_read);
@@ -329,7 +328,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The log tells when all that it gave is settled; nobody waits for it.
+    /// The log reports when all its events are settled, without anything waiting for that.
     fn remove_input(&self, input: &InputConfig) -> Result<(), ChangeError> {
         let removal = self.control.remove_input(&input.name)?;
         let server = self.targets.forget_server(&input.name);

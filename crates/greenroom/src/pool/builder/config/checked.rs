@@ -49,7 +49,9 @@ impl PoolConfig {
         let runtime = runtime.map_or_else(|| timed::current(&self.name), Ok)?;
         // They take their time from a clock that needs a runtime.
         let limits = match self.limits.take() {
-            Some(limits) => Gate::new(limits.rate, limits.at_once, limits.adjustable)?,
+            Some(limits) => {
+                Gate::new(limits.rate, limits.at_once, limits.adjustable, limits.shared)?
+            }
             None => None,
         };
         Ok(Surroundings { runtime, threads, limits })

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The place of a message whose key has a lane.
-pub(super) enum LanePlace {
+pub(crate) enum LanePlace {
     Behind,
     /// First in the lane that the worker itself runs, which has nothing in hand.
     Next,
@@ -25,7 +25,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Puts a message into the lane of its key, or gives it back if there is none. Keys are
     /// compared without the lock.
     #[cold]
-    pub(super) fn behind_its_lane<'a>(
+    pub(crate) fn behind_its_lane<'a>(
         &'a self,
         index: usize,
         mut outbox: Outboxed<'a, A, K>,

@@ -88,7 +88,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// True when nothing more is to be started.
     #[inline(always)]
-    fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.frame.lifecycle.ended.load(Ordering::Acquire)
     }
 
@@ -100,7 +100,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed
     /// shard belongs to the holder of the token.
     fn take_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let shard = &self.queue.shards[index];
+        let shard = self.queue.shards.get(index)?;
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;

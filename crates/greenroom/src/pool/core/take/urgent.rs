@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    pub(super) fn pop_urgent_head(
+    pub(crate) fn pop_urgent_head(
         &self,
         index: usize,
         outbox: &mut OutboxOf<A, K>,

@@ -168,6 +168,8 @@ impl<K: Keyed> Stage<K> {
             functions: Functions::default(),
             factory: Factory::new(Arc::new(|_| Err("nobody".to_owned()))),
             key_of: Some(Box::new(|message: &Message| message.0.map(K::of))),
+            share_of: None,
+            shares: None,
             derived,
         };
         let core =

@@ -45,7 +45,7 @@ where
     }
 
     fn has_key(&self) -> bool {
-        matches!(self.worker.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. })
+        self.worker.source.has_key()
     }
 
     fn has_to_end(&self) -> bool {
@@ -54,7 +54,7 @@ where
 
     fn begin_next(&mut self) -> Option<Taken> {
         let source = self.worker.source;
-        let entry = self.worker.core.next_of_batch(source)?;
+        let entry = self.worker.core.next_of_batch(self.worker.slot, source)?;
         Some(self.begin(source, entry))
     }
 

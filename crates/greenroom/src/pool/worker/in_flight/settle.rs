@@ -369,8 +369,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// it is a dead letter.
     #[cold]
     fn park_key(&mut self, failure: Failure<A::Error>) {
-        let has_key =
-            matches!(self.worker.source, Source::Head { hash: Some(_), .. } | Source::Lane { .. });
+        let has_key = self.worker.source.has_key();
         // Pairs with nothing: after a stale `false` the message waits behind its parked key, and
         // `Core::give_back_queued` finds it there, at the latest when the last task ends.
         if !has_key || self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst) {

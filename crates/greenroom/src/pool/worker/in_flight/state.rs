@@ -19,6 +19,17 @@ pub(crate) enum Source {
     Lane { index: usize, id: LaneId, run: u32 },
 }
 
+impl Source {
+    /// True if the worker owns a key.
+    pub(crate) fn has_key(self) -> bool {
+        match self {
+            Self::Head { hash, .. } => hash.is_some(),
+            Self::Lane { id, .. } => !id.is_keyless(),
+            _ => false,
+        }
+    }
+}
+
 /// What a look for work came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {

@@ -344,6 +344,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         self.mailbox.as_deref()
     }
 
+    /// The next message of its own mailbox, unless others are to have a turn.
+    pub(super) fn take_own_mail(&mut self) -> Option<Taken> {
+        let taken = match self.rounds.mail < MAIL_RUN {
+            true => self.take_mail(false),
+            false => None,
+        };
+        if taken.is_none() {
+            self.rounds.mail = 0;
+        }
+        taken
+    }
+
     fn take_mail(&mut self, urgent_only: bool) -> Option<Taken> {
         if !self.slot_state.has_orders() {
             return None;

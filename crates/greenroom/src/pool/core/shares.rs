@@ -1,0 +1,279 @@
+//! Taking messages of a pool with shares: each key that waits stands in the line of its share, and
+//! the shares say whose turn it is.
+//!
+//! ```text
+//!  queue of a shard ─┐ sorted in                      ┌─▶ lane of its key, run by a worker
+//!  ready lanes ──────┴──────────▶ line of its share ──┘          │ one message
+//!       ▲                                                        │
+//!       └──────────────── more messages of the key ◀─────────────┘
+//! ```
+//!
+//! Everything else that opens, fills, parks and empties lanes does as in other pools. A lane that
+//! is ready is sorted in by the share of its first message, so a key whose messages belong to
+//! several shares waits for each in its turn.
+
+use std::{
+    hash::Hash,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+
+use greenroom_queue::{
+    discard::discard,
+    lanes::{LaneId, LaneState},
+    lock::user_code_follows,
+};
+
+use super::{
+    Core, Queued,
+    take::{Outboxed, TakenMessage},
+};
+use crate::{
+    Actor,
+    pool::{
+        frame,
+        shares::{Share, ShareTicket},
+        worker::in_flight::Source,
+    },
+};
+
+/// Keys that a worker sorts in before it takes one itself, so that it does not compute for long.
+const SORTED_AT_ONCE: usize = 1_024;
+
+/// Lanes on their way into the lines of their shares: into line they come, whatever happens.
+struct Sorted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    core: &'a Core<A, K>,
+    tickets: Vec<(Share, ShareTicket, bool)>,
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Sorted<'_, A, K> {
+    fn drop(&mut self) {
+        if self.tickets.is_empty() {
+            return;
+        }
+        frame::shares::work(self.core, |shares, now| {
+            for (share, ticket, urgent) in self.tickets.drain(..) {
+                shares.add(&share, ticket, urgent, now);
+            }
+        });
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The share of a message. One whose function panics is in the common one.
+    pub(crate) fn share_of(&self, message: &A::Message) -> Share {
+        let Some(share_of) = &self.settings.share_of else { return Share::COMMON };
+        user_code_follows();
+        catch_unwind(AssertUnwindSafe(|| share_of(message))).unwrap_or_else(|panic| {
+            discard(panic);
+            Share::COMMON
+        })
+    }
+
+    /// Takes the first message of the share whose turn it is. The caller has no place.
+    pub(crate) fn take_shared_out(&self, worker: usize, cursor: &mut u32) -> TakenMessage<A, K> {
+        let mut left = SORTED_AT_ONCE;
+        while left > 0
+            && let Some(index) = self.queue.wake.claim(*cursor)
+        {
+            *cursor = (index as u32 + 1) % 64;
+            // The bit of the shares comes back below, if there is something.
+            if index < self.queue.shards.len() {
+                self.sort_in(index, worker, &mut left);
+            }
+        }
+        loop {
+            let picked = frame::shares::work(self, |shares, now| shares.pick(worker, now))??;
+            if let Some(taken) = self.take_picked(worker, picked) {
+                return Some(taken);
+            }
+            frame::shares::work(self, |shares, now| shares.not_started(worker, now));
+        }
+    }
+
+    /// The next message that is handled together with what this worker has in hand: of its key and
+    /// its share, or, without a key, of its share.
+    pub(crate) fn next_of_share(&self, worker: usize, source: Source) -> Option<Queued<A, K>> {
+        let Source::Lane { index, id, .. } = source else { return None };
+        if id.is_keyless() {
+            let ticket = frame::shares::work(self, |shares, now| shares.pick_beside(worker, now))??;
+            return self.take_out(ticket);
+        }
+        let mut outbox = self.queue.shards[index].outbox.lock();
+        let entry = outbox.lanes.pop_front(id)?;
+        drop(outbox);
+        let share = self.share_of(&entry.message);
+        let of_hand = frame::shares::work(self, |shares, _| shares.in_hand_of(worker).cloned());
+        let is_same = of_hand.flatten() == Some(share);
+        let mut outbox = self.queue.shards[index].outbox.lock();
+        if is_same {
+            outbox.left(&entry);
+            outbox.taken = outbox.taken.wrapping_add(1);
+            self.note_taken(index, &outbox);
+            return Some(entry);
+        }
+        let unplaced = outbox.lanes.push_front(id, entry);
+        debug_assert!(unplaced.is_ok(), "a lane that is run is there");
+        None
+    }
+
+    /// The only message of a lane without a key, which is run by nobody.
+    fn take_out(&self, ShareTicket { index, id, number }: ShareTicket) -> Option<Queued<A, K>> {
+        let mut outbox = self.queue.shards[index].outbox.lock();
+        outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Shared(number))?;
+        let entry = outbox.pop_lane(id);
+        self.note_taken(index, &outbox);
+        let closed = outbox.lanes.close(id);
+        drop(outbox);
+        discard(closed);
+        entry
+    }
+
+    /// Makes the worker the owner of the lane that was picked, unless that has gone.
+    fn take_picked(&self, worker: usize, ticket: ShareTicket) -> TakenMessage<A, K> {
+        let ShareTicket { index, id, number } = ticket;
+        let mut outbox = self.queue.shards[index].outbox.lock();
+        if self.has_ended() {
+            return None;
+        }
+        let lane = outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Shared(number))?;
+        if lane.is_lifted() {
+            // It is sorted in again once its messages are back.
+            lane.state = LaneState::Ready;
+            return None;
+        }
+        lane.state = LaneState::Running(worker);
+        let entry = outbox.pop_lane(id);
+        self.note_taken(index, &outbox);
+        let empty = entry.is_none().then(|| outbox.lanes.close(id));
+        drop(outbox);
+        discard(empty);
+        entry.map(|entry| (Source::Lane { index, id, run: 0 }, entry))
+    }
+
+    /// Puts what is ready in a shard into the lines of its shares.
+    fn sort_in(&self, index: usize, worker: usize, left: &mut usize) {
+        let mut sorted = Sorted { core: self, tickets: Vec::new() };
+        let outbox = self.queue.shards[index].outbox.lock();
+        let outbox = self.sort_lanes(index, outbox, worker, &mut sorted);
+        let (outbox, more) = match outbox.token.is_none() && !self.has_ended() {
+            true => self.sort_queue(index, outbox, worker, left, &mut sorted),
+            false => (outbox, false),
+        };
+        drop(outbox);
+        if more {
+            self.queue.wake.mark(index);
+        }
+    }
+
+    /// Lanes that are ready.
+    fn sort_lanes<'a>(
+        &'a self,
+        index: usize,
+        mut outbox: Outboxed<'a, A, K>,
+        worker: usize,
+        sorted: &mut Sorted<'_, A, K>,
+    ) -> Outboxed<'a, A, K> {
+        while let Some(id) = outbox.next_urgent_ready().or_else(|| outbox.next_ready()) {
+            if let Some(lane) = outbox.lanes.get(id) {
+                lane.state = LaneState::Running(worker);
+            }
+            let Some(entry) = outbox.lanes.pop_front(id) else {
+                // Its only message has made room for another.
+                let empty = outbox.lanes.close(id);
+                drop(outbox);
+                discard(empty);
+                outbox = self.queue.shards[index].outbox.lock();
+                continue;
+            };
+            drop(outbox);
+            let (share, urgent) = (self.share_of(&entry.message), entry.urgent);
+            outbox = self.queue.shards[index].outbox.lock();
+            let unplaced = outbox.lanes.push_front(id, entry);
+            debug_assert!(unplaced.is_ok(), "a lane that is run is there");
+            self.stand(index, &mut outbox, id, (share, urgent), sorted);
+        }
+        self.clear_urgent_if_last(index, &mut outbox);
+        outbox
+    }
+
+    /// The messages of the queue, as the holder of the shard's token, up to so many. Says whether
+    /// there are more.
+    fn sort_queue<'a>(
+        &'a self,
+        index: usize,
+        mut outbox: Outboxed<'a, A, K>,
+        worker: usize,
+        left: &mut usize,
+        sorted: &mut Sorted<'_, A, K>,
+    ) -> (Outboxed<'a, A, K>, bool) {
+        let epoch = outbox.grant(worker);
+        while *left > 0
+            && !self.has_ended()
+            && let Some(mut entry) = self.pop_any(index, &mut outbox)
+        {
+            *left -= 1;
+            if entry.key.is_some() && outbox.lanes.has(entry.hash) {
+                let (again, placed) = self.behind_its_lane(index, outbox, epoch, entry);
+                outbox = again;
+                entry = match placed {
+                    Ok(_) => continue,
+                    Err(free) => free,
+                };
+            }
+            outbox.compare(epoch, Some(entry.hash));
+            drop(outbox);
+            let (share, urgent) = (self.share_of(&entry.message), entry.urgent);
+            outbox = self.queue.shards[index].outbox.lock();
+            outbox.compare(epoch, None);
+            let id = match entry.key.take() {
+                Some(key) => outbox.lanes.open(entry.hash, key, LaneState::Ready),
+                None => {
+                    let id = outbox.lanes.open_keyless(LaneState::Ready);
+                    entry.hash = id.hash;
+                    id
+                }
+            };
+            let unplaced = outbox.lanes.push_back(id, entry);
+            debug_assert!(unplaced.is_ok(), "a lane just opened is there");
+            self.stand(index, &mut outbox, id, (share, urgent), sorted);
+        }
+        // The same that it was given: while it compares, nobody takes it away.
+        let token = outbox.token.take();
+        let more = !outbox.queue.is_empty()
+            || self.queue.shards[index].has_more_or(&outbox, || {})
+            || outbox.has_ready();
+        drop(outbox);
+        discard(token);
+        (self.queue.shards[index].outbox.lock(), more)
+    }
+
+    /// The next message of a shard, an urgent one if there is one.
+    fn pop_any(&self, index: usize, outbox: &mut Outboxed<'_, A, K>) -> Option<Queued<A, K>> {
+        if self.queue.wake.has_urgent_at(index)
+            && let Some(entry) = self.pop_urgent_head(index, outbox)
+        {
+            return Some(entry);
+        }
+        if !self.queue.shards[index].refill(outbox) {
+            return None;
+        }
+        outbox.pop_queue().or_else(|| self.pop_urgent_head(index, outbox))
+    }
+
+    /// A lane goes into the line of this share, an urgent one before the others.
+    fn stand(
+        &self,
+        index: usize,
+        outbox: &mut Outboxed<'_, A, K>,
+        id: LaneId,
+        (share, urgent): (Share, bool),
+        sorted: &mut Sorted<'_, A, K>,
+    ) {
+        let Some(desk) = &self.frame.shares else { return };
+        let number = desk.next_number();
+        if let Some(lane) = outbox.lanes.get(id) {
+            lane.state = LaneState::Shared(number);
+            sorted.tickets.push((share, ShareTicket { index, id, number }, urgent));
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The shares of a pool, and who is woken because of them.
+
+use std::sync::Arc;
+
+use greenroom_queue::shares::ShareQueue;
+
+use super::AnyCore;
+use crate::pool::shares::{Share, ShareTicket};
+
+/// Works with the shares of a pool that has some. A worker that goes on looks for itself.
+pub(crate) fn work<R>(
+    pool: &dyn AnyCore,
+    work: impl FnOnce(&mut ShareQueue<Share, ShareTicket>, u64) -> R,
+) -> Option<R> {
+    let (result, alarm) = pool.frame().shares.as_deref()?.work(pool.wake(), work);
+    if let Some(after) = alarm {
+        pool.frame().clock.wake_shares(after);
+    }
+    Some(result)
+}
+
+/// As `work`, for everybody else: a worker is woken for what may start.
+pub(crate) fn change<R>(
+    pool: &dyn AnyCore,
+    change: impl FnOnce(&mut ShareQueue<Share, ShareTicket>, u64) -> R,
+) -> Option<R> {
+    let result = work(pool, change);
+    call_worker(pool);
+    result
+}
+
+/// What the clock was to ring for is due.
+pub(crate) fn ring(pool: &dyn AnyCore) {
+    let Some(desk) = pool.frame().shares.as_deref() else { return };
+    if let Some(after) = desk.ring(pool.wake()) {
+        pool.frame().clock.wake_shares(after);
+    }
+    call_worker(pool);
+}
+
+fn call_worker(pool: &dyn AnyCore) {
+    if pool.wake().any_ready() {
+        pool.wake().one(&pool.frame().clock.watchdog);
+    }
+}
+
+/// The attempt that a worker is about to make, or makes: it ends with this, however it ends.
+pub(crate) struct ShareHand {
+    pool: Arc<dyn AnyCore>,
+    slot: usize,
+    over: bool,
+}
+
+impl ShareHand {
+    /// Of a pool with shares.
+    pub(crate) fn new(pool: Arc<dyn AnyCore>, slot: usize) -> Self {
+        Self { pool, slot, over: false }
+    }
+
+    /// What was taken was not started.
+    pub(crate) fn not_started(&self) {
+        work(&*self.pool, |shares, now| shares.not_started(self.slot, now));
+    }
+
+    /// The attempt has ended, and its worker goes on.
+    pub(crate) fn ended(mut self) {
+        self.over = true;
+        work(&*self.pool, |shares, now| shares.end(self.slot, now));
+    }
+}
+
+impl Drop for ShareHand {
+    /// Nothing was started, or its worker has died.
+    fn drop(&mut self) {
+        if !self.over {
+            change(&*self.pool, |shares, now| shares.end(self.slot, now));
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Another actor or pool in a slot of a pool.
+
+use crate::{AnyAddress, ExitReason, Stop, any_address::Erased, pool::admin::change::Outcomes};
+
+/// Another actor or pool in a slot of a pool.
+pub(crate) struct AdoptedMember {
+    /// The address to which its slot hands messages on.
+    pub(crate) other: AnyAddress,
+    /// It ends with the pool.
+    pub(crate) is_owned: bool,
+    /// Hands messages on again. Present while the slot rests, and holds the address.
+    pub(crate) again: Option<Again>,
+}
+
+/// Begins to hand messages on again, and tells of it.
+pub(crate) type Again = Box<dyn FnOnce(Outcomes) + Send>;
+
+impl AdoptedMember {
+    /// Its pool has ended, for this reason: if it is owned, it drains and stops, as when its last
+    /// address is dropped. Under no lock.
+    pub(crate) fn outlive(self, reason: &ExitReason) {
+        let within = match reason {
+            ExitReason::Killed => std::time::Duration::ZERO,
+            _ => std::time::Duration::MAX,
+        };
+        if self.is_owned
+            && let Some(other) = self.other.living()
+        {
+            Erased::stop_behind(other, Stop::within(within));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What a worker takes next in a pool with shares.
+
+use std::hash::Hash;
+
+use super::{InFlight, Taken};
+use crate::{Actor, pool::frame};
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+    /// Takes a message from its own mailbox, or one of the share whose turn it is. What it has
+    /// taken last is done with.
+    pub(crate) fn take_of_shares(&mut self) -> Taken {
+        self.give_up_place();
+        if self.is_over() {
+            return Taken::Nothing;
+        }
+        if self.slot_state.has_orders()
+            && let Some(taken) = self.take_own_mail()
+        {
+            return taken;
+        }
+        let core = &self.worker.core;
+        let Some((source, entry)) = core.take_shared_out(self.worker.slot, &mut self.rounds.cursor)
+        else {
+            return Taken::Nothing;
+        };
+        let taken = self.begin(source, entry);
+        if taken == Taken::Skipped {
+            let slot = self.worker.slot;
+            frame::shares::work(&*self.worker.core, |shares, now| shares.not_started(slot, now));
+        }
+        taken
+    }
+}
