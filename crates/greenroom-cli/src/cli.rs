@@ -12,7 +12,10 @@ use crate::{
     version,
 };
 
-pub use operate::{HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand};
+pub use operate::{
+    HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
+    ShareCommand, ShareSort,
+};
 pub use values::Seconds;
 
 /// The default address of an `http` input.
@@ -68,6 +71,9 @@ pub enum Command {
     /// Pause, resume or resize a pool of a running greenroom
     #[command(subcommand)]
     Pool(PoolCommand),
+    /// List, limit, hold, pause or resume the shares of a pool of a running greenroom
+    #[command(subcommand)]
+    Share(ShareCommand),
     /// Pause or resume a handler of a running greenroom
     #[command(subcommand)]
     Handler(HandlerCommand),

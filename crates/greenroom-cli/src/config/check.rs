@@ -142,7 +142,8 @@ impl<'a> Checker<'a> {
         if let Some(share_by) = &pool.share_by {
             self.share_by(&format!("{path}.share_by"), share_by, Some(pool));
         }
-        let shared = |handler: &HandlerConfig| handler.pool == pool.name && handler.share_by.is_some();
+        let shared =
+            |handler: &HandlerConfig| handler.pool == pool.name && handler.share_by.is_some();
         if !pool.shares.is_empty() && !self.config.handlers.iter().any(shared) {
             let text = "no event of this pool has a share: nothing says what it is";
             let help = "say what it is: `share_by: /tenant`";

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom::shares::ShareLimits;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -34,6 +35,7 @@ use crate::{
             managed::Managed,
             parked::Parked,
             pause::PauseGate,
+            pool_shares::PoolShares,
             processing::Processing,
             replaying::Replaying,
             retries::Retries,
@@ -132,12 +134,9 @@ impl Default for RoutingParts {
     }
 }
 
-fn named_shares(
-    all: &[(String, Arc<str>, ShareLimits)],
-    pool: &str,
-) -> Vec<(Arc<str>, ShareLimits)> {
+fn named_shares(all: &[(String, Arc<str>, ShareLimits)], pool: &str) -> PoolShares {
     let here = all.iter().filter(|(name, ..)| name == pool);
-    here.map(|(_, share, limits)| (share.clone(), *limits)).collect()
+    PoolShares::new(here.map(|(_, share, limits)| (share.clone(), *limits)))
 }
 
 impl Engine {
@@ -412,7 +411,7 @@ impl EngineBuilder {
             name: Name::new(name),
             config: Mutex::new(*config),
             pause: PauseGate::default(),
-            named_shares: named_shares(&self.routing.shares, name),
+            shares: named_shares(&self.routing.shares, name),
             in_hand: ShownEvents::default(),
             timeout: config.timeout,
             keeps_order: keeps_order(config),

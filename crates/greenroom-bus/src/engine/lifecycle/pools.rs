@@ -99,9 +99,10 @@ fn shared_out(
     if !handlers.any(|entry| entry.pool == place && entry.config.share_by.is_some()) {
         return pool;
     }
-    let named = shared.process.pools[place].named_shares.iter();
-    let pool = pool.shared_by(|job: &PoolJob| job.share.clone()).share_limits(config.share_limits);
-    named.fold(pool, |pool, (share, limits)| pool.share(share.clone(), *limits))
+    let named = shared.process.pools[place].shares.named().into_iter();
+    let pool =
+        pool.shared_by(|job: &PoolJob| job.share().cloned()).share_limits(config.share_limits);
+    named.fold(pool, |pool, (share, limits)| pool.share(share, limits))
 }
 
 /// Events that wait behind a key occupy room in the pool, so those that wait for an attempt may

@@ -358,7 +358,7 @@ fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -
         handler: entry.name,
         worker: slot,
         fence,
-        share: job.share.clone(),
+        share: job.share().cloned(),
     }
 }
 

@@ -1,16 +1,12 @@
 //! The handlers and pools of an engine, each at its place.
 
-use std::{
-    sync::{Arc, atomic::AtomicU64},
-    time::Duration,
-};
+use std::{sync::atomic::AtomicU64, time::Duration};
 
-use greenroom::shares::ShareLimits;
 use parking_lot::Mutex;
 
 use super::{
-    attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, retries::Retries,
-    shown::ShownEvents,
+    attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, pool_shares::PoolShares,
+    retries::Retries, shown::ShownEvents,
 };
 use crate::{
     name::Name,
@@ -62,8 +58,7 @@ pub(crate) struct PoolSettings {
     /// As it is now.
     pub(crate) config: Mutex<PoolConfig>,
     pub(crate) pause: PauseGate,
-    /// What single shares may, where it was said at the start.
-    pub(crate) named_shares: Vec<(Arc<str>, ShareLimits)>,
+    pub(crate) shares: PoolShares,
     /// The events in hand of its workers.
     pub(crate) in_hand: ShownEvents,
     /// Of an attempt.

@@ -32,8 +32,6 @@ pub(crate) struct PoolJob {
     pub(crate) attempts: u32,
     /// Its settlement; dropped with the job, it refuses the event.
     pub(crate) ack: Ack,
-    /// Its share, if its handler names one.
-    pub(crate) share: Option<Arc<str>>,
     /// State that few events have. In a box of its own, because a job is moved several times,
     /// mostly from one core to another.
     extras: Option<Box<Extras>>,
@@ -54,6 +52,8 @@ pub(crate) struct Extras {
     pub(crate) produced: Option<Arc<Produced>>,
     /// Whether its spans are recorded, once that is decided.
     pub(crate) recording: Recording,
+    /// Its share.
+    pub(crate) share: Option<Arc<str>>,
 }
 
 const _: () = assert!(size_of::<PoolJob>() <= 128, "a job is two cache lines");
@@ -67,12 +67,20 @@ impl PoolJob {
         ack: Ack,
     ) -> Self {
         let handler = handler as u32;
-        Self { event, handler, line, origin, attempts: 0, ack, share: None, extras: None }
+        Self { event, handler, line, origin, attempts: 0, ack, extras: None }
+    }
+
+    /// Its share, if it has one.
+    pub(crate) fn share(&self) -> Option<&Arc<str>> {
+        self.extras()?.share.as_ref()
     }
 
     /// The same as a part of this share.
-    pub(crate) fn with_share(self, share: Option<Arc<str>>) -> Self {
-        Self { share, ..self }
+    pub(crate) fn with_share(mut self, share: Option<Arc<str>>) -> Self {
+        if share.is_some() {
+            self.extras_mut().share = share;
+        }
+        self
     }
 
     /// The place of its handler.

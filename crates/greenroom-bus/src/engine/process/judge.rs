@@ -105,6 +105,9 @@ pub(crate) fn failed(
         Blame::Event | Blame::Unknown(_) => None,
         Blame::Outage | Blame::NewOutage => Some(OUTAGE),
     };
+    let pauses_share = failure.kind == FailureKind::PauseShare
+        && job.share().is_some_and(|share| pool.shares.is_gone(share));
+    let waits = if pauses_share { Some(OUTAGE) } else { waits };
     if let Blame::Unknown(undecided) = blame {
         job.extras_mut().tries.hold(now + undecided);
     }
@@ -134,7 +137,8 @@ pub(crate) fn failed(
     }
     let is_given_up = why.is_some_and(|why| gives_up(why, failure.kind));
     let holds_share = match failure.kind {
-        FailureKind::HoldShare { after } if job.share.is_some() => {
+        FailureKind::PauseShare if pauses_share => Some(Duration::MAX),
+        FailureKind::HoldShare { after } if job.share().is_some() => {
             Some(after.unwrap_or_else(|| retry.backoff.wait(failures, 1.0)).min(LONGEST_ASKED))
         }
         _ => None,

@@ -116,7 +116,7 @@ impl<'a> AttemptUnderWay<'a> {
 
     fn record(&self, outcome: Outcome<'_>) {
         let ended = self.began + self.started.elapsed();
-        let part = Part::Attempt(self.attempt, outcome);
+        let part = Part::Attempt(self.attempt.clone(), outcome);
         self.tell(part, self.context, Some(self.trace.waiting), (self.began, ended));
     }
 

@@ -2,9 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use greenroom::{
-    FinalAction, Restarts, batch::Batches, limits::Rate, shares::ShareLimits,
-};
+use greenroom::{FinalAction, Restarts, batch::Batches, limits::Rate, shares::ShareLimits};
 use greenroom_bus::{
     dead_letter::{DeadLetterStore, file::FileDeadLetterStore},
     engine::{self, BuildError, Concurrency, Engine, EngineBuilder},
@@ -70,7 +68,7 @@ pub(super) async fn engine(
         builder = builder.pool(&pool.name, pool_config(pool));
         for share in pool.named_shares() {
             let limits = share_limits(Some(share), pool);
-            builder = builder.share(&pool.name, &share.name, limits);
+            builder = builder.share(&pool.name, share.name.as_str(), limits);
         }
     }
     let mut layers = HandlerLayers::default();
@@ -199,7 +197,7 @@ pub(super) fn share_limits(share: Option<&ShareConfig>, pool: &PoolConfig) -> Sh
 }
 
 /// A rate in whole numbers, as a pool counts: per second or, if that is no whole number, per day.
-pub(super) fn rate(rate: config::Rate) -> Rate {
+pub(crate) fn rate(rate: config::Rate) -> Rate {
     const DAY: Duration = Duration::from_secs(86_400);
     /// The largest number that a pool counts to.
     const MOST: f64 = 1e9;

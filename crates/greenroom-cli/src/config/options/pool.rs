@@ -10,8 +10,8 @@ use greenroom::{
 };
 use greenroom_bus::engine::OnFull;
 use greenroom_config::{
-    At, CountOr, count, count_or, duration, durations, each, flag, group, number, options, rate, size,
-    text,
+    At, CountOr, count, count_or, duration, durations, each, flag, group, number, options, rate,
+    size, text,
     units::{DAY_MS, GIB},
     units::{DurationRange, Rate},
     word, words,

@@ -55,7 +55,8 @@ impl Shared {
         let (result, is_handled) = match target.send(request).await {
             Ok(response) => {
                 let is_handled = response::is_handled(self, target, &response);
-                let result = response::settle(self, target, response, Began { at: started, of_share }).await;
+                let result =
+                    response::settle(self, target, response, Began { at: started, of_share }).await;
                 (if is_handled { result.map_err(not_again) } else { result }, is_handled)
             }
             Err(none) => (Err(self.broken(none)), false),
