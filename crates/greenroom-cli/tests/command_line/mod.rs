@@ -19,7 +19,7 @@ const GOOD: &str =
     "inputs: { i: { generator: { count: 1 } } }\nhandlers: { h: { on: '**', pass: } }\n";
 
 /// Every command, in the order of the help. Tests look for each in completions, pages and help.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "run",
     "check",
     "why",
@@ -27,6 +27,7 @@ const COMMANDS: [&str; 22] = [
     "status",
     "key",
     "pool",
+    "share",
     "handler",
     "output",
     "reload",
