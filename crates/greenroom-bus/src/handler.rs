@@ -13,6 +13,7 @@ pub mod log;
 pub mod pass;
 mod settlement;
 pub mod simulate;
+mod stand_in;
 pub mod typed;
 
 #[cfg(test)]

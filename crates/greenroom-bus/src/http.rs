@@ -24,6 +24,7 @@ mod retry_after;
 #[cfg(feature = "http-input")]
 pub mod server;
 pub(crate) mod signature;
+mod stand_in;
 mod status;
 mod target;
 pub(crate) mod tls;

@@ -24,6 +24,7 @@ pub mod router;
 pub mod settlement;
 pub mod sink;
 pub mod source;
+pub mod stand_in;
 pub mod store;
 pub mod trace;
 pub mod watermark;

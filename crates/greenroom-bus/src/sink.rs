@@ -7,6 +7,7 @@ pub(crate) mod line_writer;
 pub(crate) mod lock;
 pub mod remote;
 pub(crate) mod rotate;
+mod stand_in;
 pub(crate) mod storage;
 
 use std::time::Duration;

@@ -7,10 +7,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{
-    commands::route::{Expectation, Header},
-    version,
-};
+use crate::{commands::route::Header, version};
 
 pub use operate::{
     HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
@@ -102,9 +99,15 @@ pub enum Command {
     DeadLetters(Box<DeadLettersArgs>),
     /// Show the route of sample events (handler, pool, key, outputs), and why not another
     ///
-    /// Nothing is run, opened or written. With --expect it tests the configuration: exit code 1 if
-    /// an event takes another route.
+    /// Nothing is run, opened or written.
     Route(RouteArgs),
+    /// Test a configuration: run the cases of a file against stand-ins
+    ///
+    /// Each case has an event and its expected consequences: handler, pool, key, outputs, dead
+    /// letters. Handlers and outputs are replaced by stand-ins, whose answers a case may choose:
+    /// nothing is connected to, started or written, and waits take no time. docs/test-files.md
+    /// describes the file. Exit code 0: all cases pass; 1: one fails; 2: a file has mistakes.
+    Test(TestArgs),
     /// Print the consequence of each HTTP status of a target
     ExplainStatus(ExplainStatusArgs),
     /// Post the events of a file to an `http` input, in batches
@@ -118,6 +121,9 @@ pub enum Command {
         /// Print the reference page (Markdown) instead
         #[arg(long)]
         reference: bool,
+        /// Print the schema of test files (`greenroom test`) instead
+        #[arg(long, conflicts_with = "reference")]
+        tests: bool,
     },
     /// Write a commented starting configuration, sample data and a worker script
     Init(InitArgs),
@@ -196,14 +202,16 @@ pub struct RouteArgs {
     /// The path that the request was posted to, without a query. By default, the path of the input
     #[arg(long, value_name = "PATH")]
     pub path: Option<String>,
-    /// An expectation for every event: `handler=NAME`, and likewise pool, key, layer, output,
-    /// outcome (handled, no_handler, handler_rejected, key_missing) and loopback; empty after the
-    /// `=`: there is none
-    #[arg(long = "expect", value_name = "KEY=VALUE")]
-    pub expect: Vec<Expectation>,
     /// Print a JSON object for each event, one per line
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `test`.
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// The test file: YAML, or TOML when it ends in `.toml`. It names its configuration
+    pub file: PathBuf,
 }
 
 /// Arguments of `why`.

@@ -2,8 +2,8 @@
 //!
 //! - [`config`]: the options of the file, each declared once, and all checks in one run.
 //! - [`report`] and [`progress`]: the output of a run, during it and at its end.
-//! - [`commands`]: `run`, `check`, `why`, `top`, `dead-letters`, `route`, `explain-status`, `send`,
-//!   `schema`, `init`, `demo`, `bench`, `store`, `completions`, `man`.
+//! - [`commands`]: `run`, `check`, `why`, `top`, `dead-letters`, `route`, `test`, `explain-status`,
+//!   `send`, `schema`, `init`, `demo`, `bench`, `store`, `completions`, `man`.
 
 mod admin;
 pub mod cli;
@@ -38,13 +38,18 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    if let Err(why) = logging::start(cli.log, cli.log_level.as_deref()) {
+    // Cases that fail are part of most tests, and are told by their results.
+    let is_quiet =
+        matches!(cli.command, Command::Test(_)) && std::env::var_os("RUST_LOG").is_none();
+    let level = cli.log_level.as_deref().or_else(|| is_quiet.then_some("off"));
+    if let Err(why) = logging::start(cli.log, level) {
         return exit::Exit::BadConfiguration.because(why);
     }
     match cli.command {
         Command::Run(run) => commands::run::from_file(&run),
         Command::Check(source) => commands::check::check(&source),
         Command::Route(route) => commands::route::route(&route),
+        Command::Test(test) => commands::test::test(&test),
         Command::Advise(advise) => commands::advise::advise(&advise),
         Command::Why(why) => commands::why::why(&why),
         Command::Status(status) => commands::status::status(&status),
@@ -58,7 +63,7 @@ pub fn main() -> ExitCode {
         Command::DeadLetters(letters) => commands::dead_letters::dead_letters(&letters),
         Command::ExplainStatus(explain) => commands::explain_status::explain(&explain),
         Command::Send(send) => commands::send::send(&send),
-        Command::Schema { reference } => commands::schema::print(reference),
+        Command::Schema { reference, tests } => commands::schema::print(reference, tests),
         Command::Init(init) => commands::init::init(&init),
         Command::Demo(demo) => commands::demo::demo(&demo),
         Command::Bench(bench) => commands::bench::bench(&bench),

@@ -124,9 +124,18 @@ fn filter(
 /// Whether standard error gets colours (C17): a terminal does, unless NO_COLOR holds any text
 /// (no-color.org) or TERM is `dumb`.
 pub(crate) fn colour_on_stderr() -> bool {
+    may_colour() && io::stderr().is_terminal()
+}
+
+/// The same of standard output.
+pub(crate) fn colour_on_stdout() -> bool {
+    may_colour() && io::stdout().is_terminal()
+}
+
+fn may_colour() -> bool {
     let wanted = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let understood = env::var_os("TERM").is_none_or(|term| term != "dumb");
-    wanted && understood && io::stderr().is_terminal()
+    wanted && understood
 }
 
 #[cfg(test)]

@@ -181,6 +181,7 @@ impl Decoder<'_> {
             Kind::List(group) => self.list(&entry.node, opt, group, path),
             Kind::Texts | Kind::Command => self.texts(&entry.node, opt, path),
             Kind::Variables => self.variables(&entry.node, opt, path),
+            Kind::Any => Some(Typed::Any(entry.node.clone())),
             Kind::Literals => self.literals(&entry.node, opt, path),
             _ => self.scalar(&entry.node, opt),
         }

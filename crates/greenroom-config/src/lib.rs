@@ -79,8 +79,8 @@ pub use self::{
     listen::Listen,
     literal::Literal,
     option::{
-        Of, bare, command, count, count_or, duration, durations, each, flag, group, list, literal,
-        literals, named, number, path, rate, size, text, texts, url, variables, word,
+        Of, any, bare, command, count, count_or, duration, durations, each, flag, group, list,
+        literal, literals, named, number, path, rate, size, text, texts, url, variables, word,
     },
     options::{Kinds, Options, Take, Whole, Word},
     places::{Places, Written},

@@ -7,6 +7,7 @@ use crate::{
     options::{Options, Whole, Word},
     schema::{Group, Kind, Opt, Presence},
     take::{CountOr, Secret},
+    tree::Node,
     units::{DurationRange, Rate},
 };
 
@@ -148,6 +149,11 @@ pub const fn duration(range: RangeInclusive<u64>) -> Of<Duration> {
 /// Two durations with `..` between them, the shorter first.
 pub const fn durations() -> Of<DurationRange> {
     Of::new(Kind::DurationRange)
+}
+
+/// Any value, as it was written: data that the program passes on.
+pub const fn any() -> Of<Node> {
+    Of::new(Kind::Any)
 }
 
 /// A number per second, minute or hour: `20/s`, `100/min`.

@@ -7,6 +7,7 @@ use std::{collections::HashMap, time::Duration};
 
 use crate::{
     literal::Literal,
+    tree::Node,
     units::{DurationRange, Rate},
 };
 
@@ -43,6 +44,8 @@ pub enum Typed {
     Range(DurationRange),
     /// A rate.
     Rate(Rate),
+    /// Any value.
+    Any(Node),
     /// A mapping with known keys.
     Group(Record),
     /// Names with such mappings.

@@ -135,6 +135,8 @@ pub enum Kind {
         /// The largest.
         max: f64,
     },
+    /// Any value, as it was written.
+    Any,
     /// Text, not empty.
     Text,
     /// The path of a file or a directory.
@@ -272,6 +274,7 @@ impl Kind {
                 format!("a size from {} to {}", units::show_size(*min), units::show_size(*max))
             }
             Self::Rate => "a rate above zero".to_owned(),
+            Self::Any => "any value".to_owned(),
             Self::Choice(words) => {
                 let words: Vec<_> = words.iter().map(|word| format!("`{word}`")).collect();
                 words.join(" or ")

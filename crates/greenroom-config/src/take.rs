@@ -12,6 +12,7 @@ use crate::{
     literal::Literal,
     options::{Options, Take, Whole, Word},
     record::Typed,
+    tree::Node,
     units::{DurationRange, Rate},
 };
 
@@ -90,6 +91,7 @@ take! {
     Duration: Duration;
     DurationRange: Range;
     Rate: Rate;
+    Node: Any;
 }
 
 macro_rules! whole {

@@ -1,11 +1,17 @@
-//! Tools that tests of Greenroom share. It is not published, and no product depends on it.
+//! Tests of programs that are built on Greenroom, and of Greenroom itself.
 //!
-//! | module | what it is for |
+//! | module | purpose |
 //! |---|---|
+//! | [`stage`] | your handlers, your router and a whole engine, on virtual time with a broker in memory, and chaos by a seed (V02) |
+//! | [`mod@conformance`] | the tests that every connector has to pass, as one entry point (V01) |
 //! | [`partitioned`] | a source in memory whose partitions come and go, with repeats and gaps |
-//! | [`mod@conformance`] | what every connector has to do, as one entry point (V01) |
-//! | [`programs`] | random programs on virtual time, on all cores |
+//! | `programs` | random programs on virtual time, on all cores (feature `programs`) |
 
 pub mod conformance;
 pub mod partitioned;
+#[cfg(feature = "programs")]
 pub mod programs;
+mod seed;
+pub mod stage;
+
+pub use self::{seed::seed, stage::Stage};

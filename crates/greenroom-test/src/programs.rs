@@ -11,16 +11,14 @@
 
 use std::{
     any::Any,
-    io::Write,
     num::NonZero,
-    str::FromStr,
     sync::{
         Once,
         atomic::{AtomicU32, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use proptest::{
@@ -28,6 +26,8 @@ use proptest::{
     test_runner::{RngSeed, TestRunner},
 };
 use tokio::runtime::{Builder, Runtime};
+
+use crate::seed::{from_environment, seed, tell};
 
 /// By the real clock. Programs take milliseconds; on a busy machine, some have taken more than ten
 /// seconds.
@@ -141,20 +141,6 @@ fn try_some<S: Strategy>(
     })
 }
 
-/// The value of `GREENROOM_SEED`; otherwise a seed from the clock.
-pub fn seed() -> u64 {
-    from_environment("GREENROOM_SEED").unwrap_or_else(|| {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        now.map_or(1, |now| now.as_nanos() as u64)
-    })
-}
-
-/// Despite the capture of test output, which would show it only at the end.
-pub(crate) fn tell(line: &str) {
-    // A closed standard error is no reason to fail.
-    let _ = writeln!(std::io::stderr(), "{line}");
-}
-
 fn tell_until(done: &AtomicU32, all: u32, is_over: impl Fn() -> bool) {
     let (began, mut told) = (Instant::now(), Instant::now());
     let thread = thread::current();
@@ -182,8 +168,4 @@ fn quiet_on_purpose() {
             }
         }));
     });
-}
-
-fn from_environment<T: FromStr>(name: &str) -> Option<T> {
-    std::env::var(name).ok().and_then(|value| value.parse().ok())
 }

@@ -59,7 +59,7 @@ pub use crate::http::{
 
 use self::shared::Shared;
 use super::{Attempt, Handler, HandlerFactory, HandlerResult, Handling};
-use crate::{BoxFuture, event::Event};
+use crate::{BoxFuture, event::Event, stand_in::StandIn};
 
 /// Builds [`Http`] handlers, which share one client and its connections.
 #[derive(Debug, Clone)]
@@ -77,7 +77,15 @@ impl HttpFactory {
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0,
     /// or TLS cannot be set up.
     pub fn new(config: HttpConfig) -> Result<Self, String> {
-        Ok(Self { current: Arc::new(RwLock::new(Shared::new(config)?)) })
+        Ok(Self { current: Arc::new(RwLock::new(Shared::new(config, None)?)) })
+    }
+
+    /// Like [`new`](Self::new), with a stand-in in place of the target.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn standing_in(config: HttpConfig, stand_in: StandIn) -> Result<Self, String> {
+        Ok(Self { current: Arc::new(RwLock::new(Shared::new(config, Some(stand_in))?)) })
     }
 
     /// Posts with another configuration from the next attempt on. Returns false if it is the same
@@ -89,7 +97,7 @@ impl HttpFactory {
         if self.current.read().config == config {
             return Ok(false);
         }
-        let shared = Shared::new(config)?;
+        let shared = Shared::new(config, None)?;
         *self.current.write() = shared;
         Ok(true)
     }

@@ -7,8 +7,8 @@ use std::{
 
 use greenroom_config::{AnyOptions, At};
 
-use super::HandlerFactory;
-use crate::kind::Live;
+use super::{HandlerFactory, stand_in::StandInFactory};
+use crate::{kind::Live, stand_in::StandIn};
 
 /// The options of a handler of one kind. Its own checks are in its declaration (`then`); those that
 /// look at several sections, or outside of the file, ask these methods.
@@ -48,6 +48,16 @@ pub trait HandlerKind: AnyOptions {
     /// # Errors
     /// What cannot be used, and what to do next.
     fn open(&self) -> Result<OpenHandler, String>;
+
+    /// Makes a factory that asks a stand-in in place of a target, for tests of a configuration:
+    /// nothing is connected to, started or written. Without a method of its own, an attempt does as
+    /// the stand-in says.
+    ///
+    /// # Errors
+    /// Which option cannot be used.
+    fn stand_in(&self, answers: StandIn) -> Result<OpenHandler, String> {
+        Ok(OpenHandler::fixed(StandInFactory { answers, passes: self.makes() != Makes::Nothing }))
+    }
 }
 
 greenroom_config::kinds! {

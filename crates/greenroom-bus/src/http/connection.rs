@@ -14,16 +14,20 @@ use super::{
     credentials::{self, Identification},
     kept::OpenedConnections,
     resolver::{self, GuardedResolver},
+    stand_in::{self, Unanswered},
     status::On,
     target::{Target, causes},
     tls,
 };
+use crate::stand_in::StandIn;
 
 /// A target with a client, which keeps its connections. A copy shares them.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     pub(crate) target: Target,
     pub(crate) link: Arc<Link>,
+    /// Answers in place of the target: nothing is connected to.
+    pub(crate) stand_in: Option<StandIn>,
 }
 
 /// A client, and what is the same in all its requests.
@@ -66,18 +70,29 @@ impl Connection {
     /// A sentence for the operator if the URL or a header cannot be used, a limit is 0, or TLS
     /// cannot be set up. It never repeats a part that may be secret.
     pub(crate) fn new(config: &TargetConfig) -> Result<Self, String> {
+        Self::build(config, None)
+    }
+
+    /// Like [`new`](Self::new), with a stand-in, if there is one, in place of the target.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn build(config: &TargetConfig, stand_in: Option<StandIn>) -> Result<Self, String> {
         let mut target = Target::parse(&config.url)?;
-        let is_https = target.url.scheme() == "https";
+        let is_https = target.url.scheme() == "https" && stand_in.is_none();
         let builder = || builder(config, is_https);
         let has_query = target.url.query().is_some();
         let link = Link::new(config, builder, |client| target.take_credentials(client), has_query)?;
-        Ok(Self { target, link: Arc::new(link) })
+        Ok(Self { target, link: Arc::new(link), stand_in })
     }
 
     /// Sends it over a kept connection, if there is one. If that turns out to be closed before the
     /// head of an answer arrived, sends it once more, over a new one: a target may close a
     /// connection at any time, and that says nothing about the request.
     pub(crate) async fn send(&self, request: Request) -> Result<Response, NoAnswer> {
+        if let Some(stand_in) = &self.stand_in {
+            return stand_in::response(stand_in.answer()).map_err(|none| self.stands_silent(none));
+        }
         let link = &*self.link;
         let (again, before) = (request.try_clone(), link.opened.count());
         let started = Instant::now();
@@ -89,6 +104,11 @@ impl Connection {
             (sent, _) => sent,
         };
         sent.map_err(|error| self.no_answer(error))
+    }
+
+    fn stands_silent(&self, Unanswered(on, why, reached): Unanswered) -> NoAnswer {
+        let text = format!("http: {why} {} (a stand-in)", self.target.shown);
+        NoAnswer { on, text, reached, untrusted: false, refused: false }
     }
 
     pub(crate) fn no_answer(&self, error: reqwest::Error) -> NoAnswer {

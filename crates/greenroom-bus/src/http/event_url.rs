@@ -11,7 +11,10 @@ use super::{
     resolver::{self, GuardedResolver, Lookup},
     target::Target,
 };
-use crate::event::{Event, OrderBy};
+use crate::{
+    event::{Event, OrderBy},
+    stand_in::StandIn,
+};
 
 /// Where an event has the URL that it is posted to, and which URLs may be posted to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub(crate) struct EventTargets {
     from: OrderBy,
     allow: Arc<Allow>,
     link: Arc<Link>,
+    /// Answers in place of all of them.
+    stand_in: Option<StandIn>,
 }
 
 impl EventTargets {
@@ -36,19 +41,25 @@ impl EventTargets {
     ///
     /// # Errors
     /// A sentence for the operator, as for one target.
-    pub(crate) fn new(config: &TargetConfig, url: &EventUrl) -> Result<Self, String> {
-        Self::looked_up(config, url, resolver::system)
+    pub(crate) fn new(
+        config: &TargetConfig,
+        url: &EventUrl,
+        stand_in: Option<StandIn>,
+    ) -> Result<Self, String> {
+        Self::looked_up(config, url, resolver::system, stand_in)
     }
 
     pub(super) fn looked_up(
         config: &TargetConfig,
         url: &EventUrl,
         lookup: Lookup,
+        stand_in: Option<StandIn>,
     ) -> Result<Self, String> {
         let allow = Arc::new(url.allow.clone());
         let resolver = Arc::new(GuardedResolver { allow: allow.clone(), lookup });
-        let link = Link::guarded(config, allow.has_tls(), &resolver)?;
-        Ok(Self { from: url.from, allow, link })
+        let has_tls = allow.has_tls() && stand_in.is_none();
+        let link = Link::guarded(config, has_tls, &resolver)?;
+        Ok(Self { from: url.from, allow, link, stand_in })
     }
 
     /// The target that the event names.
@@ -74,7 +85,7 @@ impl EventTargets {
         }
         resolver::check_host(&target.url, &self.allow).map_err(|why| format!("http: {why}"))?;
         target.url.set_fragment(None);
-        Ok(Connection { target, link: self.link.clone() })
+        Ok(Connection { target, link: self.link.clone(), stand_in: self.stand_in.clone() })
     }
 }
 
@@ -124,7 +135,8 @@ mod tests {
             allow.push(entry).unwrap();
         }
         let url = EventUrl { from: "subject".parse().unwrap(), allow };
-        let targets = EventTargets::looked_up(&TargetConfig::default(), &url, rebinding).unwrap();
+        let targets =
+            EventTargets::looked_up(&TargetConfig::default(), &url, rebinding, None).unwrap();
         let named = format!("http://rebinding.test:{port}/");
         let event = Event::builder("1", "s", "t").subject(&named).build().unwrap();
         let target = targets.target(&event).unwrap();

@@ -119,7 +119,7 @@ async fn q12_the_certificate_has_to_be_for_the_name_that_the_event_has() {
             allow.push(entry).unwrap();
         }
         let from = EventUrl { from: "subject".parse().unwrap(), allow };
-        let targets = EventTargets::new(&with("", trusting("ca.pem")), &from).unwrap();
+        let targets = EventTargets::new(&with("", trusting("ca.pem")), &from, None).unwrap();
         let event = Event::builder("1", "s", "t").subject(&url).build().unwrap();
         let target = targets.target(&event).unwrap();
         let attempt = message::SentAttempt { number: 1, fence: None };

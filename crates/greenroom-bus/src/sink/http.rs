@@ -36,6 +36,7 @@ use super::{
     SinkError,
     remote::{RemoteDriver, RemoteSink, Requests, SinkRoom},
 };
+use crate::stand_in::StandIn;
 
 /// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 16 * 1024 * 1024;
@@ -56,7 +57,20 @@ impl HttpSink {
     /// The URL or a header cannot be used, a limit is 0, TLS cannot be set up, or there is no
     /// runtime.
     pub fn open(config: HttpSinkConfig) -> Result<Self, SinkError> {
-        let target = HttpTarget::new(config).map_err(|why| SinkError::new("http", why))?;
+        Self::begin(config, None)
+    }
+
+    /// Like [`open`](Self::open), with a stand-in in place of the target.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn standing_in(config: HttpSinkConfig, stand_in: StandIn) -> Result<Self, SinkError> {
+        Self::begin(config, Some(stand_in))
+    }
+
+    fn begin(config: HttpSinkConfig, stand_in: Option<StandIn>) -> Result<Self, SinkError> {
+        let target =
+            HttpTarget::new(config, stand_in).map_err(|why| SinkError::new("http", why))?;
         let requests = Requests::begin(target, SinkRoom::new(ROOM_BYTES, ROOM_EVENTS))?;
         Ok(Self { requests })
     }

@@ -4,10 +4,11 @@ use std::sync::{Arc, Weak};
 
 use greenroom_config::{AnyOptions, At};
 
-use super::Sink;
+use super::{Sink, stand_in::StandInSink};
 use crate::{
     BoxFuture,
     kind::{Live, WrittenFile},
+    stand_in::StandIn,
 };
 
 /// The options of an output of one kind. Its own checks are in its declaration (`then`); those that
@@ -35,6 +36,16 @@ pub trait OutputKind: AnyOptions {
     /// # Errors
     /// What could not be opened, and what to do next.
     fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>>;
+
+    /// A sink that asks a stand-in in place of a target, which keeps the stored events, for tests
+    /// of a configuration: nothing is connected to or written. Called on the runtime of the engine.
+    ///
+    /// # Errors
+    /// Which option cannot be used.
+    fn stand_in(&self, answers: StandIn) -> Result<OpenOutput, String> {
+        let sink = StandInSink::open(answers).map_err(|error| error.to_string())?;
+        Ok(OpenOutput::fixed(sink))
+    }
 }
 
 greenroom_config::kinds! {

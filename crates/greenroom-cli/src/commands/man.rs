@@ -21,7 +21,7 @@ const EXIT_STATUS: Section = (
     "EXIT STATUS",
     &[
         ("0", "Done. Of a run: every event was handled, ignored or stored as a dead letter."),
-        ("1", "It could not run. Of route: an event does not go where it is expected to."),
+        ("1", "It could not run. Of test: a case failed."),
         ("2", "The command line or the configuration is wrong."),
         ("3", "A run ended with events refused or unsettled; a demo found a defect."),
     ],

@@ -17,6 +17,7 @@ pub mod schema;
 pub mod send;
 pub mod status;
 pub mod store;
+pub mod test;
 pub mod top;
 mod trial;
 pub mod why;

@@ -5,6 +5,7 @@ mod dry;
 mod interrupt;
 pub(crate) mod layers;
 pub(crate) mod reload;
+pub(crate) mod stand_ins;
 pub(crate) mod targets;
 
 use std::{

@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use super::test;
 use crate::{config, exit};
 
-/// Prints the JSON Schema, or the reference page.
-pub fn print(reference: bool) -> ExitCode {
+/// Prints a JSON Schema, or the reference page.
+pub fn print(reference: bool, tests: bool) -> ExitCode {
     if reference {
         return exit::answer(&config::reference());
     }
-    exit::answer(&format!("{:#}\n", config::json_schema()))
+    let schema = if tests { test::json_schema() } else { config::json_schema() };
+    exit::answer(&format!("{schema:#}\n"))
 }

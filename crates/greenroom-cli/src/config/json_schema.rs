@@ -1,6 +1,6 @@
 //! The table of options as JSON Schema (draft 2020-12), for editors.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use greenroom_config::{
     Options, default_of,
@@ -85,6 +85,7 @@ fn kind(kind: &Kind) -> Value {
         Kind::Number { min, max } => {
             or_reference(json!({ "type": "number", "minimum": min, "maximum": max }))
         }
+        Kind::Any => json!({}),
         Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Path => json!({ "type": "string" }),
         Kind::Url => json!({ "type": "string", "minLength": 1, "format": "uri-reference" }),
@@ -139,11 +140,12 @@ fn pattern(pattern: &str) -> Value {
     json!({ "type": "string", "pattern": pattern })
 }
 
-fn plain(node: &Node) -> Value {
+/// A value as it was written, as JSON.
+pub(crate) fn plain(node: &Node) -> Value {
     match &node.value {
         tree::Value::Null => Value::Null,
         tree::Value::Bool(value) => json!(value),
-        tree::Value::Int(value) => i64::try_from(*value).map_or(Value::Null, Value::from),
+        tree::Value::Int(value) => Number::from_i128(*value).map_or(Value::Null, Value::Number),
         tree::Value::Float(value) => json!(value),
         tree::Value::Text(value) => json!(value),
         tree::Value::List(items) => items.iter().map(plain).collect(),

@@ -27,6 +27,7 @@ pub use greenroom_config::{
 };
 use greenroom_config::{Format, World, apply, decode, directory_of, interpolate, text_of};
 
+pub(crate) use self::json_schema::plain as json;
 pub(crate) use self::lacking::lacking;
 pub(crate) use self::reach::identity;
 pub use self::{
@@ -36,7 +37,12 @@ pub use self::{
 
 /// The schema of the configuration file.
 pub fn json_schema() -> serde_json::Value {
-    json_schema::json_schema::<Config>("Greenroom configuration")
+    json_schema_of::<Config>("Greenroom configuration")
+}
+
+/// The schema of a file with these options.
+pub(crate) fn json_schema_of<T: Options>(title: &str) -> serde_json::Value {
+    json_schema::json_schema::<T>(title)
 }
 
 /// The page `docs/configuration.md`.

@@ -8,6 +8,7 @@ mod demo;
 mod man;
 mod route;
 mod store;
+mod test_files;
 mod version;
 
 use std::{
@@ -34,6 +35,7 @@ const COMMANDS: [&str; 23] = [
     "top",
     "dead-letters",
     "route",
+    "test",
     "explain-status",
     "send",
     "schema",

@@ -7,7 +7,7 @@ use super::{
     scene::Scene,
     verdict::{Report, Row, Verdict},
 };
-use crate::programs::seed;
+use crate::seed;
 
 /// Runs every check on a connector, from the seed in `GREENROOM_SEED`, or else from a new one each
 /// time. Call it outside of any runtime: each check has its own.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::check::Check;
-use crate::programs::tell;
+use crate::seed::tell;
 
 /// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -87,6 +87,8 @@ struct RoutingParts {
     layers: Layers,
     no_handler: NoHandler,
     handler_rejected: NoHandler,
+    /// Of the random choices of all pools.
+    seed: Option<u64>,
 }
 
 /// An input that was named.
@@ -130,6 +132,7 @@ impl Default for RoutingParts {
             layers: Layers::new(),
             no_handler: NoHandler::DeadLetter,
             handler_rejected: NoHandler::DeadLetter,
+            seed: None,
         }
     }
 }
@@ -339,6 +342,12 @@ impl EngineBuilder {
         self
     }
 
+    /// Seeds the random choices of all pools (jitter, the hash of keys), for tests that replay.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.routing.seed = Some(seed);
+        self
+    }
+
     /// How long a drain may take; 30 s by default.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -445,9 +454,10 @@ impl EngineBuilder {
         };
         let shared =
             Arc::new(Shared { inputs, routing, process, loopback, replaying, egress, ledger });
-        let mut running = Vec::new();
+        let (seed, mut running) = (self.routing.seed, Vec::new());
         for (place, (name, config)) in shared.routing.router.parts().pools.iter().enumerate() {
-            running.push(spawn(&shared, place, name, config, self.line_of).await?);
+            let seed = seed.map(|seed| seed.wrapping_add(place as u64));
+            running.push(spawn(&shared, (place, name), config, self.line_of, seed).await?);
         }
         let managed =
             running.iter().map(|pool| Managed { admin: pool.admin(), keys: pool.keys().ok() });

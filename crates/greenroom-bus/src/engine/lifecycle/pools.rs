@@ -34,10 +34,10 @@ pub(crate) fn fair_share(pools: &[(String, PoolConfig)]) -> Option<FairShare> {
 
 pub(crate) async fn spawn(
     shared: &Arc<Shared>,
-    place: usize,
-    name: &str,
+    (place, name): (usize, &str),
     config: &PoolConfig,
     line_of: LineOf,
+    seed: Option<u64>,
 ) -> Result<SharedPool, BuildError> {
     let (workers, letters, parked) = (shared.clone(), shared.clone(), shared.clone());
     let revocations = shared.inputs.revocations.clone();
@@ -53,6 +53,9 @@ pub(crate) async fn spawn(
         .failure_policy(judge::policy)
         .on_dead_letter(move |letter| judge::bury(&letters, letter))
         .on_parked(move |job, error, panic| judge::parks(&parked, job, error, panic));
+    // Measured, handlers would be taken in an order that depends on the machine.
+    let replays = |pool: PoolBuilder<BusWorker>, seed| pool.seed(seed).quick_handlers(false);
+    let pool = seed.into_iter().fold(pool, replays);
     let pool = shared_out(limited(pool, config), place, config, shared);
     let pool = match config.engine {
         event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,

@@ -17,6 +17,7 @@ use crate::{
         signature::check_secrets,
     },
     kind::Live,
+    stand_in::StandIn,
 };
 
 /// Its line in the registry.
@@ -207,6 +208,12 @@ impl HandlerKind for HttpOptions {
         let factory = Arc::new(HttpFactory::new(self.config()?)?);
         let live = Arc::downgrade(&factory) as _;
         Ok(OpenHandler { factory, live: Some(live) })
+    }
+
+    /// Certificates are not read: nothing is connected to.
+    fn stand_in(&self, answers: StandIn) -> Result<OpenHandler, String> {
+        let config = Self { tls: None, ..self.clone() }.config()?;
+        HttpFactory::standing_in(config, answers).map(OpenHandler::fixed)
     }
 }
 

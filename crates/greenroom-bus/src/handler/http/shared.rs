@@ -8,6 +8,7 @@ use super::config::HttpConfig;
 use crate::{
     event::Event,
     http::{connection::Connection, event_url::EventTargets, signature::Signer},
+    stand_in::StandIn,
 };
 
 /// Shared by all workers: made once, never changed.
@@ -27,10 +28,10 @@ enum Aim {
 }
 
 impl Shared {
-    pub(super) fn new(config: HttpConfig) -> Result<Arc<Self>, String> {
+    pub(super) fn new(config: HttpConfig, stand_in: Option<StandIn>) -> Result<Arc<Self>, String> {
         let aim = match &config.event_url {
-            None => Aim::One(Connection::new(&config.target())?),
-            Some(url) => Aim::Each(EventTargets::new(&config.target(), url)?),
+            None => Aim::One(Connection::build(&config.target(), stand_in)?),
+            Some(url) => Aim::Each(EventTargets::new(&config.target(), url, stand_in)?),
         };
         let signer = config.secrets.as_deref().map(Signer::open).transpose();
         let signer = signer.map_err(|why| format!("http: in `signature`, {why}"))?;

@@ -15,6 +15,7 @@ use crate::{
         message::{self, Mode, SentAttempt},
     },
     sink::remote::{Attempted, Remote, RequestPace, TargetHad, WaitingEvent},
+    stand_in::StandIn,
 };
 
 /// The longest wait that a target may ask for (`Retry-After`).
@@ -31,9 +32,9 @@ struct Settings {
 }
 
 impl Settings {
-    fn new(config: HttpSinkConfig) -> Result<Arc<Self>, String> {
+    fn new(config: HttpSinkConfig, stand_in: Option<StandIn>) -> Result<Arc<Self>, String> {
         config.check()?;
-        let connection = Connection::new(&config.target)?;
+        let connection = Connection::build(&config.target, stand_in)?;
         Ok(Arc::new(Self { config, connection }))
     }
 }
@@ -50,8 +51,8 @@ pub struct KeptEvent {
 }
 
 impl HttpTarget {
-    pub(super) fn new(config: HttpSinkConfig) -> Result<Self, String> {
-        Ok(Self { settings: RwLock::new(Settings::new(config)?) })
+    pub(super) fn new(config: HttpSinkConfig, stand_in: Option<StandIn>) -> Result<Self, String> {
+        Ok(Self { settings: RwLock::new(Settings::new(config, stand_in)?) })
     }
 
     fn settings(&self) -> Arc<Settings> {
@@ -63,7 +64,7 @@ impl HttpTarget {
         if self.settings().config == config {
             return Ok(false);
         }
-        let settings = Settings::new(config)?;
+        let settings = Settings::new(config, None)?;
         *self.settings.write() = settings;
         Ok(true)
     }
@@ -87,6 +88,9 @@ impl Remote for HttpTarget {
     async fn attempt(&self, events: &[WaitingEvent<KeptEvent>]) -> Attempted {
         let settings = self.settings();
         let attempted = attempt(&settings, events).await;
+        if let (Attempted::Stored, Some(stand_in)) = (&attempted, &settings.connection.stand_in) {
+            stand_in.store(events.iter().map(|waiting| waiting.kept.event.clone()));
+        }
         if Arc::ptr_eq(&settings, &self.settings()) {
             return attempted;
         }

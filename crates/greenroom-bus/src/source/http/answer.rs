@@ -206,13 +206,7 @@ pub(super) fn failed() -> HttpAnswer {
 
 pub(super) fn bad(why: &BadMessage) -> HttpAnswer {
     let text = why.to_string();
-    let status = match why {
-        BadMessage::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        BadMessage::Event { .. } => StatusCode::BAD_REQUEST,
-        BadMessage::EventTooLarge { .. } | BadMessage::TooMany { .. } => {
-            StatusCode::PAYLOAD_TOO_LARGE
-        }
-    };
+    let status = why.status();
     let (index, field) = match why {
         BadMessage::Event { index, field, .. } => (*index, field.as_deref()),
         BadMessage::EventTooLarge { index, .. } => (*index, None),

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use hyper::StatusCode;
 use ring::digest::{Context, SHA256};
 
 use crate::{
@@ -89,6 +90,17 @@ pub enum BadMessage {
         /// The limit.
         limit: usize,
     },
+}
+
+impl BadMessage {
+    /// The status of the answer to its sender.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Event { .. } => StatusCode::BAD_REQUEST,
+            Self::EventTooLarge { .. } | Self::TooMany { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        }
+    }
 }
 
 impl MessageForm {

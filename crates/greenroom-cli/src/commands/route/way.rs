@@ -1,4 +1,4 @@
-//! The route of one event, for output and for comparison with expectations.
+//! The route of one event, for output.
 
 use greenroom_bus::handler::Makes;
 use serde::Serialize;
@@ -38,9 +38,6 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    pub(super) const ALL: [Self; 4] =
-        [Self::Handled, Self::NoHandler, Self::HandlerRejected, Self::KeyMissing];
-
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Handled => "handled",
@@ -98,22 +95,6 @@ pub(super) struct Other {
     /// Otherwise the first condition that it does not meet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fails: Option<String>,
-}
-
-impl Way {
-    /// All facts that an expectation can name: keys and values, several for one key.
-    pub(super) fn facts(&self) -> Vec<(&'static str, &str)> {
-        let mut facts = vec![("outcome", self.outcome.word())];
-        for handled in &self.handlers {
-            facts.push(("handler", &handled.handler));
-            facts.push(("pool", &handled.pool));
-            facts.extend(handled.key.as_deref().map(|key| ("key", key)));
-            facts.extend(handled.layers.iter().map(|layer| ("layer", *layer)));
-            facts.extend(handled.outputs.iter().map(|output| ("output", output.as_str())));
-            facts.extend(handled.loopback.then_some(("loopback", "true")));
-        }
-        facts
-    }
 }
 
 impl From<Makes> for Made {

@@ -40,7 +40,7 @@ pub(crate) enum LettersAt {
 ///
 /// # Errors
 /// The part that could not be opened or started, and why.
-pub(super) async fn engine(
+pub(crate) async fn engine(
     config: &Config,
     targets: &Targets,
     recorder: Option<Arc<dyn Recorder>>,
@@ -76,13 +76,20 @@ pub(super) async fn engine(
         let within = |why| within("handler", &handler.name, why);
         let mut added = handler_config(handler, targets).map_err(within)?;
         added.factory = layers.around(handler, added.factory).map_err(within)?;
+        let added = targets.watch(added, &config.pools);
         builder = builder.handler(&handler.name, added);
     }
     for output in &config.outputs {
         let added = add_output(builder, output, targets).await;
         builder = added.map_err(|why| within("output", &output.name, why))?;
     }
-    let (letters, at) = dead_letters(config).await?;
+    let (letters, at) = match targets.stand_in_letters() {
+        Some(letters) => {
+            builder = builder.seed(1);
+            (letters, LettersAt::Broker("memory".to_owned()))
+        }
+        None => dead_letters(config).await?,
+    };
     for input in &config.inputs {
         targets::add_to_letters(&*letters, input)
             .map_err(|why| within("input", &input.name, why))?;

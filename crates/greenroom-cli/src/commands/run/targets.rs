@@ -9,6 +9,7 @@ use std::{
 use greenroom::Backoff;
 use greenroom_bus::{
     dead_letter::DeadLetterStore,
+    engine,
     handler::{HandlerFactory, OpenHandler},
     kind::Live,
     sink::{OpenOutput, Sink},
@@ -18,6 +19,7 @@ use greenroom_config::AnyOptions;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::stand_ins::StandIns;
 use crate::{
     config::{DurationRange, HandlerConfig, InputConfig, OutputConfig, PoolConfig},
     report::{AllAnswers, Answers},
@@ -32,9 +34,33 @@ pub(crate) struct Targets {
     servers: Mutex<HashMap<String, Arc<dyn InputServer>>>,
     /// The place of dead letters.
     letters: Mutex<Option<Arc<dyn DeadLetterStore>>>,
+    /// In place of all that would be opened.
+    stand_ins: Option<Arc<StandIns>>,
 }
 
 impl Targets {
+    /// With stand-ins in place of all that would be opened.
+    pub(crate) fn standing_in(stand_ins: Arc<StandIns>) -> Self {
+        Self { stand_ins: Some(stand_ins), ..Self::default() }
+    }
+
+    /// The same handler; one with a stand-in is watched.
+    pub(super) fn watch(
+        &self,
+        added: engine::HandlerConfig,
+        pools: &[PoolConfig],
+    ) -> engine::HandlerConfig {
+        match &self.stand_ins {
+            Some(stand_ins) => stand_ins.watch(added, pools),
+            None => added,
+        }
+    }
+
+    /// Where dead letters go in place of a store.
+    pub(super) fn stand_in_letters(&self) -> Option<Arc<dyn DeadLetterStore>> {
+        self.stand_ins.as_ref().map(|stand_ins| stand_ins.letters.clone() as _)
+    }
+
     /// The factory of a handler.
     ///
     /// # Errors
@@ -43,7 +69,11 @@ impl Targets {
         &self,
         handler: &HandlerConfig,
     ) -> Result<Arc<dyn HandlerFactory>, String> {
-        let OpenHandler { factory, live } = handler.kind.open()?;
+        let stand_in = self.stand_ins.as_ref().map(|all| all.handlers.get(&handler.name));
+        let OpenHandler { factory, live } = match stand_in {
+            None => handler.kind.open()?,
+            Some(stand_in) => handler.kind.stand_in(stand_in.cloned().unwrap_or_default())?,
+        };
         self.note(format!("handlers.{}", handler.name), live);
         Ok(factory)
     }
@@ -53,7 +83,11 @@ impl Targets {
     /// # Errors
     /// Why it cannot be opened.
     pub(super) async fn sink(&self, output: &OutputConfig) -> Result<Arc<dyn Sink>, String> {
-        let OpenOutput { sink, live } = output.kind.open().await?;
+        let stand_in = self.stand_ins.as_ref().map(|all| all.outputs.get(&output.name));
+        let OpenOutput { sink, live } = match stand_in {
+            None => output.kind.open().await?,
+            Some(stand_in) => output.kind.stand_in(stand_in.cloned().unwrap_or_default())?,
+        };
         self.note(format!("outputs.{}", output.name), live);
         Ok(sink)
     }
@@ -67,6 +101,9 @@ impl Targets {
         input: &InputConfig,
         pools: &[PoolConfig],
     ) -> Result<Box<dyn Source>, String> {
+        if let Some(stand_ins) = &self.stand_ins {
+            return Ok(stand_ins.source());
+        }
         if let Some(letters) = self.known_letters() {
             add_to_letters(&*letters, input)?;
         }
