@@ -53,8 +53,8 @@ options! {
         pass: bool = flag().default("false");
         /// What follows from an answer, where that is to differ from the usual: a status
         /// (`404`), a class (`5xx`), a range (`520..529`), `timeout` or `connection`, each with
-        /// `settle`, `retry`, `hold`, `pause`, `pause_share`, `reject` or `park`. The narrowest decides. `greenroom
-        /// explain-status` prints what holds.
+        /// `settle`, `retry`, `hold`, `pause`, `pause_share`, `reject` or `park`. The narrowest
+        /// decides. `greenroom explain-status` prints what holds.
         status: Vec<(String, String)> = variables().default("{}");
     }
 }
@@ -63,8 +63,8 @@ options! {
     /// `webhook-id`, `webhook-timestamp` and `webhook-signature`, which tell the target who posts.
     pub struct WebhookSignature = "signature" {
         /// A JSON file with one secret of each share, or two while one takes the place of the
-        /// other: `{"acme": "whsec_..", "bolt": ["whsec_..", "whsec_.."]}`. It is read again when it
-        /// has changed. A share is a value of `share_by`.
+        /// other: `{"acme": "whsec_..", "bolt": ["whsec_..", "whsec_.."]}`. It is read again when
+        /// it has changed. A share is a value of `share_by`.
         secrets: PathBuf = path();
     }
 }

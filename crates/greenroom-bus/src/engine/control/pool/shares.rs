@@ -25,8 +25,8 @@ impl PoolControl {
 }
 
 impl PoolSharesControl {
-    /// The shares that have events, or of which something is set, held or paused, in no order. Looks
-    /// at every waiting event.
+    /// The shares that have events, or of which something is set, held or paused, in no order.
+    /// Looks at every waiting event.
     pub fn list(&self) -> Vec<ShareStatus> {
         self.shares.list()
     }
