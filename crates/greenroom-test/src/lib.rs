@@ -15,3 +15,12 @@ mod seed;
 pub mod stage;
 
 pub use self::{seed::seed, stage::Stage};
+
+// The pages whose code is compiled and run with this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/recipes/testing-handlers.md")]
+pub struct TestingHandlers;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

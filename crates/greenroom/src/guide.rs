@@ -18,9 +18,6 @@ pub struct BatchesByKey;
 #[doc = include_str!("../../../docs/guide/recipes/cpu-bound-work.md")]
 pub struct CpuBoundWork;
 
-#[doc = include_str!("../../../docs/guide/recipes/testing-handlers.md")]
-pub struct TestingHandlers;
-
 #[doc = include_str!("../../../docs/guide/compare/ergo.md")]
 pub struct Ergo;
 

@@ -17,7 +17,7 @@ use greenroom_queue::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::pool::{
-    core::Core,
+    core::{Core, dispatch::try_push_to, evict::overflow_at},
     frame::{members::dismiss_one, notify::found_worker_full},
     handoff::{
         own_call::OwnCall,
@@ -80,8 +80,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
         _sender: u32,
         _urgency: Urgency,
     ) -> Result<(), Refused> {
-        match self.core.try_push_to(&self.mailbox, payload) {
-            Err(Refused::Full) if self.overflows => self.core.overflow_at(&self.mailbox, payload),
+        match try_push_to(&self.core, &self.mailbox, payload) {
+            Err(Refused::Full) if self.overflows => overflow_at(&self.core, &self.mailbox, payload),
             Err(Refused::Full) => {
                 found_worker_full(&*self.core);
                 Err(Refused::Full)

@@ -16,7 +16,11 @@ use greenroom_queue::{
     urgency::Urgency,
 };
 
-use super::{Core, Hashed, WayIn, room::Granted};
+use super::{
+    Core, Hashed, WayIn,
+    evict::{overflow, overflow_of_key},
+    room::Granted,
+};
 use crate::pool::frame::{gate::close, notify::found_full};
 use crate::{
     Actor, AddressOf, NotAccepted,
@@ -192,8 +196,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
     ) -> Result<(), Refused> {
         match placed {
-            Err(Refused::Full) => message.lent(|payload| self.overflow(payload, sender)),
-            Err(Refused::KeyFull) => message.lent(|payload| self.overflow_of_key(payload)),
+            Err(Refused::Full) => message.lent(|payload| overflow(self, payload, sender)),
+            Err(Refused::KeyFull) => message.lent(|payload| overflow_of_key(self, payload)),
             pushed => pushed,
         }
     }
@@ -272,8 +276,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
             return self.divert(to, payload);
         }
         match self.try_place(payload, sender, urgency) {
-            Err(Refused::Full) => self.overflow(payload, sender),
-            Err(Refused::KeyFull) => self.overflow_of_key(payload),
+            Err(Refused::Full) => overflow(self, payload, sender),
+            Err(Refused::KeyFull) => overflow_of_key(self, payload),
             pushed => pushed,
         }
     }

@@ -12,7 +12,13 @@ use greenroom_queue::permits::{Closed, Refused};
 
 use super::{
     Core, Queued, Urgency,
-    dispatch::{MailboxPlace, PoolPermit, entry_of},
+    dispatch::{entry_of, push_to_any},
+    evict::{evict, freed, make_room_at},
+    migrate::{
+        change_table, hand_over_tag, make_deferred_moves, park_tagged, tag_is_due, tell_held,
+        wake_migrated,
+    },
+    room::{MailboxPlace, PoolPermit},
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{
@@ -39,16 +45,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
         sender: u32,
     ) -> Result<(), Refused> {
         let sticky = pool.sticky()?;
-        let Some(tag) = pool.tag(sticky, payload)? else {
+        let Some(tag) = tag(pool, sticky, payload)? else {
             return pool.take_and_push(payload, (None, 0), sender, Urgency::Now);
         };
         loop {
-            let sticks = match pool.holder(sticky, payload, tag)? {
-                Some(member) => pool.try_assign_to(sticky, &member, payload, tag)?,
+            let sticks = match holder(pool, sticky, payload, tag)? {
+                Some(member) => try_assign_to(pool, sticky, &member, payload, tag)?,
                 None => {
                     pool.queue.permits.try_take(1, pool)?;
                     let permit = PoolPermit(Some(pool));
-                    let held = pool.hold_tagged(sticky, payload, tag)?;
+                    let held = hold_tagged(pool, sticky, payload, tag)?;
                     held.then(|| permit.used()).is_some()
                 }
             };
@@ -65,18 +71,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
         sender: u32,
     ) -> Result<(), Refused> {
         let sticky = pool.sticky()?;
-        let Some(tag) = pool.tag(sticky, payload)? else {
-            return pool.push_to_any(payload, sender);
+        let Some(tag) = tag(pool, sticky, payload)? else {
+            return push_to_any(pool, payload, sender);
         };
         loop {
-            let sticks = match pool.holder(sticky, payload, tag)? {
+            let sticks = match holder(pool, sticky, payload, tag)? {
                 Some(member) => {
                     if member.try_reserve().is_err() {
                         member.reserve_anyway();
                     }
-                    pool.assign_in_place(sticky, &member, payload, tag)?
+                    assign_in_place(pool, sticky, &member, payload, tag)?
                 }
-                None => pool.hold_tagged(sticky, payload, tag)?,
+                None => hold_tagged(pool, sticky, payload, tag)?,
             };
             if sticks {
                 return Ok(());
@@ -93,29 +99,29 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     ) -> BoxFuture<'a, Result<(), Refused>> {
         Box::pin(async move {
             let sticky = pool.sticky()?;
-            let Some(tag) = pool.tag(sticky, payload)? else {
-                let permit = pool.wait_for_permit().await?;
-                pool.push_to_any(payload, sender)?;
+            let Some(tag) = tag(pool, sticky, payload)? else {
+                let permit = wait_for_permit(pool).await?;
+                push_to_any(pool, payload, sender)?;
                 permit.used();
                 return Ok(());
             };
             loop {
-                let Some(member) = pool.holder(sticky, payload, tag)? else {
-                    let permit = pool.wait_for_permit().await?;
-                    if pool.hold_tagged(sticky, payload, tag)? {
+                let Some(member) = holder(pool, sticky, payload, tag)? else {
+                    let permit = wait_for_permit(pool).await?;
+                    if hold_tagged(pool, sticky, payload, tag)? {
                         permit.used();
                         return Ok(());
                     }
                     continue;
                 };
                 if !reserve_while_here(sticky, &member, tag).await {
-                    pool.may_try_again()?;
+                    may_try_again(pool)?;
                     continue;
                 }
                 let place = MailboxPlace(Some(&*member));
-                let permit = pool.wait_for_permit().await?;
+                let permit = wait_for_permit(pool).await?;
                 place.used();
-                if pool.assign_in_place(sticky, &member, payload, tag)? {
+                if assign_in_place(pool, sticky, &member, payload, tag)? {
                     permit.used();
                     return Ok(());
                 }
@@ -131,16 +137,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
         sender: u32,
     ) -> Result<(), Refused> {
         let sticky = pool.sticky()?;
-        let holder = match pool.tag(sticky, payload)? {
-            Some(tag) => pool.holder(sticky, payload, tag)?.map(|member| (tag, member)),
+        let holder = match tag(pool, sticky, payload)? {
+            Some(tag) => holder(pool, sticky, payload, tag)?.map(|member| (tag, member)),
             None => None,
         };
         let permit = match &holder {
-            Some((_, member)) => pool.make_room_at(member, sender)?,
-            None => pool.freed(pool.evict(pool.shard_of(&(None, 0), sender)))?,
+            Some((_, member)) => make_room_at(pool, member, sender)?,
+            None => freed(pool, evict(pool, pool.shard_of(&(None, 0), sender)))?,
         };
         let sticks = match &holder {
-            Some((tag, member)) => pool.assign_in_place(sticky, member, payload, *tag)?,
+            Some((tag, member)) => assign_in_place(pool, sticky, member, payload, *tag)?,
             None => false,
         };
         if !sticks {
@@ -156,11 +162,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     }
 
     fn takes_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
-        pool.change_table(|moves| moves.table.join(slot as u32))
+        change_table(pool, |moves| moves.table.join(slot as u32))
     }
 
     fn gives_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
-        pool.change_table(|moves| moves.table.leave(slot as u32))
+        change_table(pool, |moves| moves.table.leave(slot as u32))
     }
 
     fn migrate_deferred(
@@ -169,15 +175,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
         moves: &mut Moves,
         migrated: &mut Migrated<A, K>,
     ) {
-        pool.make_deferred_moves(moves, migrated);
+        make_deferred_moves(pool, moves, migrated);
     }
 
     fn migrated(&self, pool: &Core<A, K>, migrated: Migrated<A, K>) {
-        pool.wake_migrated(migrated);
+        wake_migrated(pool, migrated);
     }
 
     fn hand_over(&self, pool: &Core<A, K>, slot: usize) -> bool {
-        pool.hand_over_tag(slot);
+        hand_over_tag(pool, slot);
         true
     }
 
@@ -188,15 +194,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
         entry: Queued<A, K>,
         after: Duration,
     ) -> Result<(), Queued<A, K>> {
-        pool.park_tagged(slot, entry, after)
+        park_tagged(pool, slot, entry, after)
     }
 
     fn wake_tag(&self, pool: &Core<A, K>, tag: u32) {
-        pool.tag_is_due(tag);
+        tag_is_due(pool, tag);
     }
 
     fn notify_held(&self, pool: &Core<A, K>, slot: u32) {
-        pool.tell_held(slot);
+        tell_held(pool, slot);
     }
 
     fn held_for_others(&self, pool: &Core<A, K>) -> usize {
@@ -209,147 +215,151 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn sticky(&self) -> Result<&Sticky<A::Message>, Refused> {
         self.routing.sticky.as_deref().ok_or(Refused::Closed)
     }
+}
 
-    /// The tag of a message, if it has a key; refused if it must have one. Runs user code.
-    fn tag(
-        &self,
-        sticky: &Sticky<A::Message>,
-        payload: &OutgoingOf<A>,
-    ) -> Result<Option<u32>, Refused> {
-        match tag_of(sticky, payload) {
-            None if self.frame.config.keys.key_required => Err(Refused::KeyRequired),
-            tag => Ok(tag),
+/// The tag of a message, if it has a key; refused if it must have one. Runs user code.
+fn tag<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    payload: &OutgoingOf<A>,
+) -> Result<Option<u32>, Refused> {
+    match tag_of(sticky, payload) {
+        None if core.frame.config.keys.key_required => Err(Refused::KeyRequired),
+        tag => Ok(tag),
+    }
+}
+
+async fn wait_for_permit<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> Result<PoolPermit<'_, A, K>, Refused> {
+    core.await_permit().await.map_err(|Closed| Refused::Closed)?;
+    Ok(PoolPermit(Some(core)))
+}
+
+/// The mailbox with the messages of a table slot. `None` if the table slot has no owner. Never
+/// the mailbox of a worker that itself waits for the reply: it would wait for ever.
+fn holder<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    payload: &mut OutgoingOf<A>,
+    tag: u32,
+) -> Result<Option<Arc<Mailbox<A, K>>>, Refused> {
+    if let Some(extra) = &mut payload.extra
+        && extra.waiter != Waiter::Other
+        && let Some(caller) = slot_at_work(core.identity())
+        && sticky.is_assigned_to(tag, caller as u32)
+    {
+        extra.waiter = Waiter::Chosen;
+        return Err(Refused::ByPolicy);
+    }
+    let found = match sticky.owner(tag) {
+        NOBODY => return Ok(None),
+        LIMBO => None,
+        slot => core.mailbox_if_any(slot as usize),
+    };
+    if found.is_some() {
+        return Ok(found);
+    }
+    // It is on its way, or its worker had no mailbox yet.
+    let _moves = sticky.moves.lock();
+    // Pairs with the store in `refuse_later`, before `drain_mailboxes` takes this lock: it
+    // finds the mailbox that is made here, or none is made. Otherwise a message waits for a
+    // worker that nobody starts.
+    if core.queue.permits.is_closed() {
+        return Err(Refused::Closed);
+    }
+    Ok(match sticky.owner(tag) {
+        NOBODY | LIMBO => None,
+        slot => Some(core.mailbox(slot as usize)),
+    })
+}
+
+/// False if the table slot has moved.
+fn try_assign_to<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    member: &Mailbox<A, K>,
+    payload: &mut OutgoingOf<A>,
+    tag: u32,
+) -> Result<bool, Refused> {
+    match member.try_reserve() {
+        Err(Refused::Closed) => return may_try_again(core),
+        reserved => reserved?,
+    }
+    let place = MailboxPlace(Some(member));
+    core.queue.permits.try_take(1, core)?;
+    place.used();
+    let permit = PoolPermit(Some(core));
+    let sticks = assign_in_place(core, sticky, member, payload, tag)?;
+    if sticks {
+        permit.used();
+    }
+    Ok(sticks)
+}
+
+/// Queues a message that has a place at its worker; an unused place is given back. False if the
+/// table slot has moved.
+fn assign_in_place<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    member: &Mailbox<A, K>,
+    payload: &mut OutgoingOf<A>,
+    tag: u32,
+) -> Result<bool, Refused> {
+    let is_here = || sticky.owner(tag) == member.slot as u32;
+    match member.push_tagged(payload, tag, is_here, |number| core.stamp(number)) {
+        Ok(()) => {
+            core.queue.wake.call(member.slot, &core.frame.clock.watchdog);
+            dead_letter_if_ruined(core);
+            Ok(true)
+        }
+        Err(Unplaced::Closed) => {
+            member.give_back();
+            Err(Refused::Closed)
+        }
+        Err(Unplaced::Moved) => {
+            member.give_back();
+            may_try_again(core)
         }
     }
+}
 
-    async fn wait_for_permit(&self) -> Result<PoolPermit<'_, A, K>, Refused> {
-        self.await_permit().await.map_err(|Closed| Refused::Closed)?;
-        Ok(PoolPermit(Some(self)))
+/// Not in a pool that accepts nothing any more.
+fn may_try_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> Result<bool, Refused> {
+    match core.queue.permits.is_closed() {
+        true => Err(Refused::Closed),
+        false => Ok(false),
     }
+}
 
-    /// The mailbox with the messages of a table slot. `None` if the table slot has no owner. Never
-    /// the mailbox of a worker that itself waits for the reply: it would wait for ever.
-    fn holder(
-        &self,
-        sticky: &Sticky<A::Message>,
-        payload: &mut OutgoingOf<A>,
-        tag: u32,
-    ) -> Result<Option<Arc<Mailbox<A, K>>>, Refused> {
-        if let Some(extra) = &mut payload.extra
-            && extra.waiter != Waiter::Other
-            && let Some(caller) = slot_at_work(self.identity())
-            && sticky.is_assigned_to(tag, caller as u32)
-        {
-            extra.waiter = Waiter::Chosen;
-            return Err(Refused::ByPolicy);
-        }
-        let found = match sticky.owner(tag) {
-            NOBODY => return Ok(None),
-            LIMBO => None,
-            slot => self.mailbox_if_any(slot as usize),
-        };
-        if found.is_some() {
-            return Ok(found);
-        }
-        // It is on its way, or its worker had no mailbox yet.
-        let _moves = sticky.moves.lock();
-        // Pairs with the store in `refuse_later`, before `drain_mailboxes` takes this lock: it
-        // finds the mailbox that is made here, or none is made. Otherwise a message waits for a
-        // worker that nobody starts.
-        if self.queue.permits.is_closed() {
-            return Err(Refused::Closed);
-        }
-        Ok(match sticky.owner(tag) {
-            NOBODY | LIMBO => None,
-            slot => Some(self.mailbox(slot as usize)),
-        })
+/// Keeps a message of a table slot without an owner until a worker joins; its permit of the
+/// pool has been taken. False if the table slot has an owner now.
+fn hold_tagged<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    payload: &mut OutgoingOf<A>,
+    tag: u32,
+) -> Result<bool, Refused> {
+    let mut held = core.routing.held.lock();
+    // Pairs with the stores in `close` and `refuse_later`, before held messages are drained
+    // under this lock: otherwise a message is held that is never given back.
+    if core.frame.lifecycle.closing.load(Ordering::SeqCst) || core.queue.permits.is_closed() {
+        return Err(Refused::Closed);
     }
-
-    /// False if the table slot has moved.
-    fn try_assign_to(
-        &self,
-        sticky: &Sticky<A::Message>,
-        member: &Mailbox<A, K>,
-        payload: &mut OutgoingOf<A>,
-        tag: u32,
-    ) -> Result<bool, Refused> {
-        match member.try_reserve() {
-            Err(Refused::Closed) => return self.may_try_again(),
-            reserved => reserved?,
-        }
-        let place = MailboxPlace(Some(member));
-        self.queue.permits.try_take(1, self)?;
-        place.used();
-        let permit = PoolPermit(Some(self));
-        let sticks = self.assign_in_place(sticky, member, payload, tag)?;
-        if sticks {
-            permit.used();
-        }
-        Ok(sticks)
+    if sticky.owner(tag) != NOBODY {
+        return Ok(false);
     }
-
-    /// Queues a message that has a place at its worker; an unused place is given back. False if the
-    /// table slot has moved.
-    fn assign_in_place(
-        &self,
-        sticky: &Sticky<A::Message>,
-        member: &Mailbox<A, K>,
-        payload: &mut OutgoingOf<A>,
-        tag: u32,
-    ) -> Result<bool, Refused> {
-        let is_here = || sticky.owner(tag) == member.slot as u32;
-        match member.push_tagged(payload, tag, is_here, |number| self.stamp(number)) {
-            Ok(()) => {
-                self.queue.wake.call(member.slot, &self.frame.clock.watchdog);
-                dead_letter_if_ruined(self);
-                Ok(true)
-            }
-            Err(Unplaced::Closed) => {
-                member.give_back();
-                Err(Refused::Closed)
-            }
-            Err(Unplaced::Moved) => {
-                member.give_back();
-                self.may_try_again()
-            }
-        }
-    }
-
-    /// Not in a pool that accepts nothing any more.
-    fn may_try_again(&self) -> Result<bool, Refused> {
-        match self.queue.permits.is_closed() {
-            true => Err(Refused::Closed),
-            false => Ok(false),
-        }
-    }
-
-    /// Keeps a message of a table slot without an owner until a worker joins; its permit of the
-    /// pool has been taken. False if the table slot has an owner now.
-    fn hold_tagged(
-        &self,
-        sticky: &Sticky<A::Message>,
-        payload: &mut OutgoingOf<A>,
-        tag: u32,
-    ) -> Result<bool, Refused> {
-        let mut held = self.routing.held.lock();
-        // Pairs with the stores in `close` and `refuse_later`, before held messages are drained
-        // under this lock: otherwise a message is held that is never given back.
-        if self.frame.lifecycle.closing.load(Ordering::SeqCst) || self.queue.permits.is_closed() {
-            return Err(Refused::Closed);
-        }
-        if sticky.owner(tag) != NOBODY {
-            return Ok(false);
-        }
-        let Some(mut entry) = entry_of::<A, K>(payload, self.stamp(0)) else {
-            return Err(Refused::Closed);
-        };
-        entry.hash = tag;
-        self.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
-        held.push_back(entry);
-        drop(held);
-        dead_letter_if_ruined(self);
-        Ok(true)
-    }
+    let Some(mut entry) = entry_of::<A, K>(payload, core.stamp(0)) else {
+        return Err(Refused::Closed);
+    };
+    entry.hash = tag;
+    core.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
+    held.push_back(entry);
+    drop(held);
+    dead_letter_if_ruined(core);
+    Ok(true)
 }
 
 /// Waits for a place in this mailbox, as long as the table slot is there. False if it is not, or

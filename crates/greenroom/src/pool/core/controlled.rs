@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::Core;
+use super::{Core, withdraw::withdraw};
 use crate::{
     Actor, DeadLetters,
     address::Address,
@@ -25,7 +25,7 @@ where
     K: Hash + Eq + Send + Sync + 'static,
 {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
-        Core::withdraw(self, is_such)
+        withdraw(self, is_such)
     }
 
     fn share_of(&self, message: &A::Message) -> Share {

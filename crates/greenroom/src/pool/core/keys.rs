@@ -15,7 +15,7 @@ use crate::{
     Actor,
     pool::{
         failed::Failed,
-        keys::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
+        keys::figures::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, ParkedKey},
         worker::in_flight::Source,
     },
 };
@@ -37,185 +37,6 @@ struct FoundKey<E> {
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    pub(crate) fn key_counts(&self) -> KeyCounts {
-        let mut counts = KeyCounts::default();
-        for shard in &self.queue.shards {
-            let outbox = shard.outbox.lock();
-            let in_hand = outbox.token.as_ref().is_some_and(|token| token.in_hand.is_some());
-            counts.running += usize::from(in_hand);
-            for lane in outbox.lanes.iter() {
-                let of_state = match lane.state {
-                    LaneState::Running(_) => &mut counts.running,
-                    LaneState::Retrying => &mut counts.retrying,
-                    LaneState::Parked => &mut counts.parked,
-                    LaneState::Ready | LaneState::Shared(_) => &mut counts.ready,
-                };
-                *of_state += 1;
-                counts.waiting += behind(lane);
-            }
-        }
-        counts
-    }
-
-    pub(crate) fn parked_keys(&self) -> Vec<ParkedKey<K>> {
-        let mut all = Vec::new();
-        for shard in &self.queue.shards {
-            let mut outbox = shard.outbox.lock();
-            for lane in outbox.lanes.iter_mut() {
-                if let Some(failed) = lane.failed().cloned()
-                    && let Some(key) = lane.key.share()
-                {
-                    let (since, reason) = (failed.at.elapsed(), failed.reason);
-                    all.push(ParkedKey { key, since, reason, waiting: behind(lane) });
-                }
-            }
-        }
-        all
-    }
-
-    pub(crate) fn keys_in_hand(&self) -> Vec<KeyInHand<K>> {
-        let (mut all, mut first_polls) = (Vec::new(), Vec::new());
-        for shard in &self.queue.shards {
-            let mut outbox = shard.outbox.lock();
-            if let Some(token) = &outbox.token
-                && let Some((hash, _)) = &token.in_hand
-            {
-                first_polls.push((token.worker, *hash));
-            }
-            for lane in outbox.lanes.iter_mut() {
-                if let LaneState::Running(worker) = lane.state
-                    && let Some(key) = lane.key.share()
-                {
-                    all.push(KeyInHand { worker, key });
-                }
-            }
-        }
-        // The token's key is moved to the next step as it is: to share it would cost each message.
-        if let Some(sketch) = &self.frame.telemetry.sketch {
-            for (worker, hash) in first_polls {
-                if let Some(key) = sketch.find(hash) {
-                    all.push(KeyInHand { worker, key });
-                }
-            }
-        }
-        all
-    }
-
-    pub(crate) fn why_key(
-        &self,
-        key: &K,
-        describe: impl FnOnce(&A::Error) -> String,
-    ) -> Option<KeyStatus> {
-        let hash = self.routing.hash(key);
-        let index = hash as usize & (self.queue.shards.len() - 1);
-        let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
-        let lane = find_lane(candidates, Some(key));
-        let found = self.find_key(index, hash, lane)?;
-        let now = self.frame.telemetry.coarse.real();
-        let failed = found.failed.as_ref();
-        let worker = failed.map_or(0, |(failed, _)| failed.worker);
-        let (state, attempt) = match found.state {
-            _ if found.queued => (KeyState::Queued, 0),
-            LaneState::Running(worker) => self.running(worker, now),
-            LaneState::Ready | LaneState::Shared(_) => {
-                (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts))
-            }
-            LaneState::Retrying => {
-                let next = Duration::from_nanos(found.due.nanos().saturating_sub(now));
-                let since = failed.map_or(Duration::ZERO, |(failed, _)| failed.at.elapsed());
-                let attempt = failed.map_or(0, |(_, attempts)| *attempts);
-                (KeyState::Retrying { since, next, worker }, attempt)
-            }
-            LaneState::Parked => {
-                let (failed, attempts) = failed?;
-                let since = failed.at.elapsed();
-                (KeyState::Parked { since, reason: failed.reason, worker }, *attempts)
-            }
-        };
-        let failed_at = found.failed_at;
-        let last_error = found.failed.and_then(|(failed, _)| failed.describe(describe));
-        let oldest = found.oldest.map(|stamp| stamp.age(now));
-        Some(KeyStatus { state, waiting: found.waiting, attempt, last_error, failed_at, oldest })
-    }
-
-    fn running(&self, worker: usize, now: u64) -> (KeyState, u32) {
-        let slot_state = self.frame.membership.slots.at(worker);
-        let since = slot_state.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
-        (KeyState::Running { worker, since }, slot_state.attempt())
-    }
-
-    fn find_key(&self, index: usize, hash: u32, id: Option<LaneId>) -> Option<FoundKey<A::Error>> {
-        let shard = &self.queue.shards[index];
-        let mut outbox = shard.outbox.lock();
-        let inbox = shard.inbox.lock();
-        let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
-        let (mut waiting, mut oldest) = (0, None);
-        for entry in queued {
-            if entry.key.is_some() && entry.hash == hash {
-                waiting += 1;
-                oldest = oldest.or(Some(entry.stamp));
-            }
-        }
-        drop(inbox);
-        if let Some(lane) = id.and_then(|id| outbox.lanes.get(id)) {
-            let first = lane.iter().find(|entry| !entry.is_retry());
-            let head = lane.front().filter(|head| head.is_retry());
-            let attempts = head.and_then(|head| head.extra.as_ref()).map_or(1, |e| e.attempts);
-            let failed = head.and_then(|head| head.extra.as_ref()?.failed.clone());
-            let parked_by = lane.failed().or(failed.as_ref());
-            let failed_at = parked_by.map(|failed| failed.at);
-            return Some(FoundKey {
-                failed_at,
-                state: lane.state,
-                queued: false,
-                failed: failed.or(lane.failed().cloned()).map(|failed| (failed, attempts)),
-                due: head.map_or(Stamp::default(), |head| head.stamp),
-                waiting: waiting + behind(lane),
-                oldest: first.map(|entry| entry.stamp).or(oldest),
-            });
-        }
-        let holder = holder_of(&outbox, hash);
-        if holder.is_none() && waiting == 0 {
-            return None;
-        }
-        let state = LaneState::Running(holder.unwrap_or(0));
-        let (failed, failed_at, due) = (None, None, Stamp::default());
-        Some(FoundKey { state, queued: holder.is_none(), failed, failed_at, due, waiting, oldest })
-    }
-
-    /// The key with the most messages, in a lane or in the queue.
-    pub(crate) fn longest_line(&self) -> Option<LongestLine<K>> {
-        let mut longest: Option<(usize, u32, Option<Arc<K>>)> = None;
-        for shard in &self.queue.shards {
-            let mut outbox = shard.outbox.lock();
-            let inbox = shard.inbox.lock();
-            let mut lines: HashMap<u32, usize, foldhash::fast::FixedState> = HashMap::default();
-            let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
-            for entry in queued {
-                if entry.key.is_some() {
-                    *lines.entry(entry.hash).or_default() += 1;
-                }
-            }
-            for lane in outbox.lanes.iter() {
-                if behind(lane) > 0 {
-                    *lines.entry(lane.id.hash).or_default() += behind(lane);
-                }
-            }
-            let most = lines.into_iter().max_by_key(|(_, messages)| *messages);
-            if let Some((hash, messages)) = most
-                && longest.as_ref().is_none_or(|(length, ..)| messages > *length)
-            {
-                let lane = outbox.lanes.iter_mut().find(|lane| lane.id.hash == hash);
-                longest = Some((messages, hash, lane.and_then(|lane| lane.key.share())));
-            }
-        }
-        let (messages, hash, key) = longest?;
-        Some(LongestLine {
-            key: key.or_else(|| self.frame.telemetry.sketch.as_ref()?.find(hash)),
-            messages,
-        })
-    }
-
     /// Feeds the key of a message that was measured, and is done with, to the sketch.
     pub(crate) fn feed_sketch(&self, source: Source, messages: u64, took: Duration) {
         let key = match source {
@@ -235,6 +56,202 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             sketch.feed(hash, key, messages, took);
         }
     }
+}
+
+pub(crate) fn key_counts<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> KeyCounts {
+    let mut counts = KeyCounts::default();
+    for shard in &core.queue.shards {
+        let outbox = shard.outbox.lock();
+        let in_hand = outbox.token.as_ref().is_some_and(|token| token.in_hand.is_some());
+        counts.running += usize::from(in_hand);
+        for lane in outbox.lanes.iter() {
+            let of_state = match lane.state {
+                LaneState::Running(_) => &mut counts.running,
+                LaneState::Retrying => &mut counts.retrying,
+                LaneState::Parked => &mut counts.parked,
+                LaneState::Ready | LaneState::Shared(_) => &mut counts.ready,
+            };
+            *of_state += 1;
+            counts.waiting += behind(lane);
+        }
+    }
+    counts
+}
+
+pub(crate) fn parked_keys<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> Vec<ParkedKey<K>> {
+    let mut all = Vec::new();
+    for shard in &core.queue.shards {
+        let mut outbox = shard.outbox.lock();
+        for lane in outbox.lanes.iter_mut() {
+            if let Some(failed) = lane.failed().cloned()
+                && let Some(key) = lane.key.share()
+            {
+                let (since, reason) = (failed.at.elapsed(), failed.reason);
+                all.push(ParkedKey { key, since, reason, waiting: behind(lane) });
+            }
+        }
+    }
+    all
+}
+
+pub(crate) fn keys_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> Vec<KeyInHand<K>> {
+    let (mut all, mut first_polls) = (Vec::new(), Vec::new());
+    for shard in &core.queue.shards {
+        let mut outbox = shard.outbox.lock();
+        if let Some(token) = &outbox.token
+            && let Some((hash, _)) = &token.in_hand
+        {
+            first_polls.push((token.worker, *hash));
+        }
+        for lane in outbox.lanes.iter_mut() {
+            if let LaneState::Running(worker) = lane.state
+                && let Some(key) = lane.key.share()
+            {
+                all.push(KeyInHand { worker, key });
+            }
+        }
+    }
+    // The token's key is moved to the next step as it is: to share it would cost each message.
+    if let Some(sketch) = &core.frame.telemetry.sketch {
+        for (worker, hash) in first_polls {
+            if let Some(key) = sketch.find(hash) {
+                all.push(KeyInHand { worker, key });
+            }
+        }
+    }
+    all
+}
+
+pub(crate) fn why_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    key: &K,
+    describe: impl FnOnce(&A::Error) -> String,
+) -> Option<KeyStatus> {
+    let hash = core.routing.hash(key);
+    let index = hash as usize & (core.queue.shards.len() - 1);
+    let candidates = core.queue.shards[index].outbox.lock().lanes.candidates(hash);
+    let lane = find_lane(candidates, Some(key));
+    let found = find_key(core, index, hash, lane)?;
+    let now = core.frame.telemetry.coarse.real();
+    let failed = found.failed.as_ref();
+    let worker = failed.map_or(0, |(failed, _)| failed.worker);
+    let (state, attempt) = match found.state {
+        _ if found.queued => (KeyState::Queued, 0),
+        LaneState::Running(worker) => running(core, worker, now),
+        LaneState::Ready | LaneState::Shared(_) => {
+            (KeyState::Ready, failed.map_or(0, |(_, attempts)| *attempts))
+        }
+        LaneState::Retrying => {
+            let next = Duration::from_nanos(found.due.nanos().saturating_sub(now));
+            let since = failed.map_or(Duration::ZERO, |(failed, _)| failed.at.elapsed());
+            let attempt = failed.map_or(0, |(_, attempts)| *attempts);
+            (KeyState::Retrying { since, next, worker }, attempt)
+        }
+        LaneState::Parked => {
+            let (failed, attempts) = failed?;
+            let since = failed.at.elapsed();
+            (KeyState::Parked { since, reason: failed.reason, worker }, *attempts)
+        }
+    };
+    let failed_at = found.failed_at;
+    let last_error = found.failed.and_then(|(failed, _)| failed.describe(describe));
+    let oldest = found.oldest.map(|stamp| stamp.age(now));
+    Some(KeyStatus { state, waiting: found.waiting, attempt, last_error, failed_at, oldest })
+}
+
+fn running<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    worker: usize,
+    now: u64,
+) -> (KeyState, u32) {
+    let slot_state = core.frame.membership.slots.at(worker);
+    let since = slot_state.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
+    (KeyState::Running { worker, since }, slot_state.attempt())
+}
+
+fn find_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+    hash: u32,
+    id: Option<LaneId>,
+) -> Option<FoundKey<A::Error>> {
+    let shard = &core.queue.shards[index];
+    let mut outbox = shard.outbox.lock();
+    let inbox = shard.inbox.lock();
+    let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
+    let (mut waiting, mut oldest) = (0, None);
+    for entry in queued {
+        if entry.key.is_some() && entry.hash == hash {
+            waiting += 1;
+            oldest = oldest.or(Some(entry.stamp));
+        }
+    }
+    drop(inbox);
+    if let Some(lane) = id.and_then(|id| outbox.lanes.get(id)) {
+        let first = lane.iter().find(|entry| !entry.is_retry());
+        let head = lane.front().filter(|head| head.is_retry());
+        let attempts = head.and_then(|head| head.extra.as_ref()).map_or(1, |e| e.attempts);
+        let failed = head.and_then(|head| head.extra.as_ref()?.failed.clone());
+        let parked_by = lane.failed().or(failed.as_ref());
+        let failed_at = parked_by.map(|failed| failed.at);
+        return Some(FoundKey {
+            failed_at,
+            state: lane.state,
+            queued: false,
+            failed: failed.or(lane.failed().cloned()).map(|failed| (failed, attempts)),
+            due: head.map_or(Stamp::default(), |head| head.stamp),
+            waiting: waiting + behind(lane),
+            oldest: first.map(|entry| entry.stamp).or(oldest),
+        });
+    }
+    let holder = holder_of(&outbox, hash);
+    if holder.is_none() && waiting == 0 {
+        return None;
+    }
+    let state = LaneState::Running(holder.unwrap_or(0));
+    let (failed, failed_at, due) = (None, None, Stamp::default());
+    Some(FoundKey { state, queued: holder.is_none(), failed, failed_at, due, waiting, oldest })
+}
+
+/// The key with the most messages, in a lane or in the queue.
+pub(crate) fn longest_line<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+) -> Option<LongestLine<K>> {
+    let mut longest: Option<(usize, u32, Option<Arc<K>>)> = None;
+    for shard in &core.queue.shards {
+        let mut outbox = shard.outbox.lock();
+        let inbox = shard.inbox.lock();
+        let mut lines: HashMap<u32, usize, foldhash::fast::FixedState> = HashMap::default();
+        let queued = inbox.urgent.iter().chain(outbox.queue.iter()).chain(inbox.queue.iter());
+        for entry in queued {
+            if entry.key.is_some() {
+                *lines.entry(entry.hash).or_default() += 1;
+            }
+        }
+        for lane in outbox.lanes.iter() {
+            if behind(lane) > 0 {
+                *lines.entry(lane.id.hash).or_default() += behind(lane);
+            }
+        }
+        let most = lines.into_iter().max_by_key(|(_, messages)| *messages);
+        if let Some((hash, messages)) = most
+            && longest.as_ref().is_none_or(|(length, ..)| messages > *length)
+        {
+            let lane = outbox.lanes.iter_mut().find(|lane| lane.id.hash == hash);
+            longest = Some((messages, hash, lane.and_then(|lane| lane.key.share())));
+        }
+    }
+    let (messages, hash, key) = longest?;
+    Some(LongestLine {
+        key: key.or_else(|| core.frame.telemetry.sketch.as_ref()?.find(hash)),
+        messages,
+    })
 }
 
 /// Messages that wait in a lane, behind the one that has failed.

@@ -23,256 +23,277 @@ use crate::{
     step_aside::push_aside,
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The worker in this slot has nothing in hand: waiting moves go on.
-    pub(super) fn hand_over_tag(&self, slot: usize) {
-        let Some(sticky) = &self.routing.sticky else { return };
-        let mut migrated = Migrated::default();
-        {
-            let (mut moves, mailbox) = self.mailbox_at_rest(sticky, slot);
-            let Some(mailbox) = mailbox else {
-                // Under the lock under which it is ordered.
-                return self.frame.membership.slots.at(slot).done(HAND_OVER);
-            };
-            moves.holds.remove(&(slot as u32));
-            let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
-            if let Some((tag, bundle)) = let_go {
-                self.deliver(sticky, &mut moves, &[tag], bundle, &mut migrated);
-            }
-            if !moves.table.is_member(slot as u32) {
-                mailbox.retire();
-            }
-            migrated.touched.push(mailbox);
+/// The worker in this slot has nothing in hand: waiting moves go on.
+pub(super) fn hand_over_tag<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+) {
+    let Some(sticky) = &core.routing.sticky else { return };
+    let mut migrated = Migrated::default();
+    {
+        let (mut moves, mailbox) = mailbox_at_rest(core, sticky, slot);
+        let Some(mailbox) = mailbox else {
+            // Under the lock under which it is ordered.
+            return core.frame.membership.slots.at(slot).done(HAND_OVER);
+        };
+        moves.holds.remove(&(slot as u32));
+        let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
+        if let Some((tag, bundle)) = let_go {
+            deliver(core, sticky, &mut moves, &[tag], bundle, &mut migrated);
         }
-        self.wake_migrated(migrated);
-    }
-
-    /// The mailbox of a worker, once its waiting messages are not being looked at.
-    fn mailbox_at_rest<'a>(
-        &self,
-        sticky: &'a Sticky<A::Message>,
-        slot: usize,
-    ) -> (MutexGuard<'a, Moves>, Option<Arc<Mailbox<A, K>>>) {
-        loop {
-            let moves = sticky.moves.lock();
-            let mailbox = self.mailbox_if_any(slot);
-            let is_lifted = mailbox.as_ref().is_some_and(|mailbox| mailbox.is_lifted());
-            if !is_lifted || self.is_withdrawing_here() {
-                return (moves, mailbox);
-            }
-            drop(moves);
-            yield_now();
-        }
-    }
-
-    /// Call `migrated` with the result, under no lock.
-    pub(super) fn change_table(
-        &self,
-        change: impl FnOnce(&mut Moves) -> Vec<u32>,
-    ) -> Migrated<A, K> {
-        let mut migrated = Migrated::default();
-        if let Some(sticky) = &self.routing.sticky {
-            let mut moves = sticky.moves.lock();
-            let changed = change(&mut moves);
-            self.migrate(sticky, &mut moves, changed, &mut migrated);
-        }
-        migrated
-    }
-
-    /// True if its waiting messages are out, to be looked at. Under the lock of the moves.
-    fn is_lifted_at(&self, moves: &Moves, owner: u32) -> bool {
-        match owner {
-            NOBODY => moves.held_is_lifted,
-            owner => {
-                let mailbox = self.mailbox_if_any(owner as usize);
-                mailbox.is_some_and(|mailbox| mailbox.is_lifted())
-            }
-        }
-    }
-
-    /// The messages that were looked at are back: deferred moves are made now.
-    pub(super) fn make_deferred_moves(&self, moves: &mut Moves, migrated: &mut Migrated<A, K>) {
-        let Some(sticky) = &self.routing.sticky else { return };
-        let deferred = std::mem::take(&mut moves.deferred);
-        self.migrate(sticky, moves, deferred, migrated);
-    }
-
-    /// Moves table slots to their planned owners, except those that are in hand, or out to
-    /// be looked at.
-    fn migrate(
-        &self,
-        sticky: &Sticky<A::Message>,
-        moves: &mut Moves,
-        changed: Vec<u32>,
-        migrated: &mut Migrated<A, K>,
-    ) {
-        let mut by_owner: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for tag in changed {
-            let owner = sticky.owner(tag);
-            if owner != moves.table.to(tag) {
-                by_owner.entry(owner).or_default().push(tag);
-            }
-        }
-        for (owner, mut tags) in by_owner {
-            if self.is_lifted_at(moves, owner) {
-                moves.deferred.extend(tags);
-                continue;
-            }
-            tags.sort_unstable();
-            let bundle = match owner {
-                NOBODY => self.take_over_from_nobody(sticky, moves, &tags),
-                owner => self.take_over_from(sticky, moves, owner, &tags, migrated),
-            };
-            tags.retain(|tag| sticky.owner(*tag) == LIMBO);
-            self.deliver(sticky, moves, &tags, bundle, migrated);
-        }
-    }
-
-    fn take_over_from(
-        &self,
-        sticky: &Sticky<A::Message>,
-        moves: &mut Moves,
-        owner: u32,
-        tags: &[u32],
-        migrated: &mut Migrated<A, K>,
-    ) -> Bundle<A, K> {
-        let mailbox = self.mailbox(owner as usize);
-        let (bundle, holds) = mailbox.detach(tags, |tag| sticky.set_owner(tag, LIMBO));
-        if holds {
-            moves.holds.insert(owner, HeldSince { since: Instant::now(), told: false });
-            migrated.holding.push(owner);
+        if !moves.table.is_member(slot as u32) {
+            mailbox.retire();
         }
         migrated.touched.push(mailbox);
-        bundle
     }
+    wake_migrated(core, migrated);
+}
 
-    fn take_over_from_nobody(
-        &self,
-        sticky: &Sticky<A::Message>,
-        moves: &mut Moves,
-        tags: &[u32],
-    ) -> Bundle<A, K> {
-        let is_moving = |tag: &u32| tags.binary_search(tag).is_ok();
-        let (waiting, stay) = std::mem::take(&mut moves.waiting).into_iter().partition(is_moving);
-        moves.waiting = stay;
-        let mut held = self.routing.held.lock();
-        tags.iter().for_each(|tag| sticky.set_owner(*tag, LIMBO));
-        let (entries, stay): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut *held).into_iter().partition(|entry| is_moving(&entry.hash));
-        held.extend(stay);
-        Bundle { entries, waiting }
+/// The mailbox of a worker, once its waiting messages are not being looked at.
+fn mailbox_at_rest<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &'a Sticky<A::Message>,
+    slot: usize,
+) -> (MutexGuard<'a, Moves>, Option<Arc<Mailbox<A, K>>>) {
+    loop {
+        let moves = sticky.moves.lock();
+        let mailbox = core.mailbox_if_any(slot);
+        let is_lifted = mailbox.as_ref().is_some_and(|mailbox| mailbox.is_lifted());
+        if !is_lifted || core.is_withdrawing_here() {
+            return (moves, mailbox);
+        }
+        drop(moves);
+        yield_now();
     }
+}
 
-    /// Gives each table slot that has no messages anywhere else to its planned owner.
-    fn deliver(
-        &self,
-        sticky: &Sticky<A::Message>,
-        moves: &mut Moves,
-        tags: &[u32],
-        bundle: Bundle<A, K>,
-        migrated: &mut Migrated<A, K>,
-    ) {
-        let mut parts: BTreeMap<u32, (Vec<u32>, Bundle<A, K>)> = BTreeMap::new();
-        let to = |tag: u32| moves.table.to(tag);
-        tags.iter().for_each(|tag| parts.entry(to(*tag)).or_default().0.push(*tag));
-        for entry in bundle.entries {
-            parts.entry(to(entry.hash)).or_default().1.entries.push(entry);
-        }
-        for tag in bundle.waiting {
-            parts.entry(to(tag)).or_default().1.waiting.push(tag);
-        }
-        for (owner, (tags, part)) in parts {
-            let claim = || tags.iter().for_each(|tag| sticky.set_owner(*tag, owner));
-            if owner == NOBODY {
-                moves.waiting.extend(part.waiting);
-                self.hold_entries(part.entries, claim);
-                continue;
-            }
-            let mailbox = self.mailbox(owner as usize);
-            if let Err(part) = mailbox.attach(part, claim) {
-                debug_assert!(false, "a member has a mailbox");
-                self.hold_entries(part.entries, || {});
-            }
-            migrated.touched.push(mailbox);
-        }
-    }
-
-    fn hold_entries(&self, entries: Vec<Queued<A, K>>, claim: impl FnOnce()) {
-        let mut held = self.routing.held.lock();
-        held.extend(entries);
-        claim();
-    }
-
-    /// Wakes the workers and senders that a move concerns. Under no lock.
-    pub(super) fn wake_migrated(&self, migrated: Migrated<A, K>) {
-        if let Some(sticky) = self.routing.sticky.as_ref().filter(|_| !migrated.touched.is_empty())
-        {
-            sticky.moved.notify_waiters();
-        }
-        let mut has_woken = false;
-        for mailbox in migrated.touched {
-            mailbox.serve_waiters();
-            has_woken |= self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
-        }
-        // The caller may be a worker that goes on with a message of its own, and its handler may
-        // compute for long. The last one called would wait for that.
-        if has_woken && self.frame.telemetry.coarse.is_watched() {
-            push_aside(&self.frame.env.runtime);
-        }
-        if !migrated.holding.is_empty() && self.frame.limits.is_some() {
-            self.frame.lifecycle.over.notify_waiters();
-        }
-        migrated.holding.into_iter().for_each(|slot| self.frame.clock.look_at_held(slot, PATIENCE));
-    }
-
-    /// The message in hand waits for its next attempt in front of its worker's mailbox.
-    pub(super) fn park_tagged(
-        &self,
-        slot: usize,
-        mut entry: Queued<A, K>,
-        after: Duration,
-    ) -> Result<(), Queued<A, K>> {
-        let mailbox = self.mailbox_if_any(slot);
-        let tag = mailbox.as_ref().and_then(|mailbox| mailbox.tag_in_hand());
-        let (Some(mailbox), Some(tag)) = (mailbox, tag) else { return Err(entry) };
-        entry.hash = tag;
-        mailbox.park(entry)?;
-        self.frame.clock.park_tag(tag, after);
-        Ok(())
-    }
-
-    /// The first message of a table slot is due.
-    pub(super) fn tag_is_due(&self, tag: u32) {
-        let Some(sticky) = &self.routing.sticky else { return };
+/// Call `migrated` with the result, under no lock.
+pub(super) fn change_table<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    change: impl FnOnce(&mut Moves) -> Vec<u32>,
+) -> Migrated<A, K> {
+    let mut migrated = Migrated::default();
+    if let Some(sticky) = &core.routing.sticky {
         let mut moves = sticky.moves.lock();
-        moves.waiting.retain(|waiting| *waiting != tag);
-        let mailbox = match sticky.owner(tag) {
-            NOBODY | LIMBO => None,
-            slot => self.mailbox_if_any(slot as usize),
+        let changed = change(&mut moves);
+        migrate(core, sticky, &mut moves, changed, &mut migrated);
+    }
+    migrated
+}
+
+/// True if its waiting messages are out, to be looked at. Under the lock of the moves.
+fn is_lifted_at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    moves: &Moves,
+    owner: u32,
+) -> bool {
+    match owner {
+        NOBODY => moves.held_is_lifted,
+        owner => {
+            let mailbox = core.mailbox_if_any(owner as usize);
+            mailbox.is_some_and(|mailbox| mailbox.is_lifted())
+        }
+    }
+}
+
+/// The messages that were looked at are back: deferred moves are made now.
+pub(super) fn make_deferred_moves<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    moves: &mut Moves,
+    migrated: &mut Migrated<A, K>,
+) {
+    let Some(sticky) = &core.routing.sticky else { return };
+    let deferred = std::mem::take(&mut moves.deferred);
+    migrate(core, sticky, moves, deferred, migrated);
+}
+
+/// Moves table slots to their planned owners, except those that are in hand, or out to
+/// be looked at.
+fn migrate<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    moves: &mut Moves,
+    changed: Vec<u32>,
+    migrated: &mut Migrated<A, K>,
+) {
+    let mut by_owner: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for tag in changed {
+        let owner = sticky.owner(tag);
+        if owner != moves.table.to(tag) {
+            by_owner.entry(owner).or_default().push(tag);
+        }
+    }
+    for (owner, mut tags) in by_owner {
+        if is_lifted_at(core, moves, owner) {
+            moves.deferred.extend(tags);
+            continue;
+        }
+        tags.sort_unstable();
+        let bundle = match owner {
+            NOBODY => take_over_from_nobody(core, sticky, moves, &tags),
+            owner => take_over_from(core, sticky, moves, owner, &tags, migrated),
         };
-        if let Some(mailbox) = &mailbox {
-            mailbox.is_due(tag);
-        }
-        drop(moves);
-        if let Some(mailbox) = mailbox {
-            self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
-        }
+        tags.retain(|tag| sticky.owner(*tag) == LIMBO);
+        deliver(core, sticky, moves, &tags, bundle, migrated);
     }
+}
 
-    /// Reports, once, that messages are held because this worker does not finish its
-    /// message in hand.
-    pub(super) fn tell_held(&self, slot: u32) {
-        let Some(sticky) = &self.routing.sticky else { return };
-        let mut moves = sticky.moves.lock();
-        let Some(held) = moves.holds.get_mut(&slot) else { return };
-        let held_for = held.since.elapsed();
-        if held.told || held_for < PATIENCE {
-            return;
-        }
-        held.told = true;
-        drop(moves);
-        let slot = slot as usize;
-        let messages = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
-        self.frame.notify(PoolEvent::SlotHeld { slot, messages, held_for });
+fn take_over_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    moves: &mut Moves,
+    owner: u32,
+    tags: &[u32],
+    migrated: &mut Migrated<A, K>,
+) -> Bundle<A, K> {
+    let mailbox = core.mailbox(owner as usize);
+    let (bundle, holds) = mailbox.detach(tags, |tag| sticky.set_owner(tag, LIMBO));
+    if holds {
+        moves.holds.insert(owner, HeldSince { since: Instant::now(), told: false });
+        migrated.holding.push(owner);
     }
+    migrated.touched.push(mailbox);
+    bundle
+}
+
+fn take_over_from_nobody<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    moves: &mut Moves,
+    tags: &[u32],
+) -> Bundle<A, K> {
+    let is_moving = |tag: &u32| tags.binary_search(tag).is_ok();
+    let (waiting, stay) = std::mem::take(&mut moves.waiting).into_iter().partition(is_moving);
+    moves.waiting = stay;
+    let mut held = core.routing.held.lock();
+    tags.iter().for_each(|tag| sticky.set_owner(*tag, LIMBO));
+    let (entries, stay): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut *held).into_iter().partition(|entry| is_moving(&entry.hash));
+    held.extend(stay);
+    Bundle { entries, waiting }
+}
+
+/// Gives each table slot that has no messages anywhere else to its planned owner.
+fn deliver<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    sticky: &Sticky<A::Message>,
+    moves: &mut Moves,
+    tags: &[u32],
+    bundle: Bundle<A, K>,
+    migrated: &mut Migrated<A, K>,
+) {
+    let mut parts: BTreeMap<u32, (Vec<u32>, Bundle<A, K>)> = BTreeMap::new();
+    let to = |tag: u32| moves.table.to(tag);
+    tags.iter().for_each(|tag| parts.entry(to(*tag)).or_default().0.push(*tag));
+    for entry in bundle.entries {
+        parts.entry(to(entry.hash)).or_default().1.entries.push(entry);
+    }
+    for tag in bundle.waiting {
+        parts.entry(to(tag)).or_default().1.waiting.push(tag);
+    }
+    for (owner, (tags, part)) in parts {
+        let claim = || tags.iter().for_each(|tag| sticky.set_owner(*tag, owner));
+        if owner == NOBODY {
+            moves.waiting.extend(part.waiting);
+            hold_entries(core, part.entries, claim);
+            continue;
+        }
+        let mailbox = core.mailbox(owner as usize);
+        if let Err(part) = mailbox.attach(part, claim) {
+            debug_assert!(false, "a member has a mailbox");
+            hold_entries(core, part.entries, || {});
+        }
+        migrated.touched.push(mailbox);
+    }
+}
+
+fn hold_entries<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    entries: Vec<Queued<A, K>>,
+    claim: impl FnOnce(),
+) {
+    let mut held = core.routing.held.lock();
+    held.extend(entries);
+    claim();
+}
+
+/// Wakes the workers and senders that a move concerns. Under no lock.
+pub(super) fn wake_migrated<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    migrated: Migrated<A, K>,
+) {
+    if let Some(sticky) = core.routing.sticky.as_ref().filter(|_| !migrated.touched.is_empty()) {
+        sticky.moved.notify_waiters();
+    }
+    let mut has_woken = false;
+    for mailbox in migrated.touched {
+        mailbox.serve_waiters();
+        has_woken |= core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
+    }
+    // The caller may be a worker that goes on with a message of its own, and its handler may
+    // compute for long. The last one called would wait for that.
+    if has_woken && core.frame.telemetry.coarse.is_watched() {
+        push_aside(&core.frame.env.runtime);
+    }
+    if !migrated.holding.is_empty() && core.frame.limits.is_some() {
+        core.frame.lifecycle.over.notify_waiters();
+    }
+    migrated.holding.into_iter().for_each(|slot| core.frame.clock.look_at_held(slot, PATIENCE));
+}
+
+/// The message in hand waits for its next attempt in front of its worker's mailbox.
+pub(super) fn park_tagged<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: usize,
+    mut entry: Queued<A, K>,
+    after: Duration,
+) -> Result<(), Queued<A, K>> {
+    let mailbox = core.mailbox_if_any(slot);
+    let tag = mailbox.as_ref().and_then(|mailbox| mailbox.tag_in_hand());
+    let (Some(mailbox), Some(tag)) = (mailbox, tag) else { return Err(entry) };
+    entry.hash = tag;
+    mailbox.park(entry)?;
+    core.frame.clock.park_tag(tag, after);
+    Ok(())
+}
+
+/// The first message of a table slot is due.
+pub(super) fn tag_is_due<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    tag: u32,
+) {
+    let Some(sticky) = &core.routing.sticky else { return };
+    let mut moves = sticky.moves.lock();
+    moves.waiting.retain(|waiting| *waiting != tag);
+    let mailbox = match sticky.owner(tag) {
+        NOBODY | LIMBO => None,
+        slot => core.mailbox_if_any(slot as usize),
+    };
+    if let Some(mailbox) = &mailbox {
+        mailbox.is_due(tag);
+    }
+    drop(moves);
+    if let Some(mailbox) = mailbox {
+        core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
+    }
+}
+
+/// Reports, once, that messages are held because this worker does not finish its
+/// message in hand.
+pub(super) fn tell_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    slot: u32,
+) {
+    let Some(sticky) = &core.routing.sticky else { return };
+    let mut moves = sticky.moves.lock();
+    let Some(held) = moves.holds.get_mut(&slot) else { return };
+    let held_for = held.since.elapsed();
+    if held.told || held_for < PATIENCE {
+        return;
+    }
+    held.told = true;
+    drop(moves);
+    let slot = slot as usize;
+    let messages = core.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
+    core.frame.notify(PoolEvent::SlotHeld { slot, messages, held_for });
 }

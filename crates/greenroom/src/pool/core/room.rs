@@ -5,7 +5,10 @@ use std::hash::Hash;
 use greenroom_queue::permits::{Closed, Refused};
 
 use super::{Core, backlog::InLine};
-use crate::{Actor, pool::outgoing::OutgoingOf};
+use crate::{
+    Actor,
+    pool::{membership::mailbox::Mailbox, outgoing::OutgoingOf},
+};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Queues a message whose permit has been taken, in a pool whose workers pull.
@@ -67,6 +70,42 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> 
     fn drop(&mut self) {
         if let Some(core) = self.0 {
             core.queue.permits.give(1, core);
+        }
+    }
+}
+
+/// A permit of the pool that is given back unless it is used, also when a policy panics.
+pub(super) struct PoolPermit<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pub(super) Option<&'a Core<A, K>>,
+);
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolPermit<'_, A, K> {
+    pub(super) fn used(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, K> {
+    fn drop(&mut self) {
+        if let Some(core) = self.0 {
+            core.queue.permits.give(1, core);
+        }
+    }
+}
+
+/// A place in a mailbox that is given back unless it is used.
+pub(super) struct MailboxPlace<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
+
+impl<A: Actor, K> MailboxPlace<'_, A, K> {
+    pub(super) fn used(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<A: Actor, K> Drop for MailboxPlace<'_, A, K> {
+    fn drop(&mut self) {
+        if let Some(mailbox) = self.0 {
+            mailbox.give_back();
         }
     }
 }

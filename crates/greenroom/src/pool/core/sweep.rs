@@ -154,150 +154,157 @@ impl<A: Actor, K> Default for AfterSweep<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// Withdraws messages from a shard. The caller settles them.
-    pub(crate) fn sweep(
-        &self,
-        index: usize,
-        predicate: &mut Predicate<'_, A::Message>,
-        withdrawn: &mut Vec<Queued<A, K>>,
-    ) {
-        let lifted = self.queue.shards[index].lift(&mut self.outbox_at_rest(index));
-        let Some((mut stay, mut lines)) = lifted else { return };
-        let before = withdrawn.len();
-        // In the order in which they wait: those of lanes are the oldest of their keys.
-        for line in &mut lines {
-            sift::<A, K>(&mut line.messages, predicate, withdrawn);
-        }
-        let of_lanes = withdrawn.len() - before;
-        sift::<A, K>(&mut stay.urgent, predicate, withdrawn);
-        sift_queue::<A, K>(&mut stay.queue, predicate, withdrawn);
-        let withdrawn = Withdrawn { entries: &withdrawn[before..], of_lanes };
-        self.set_down(index, stay, lines, &withdrawn);
+/// Withdraws messages from a shard. The caller settles them.
+pub(crate) fn sweep<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+    predicate: &mut Predicate<'_, A::Message>,
+    withdrawn: &mut Vec<Queued<A, K>>,
+) {
+    let lifted = core.queue.shards[index].lift(&mut outbox_at_rest(core, index));
+    let Some((mut stay, mut lines)) = lifted else { return };
+    let before = withdrawn.len();
+    // In the order in which they wait: those of lanes are the oldest of their keys.
+    for line in &mut lines {
+        sift::<A, K>(&mut line.messages, predicate, withdrawn);
     }
+    let of_lanes = withdrawn.len() - before;
+    sift::<A, K>(&mut stay.urgent, predicate, withdrawn);
+    sift_queue::<A, K>(&mut stay.queue, predicate, withdrawn);
+    let withdrawn = Withdrawn { entries: &withdrawn[before..], of_lanes };
+    set_down(core, index, stay, lines, &withdrawn);
+}
 
-    /// The outbox of a shard, once no message of it is on its way between two places. One that goes
-    /// to the lane of a parked key would be missed, and stay there.
-    fn outbox_at_rest(&self, index: usize) -> Outboxed<'_, A, K> {
-        let since = Instant::now();
-        loop {
-            let outbox = self.queue.shards[index].outbox.lock();
-            if outbox.carried.is_none() || since.elapsed() > PATIENCE {
-                return outbox;
-            }
-            drop(outbox);
-            yield_now();
+/// The outbox of a shard, once no message of it is on its way between two places. One that goes
+/// to the lane of a parked key would be missed, and stay there.
+fn outbox_at_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+) -> Outboxed<'_, A, K> {
+    let since = Instant::now();
+    loop {
+        let outbox = core.queue.shards[index].outbox.lock();
+        if outbox.carried.is_none() || since.elapsed() > PATIENCE {
+            return outbox;
         }
-    }
-
-    fn set_down(
-        &self,
-        index: usize,
-        stay: LiftedOf<A, K>,
-        lines: Vec<LineOf<A, K>>,
-        withdrawn: &Withdrawn<'_, A, K>,
-    ) {
-        let of_queues = withdrawn.entries.len() - withdrawn.of_lanes;
-        let mut sequel = AfterSweep { permits: of_queues as u64, ..AfterSweep::default() };
-        let mut outbox = self.queue.shards[index].outbox.lock();
-        let is_urgent = self.queue.shards[index].set_down(&mut outbox, stay);
-        for (place, entry) in withdrawn.entries.iter().enumerate() {
-            // The key of one in a lane may be with the lane.
-            if place < withdrawn.of_lanes || entry.key.is_some() {
-                outbox.left(entry);
-            }
-        }
-        for line in lines {
-            self.set_line_down(&mut outbox, line, &mut sequel);
-        }
-        if outbox.has_urgent_ready() || is_urgent {
-            self.queue.wake.set_urgent(index);
-        }
-        self.queue.shards[index].note_outbox(&outbox);
-        self.count_withdrawn(withdrawn.entries);
         drop(outbox);
-        self.follow(index, sequel);
+        yield_now();
     }
+}
 
-    /// Puts back what stays of a lane.
-    fn set_line_down(
-        &self,
-        outbox: &mut OutboxOf<A, K>,
-        line: LineOf<A, K>,
-        sequel: &mut AfterSweep<A, K>,
-    ) {
-        let LiftedLine { id, messages, lifted } = line;
-        let withdrawn = lifted - messages.len();
-        if let Err(mut stay) = outbox.lanes.set_down(id, messages) {
-            // All queues were emptied in between, and the withdrawal settles these messages.
-            sequel.permits += withdrawn as u64;
-            while let Some(entry) = stay.pop_front() {
-                outbox.queue.push_back(entry);
+fn set_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+    stay: LiftedOf<A, K>,
+    lines: Vec<LineOf<A, K>>,
+    withdrawn: &Withdrawn<'_, A, K>,
+) {
+    let of_queues = withdrawn.entries.len() - withdrawn.of_lanes;
+    let mut sequel = AfterSweep { permits: of_queues as u64, ..AfterSweep::default() };
+    let mut outbox = core.queue.shards[index].outbox.lock();
+    let is_urgent = core.queue.shards[index].set_down(&mut outbox, stay);
+    for (place, entry) in withdrawn.entries.iter().enumerate() {
+        // The key of one in a lane may be with the lane.
+        if place < withdrawn.of_lanes || entry.key.is_some() {
+            outbox.left(entry);
+        }
+    }
+    for line in lines {
+        set_line_down(&mut outbox, line, &mut sequel);
+    }
+    if outbox.has_urgent_ready() || is_urgent {
+        core.queue.wake.set_urgent(index);
+    }
+    core.queue.shards[index].note_outbox(&outbox);
+    count_withdrawn(core, withdrawn.entries);
+    drop(outbox);
+    follow(core, index, sequel);
+}
+
+/// Puts back what stays of a lane.
+fn set_line_down<A: Actor, K>(
+    outbox: &mut OutboxOf<A, K>,
+    line: LineOf<A, K>,
+    sequel: &mut AfterSweep<A, K>,
+) {
+    let LiftedLine { id, messages, lifted } = line;
+    let withdrawn = lifted - messages.len();
+    if let Err(mut stay) = outbox.lanes.set_down(id, messages) {
+        // All queues were emptied in between, and the withdrawal settles these messages.
+        sequel.permits += withdrawn as u64;
+        while let Some(entry) = stay.pop_front() {
+            outbox.queue.push_back(entry);
+        }
+        return;
+    }
+    let Some(lane) = outbox.lanes.get(id) else { return };
+    if !lane.is_apart() {
+        sequel.permits += withdrawn as u64;
+    }
+    match lane.state {
+        LaneState::Running(_) => {}
+        LaneState::Shared(_) if lane.is_empty() => sequel.closed.push(outbox.lanes.close(id)),
+        LaneState::Shared(_) => {}
+        LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
+            close_parked(outbox, id, sequel);
+        }
+        LaneState::Parked => take_ports::<A, K>(lane, &mut sequel.parked),
+        LaneState::Retrying if lane.front().is_some_and(|first| first.is_retry()) => {}
+        LaneState::Retrying | LaneState::Ready => {
+            if lane.state == LaneState::Retrying {
+                sequel.alarms.push(id);
             }
-            return;
-        }
-        let Some(lane) = outbox.lanes.get(id) else { return };
-        if !lane.is_apart() {
-            sequel.permits += withdrawn as u64;
-        }
-        match lane.state {
-            LaneState::Running(_) => {}
-            LaneState::Shared(_) if lane.is_empty() => sequel.closed.push(outbox.lanes.close(id)),
-            LaneState::Shared(_) => {}
-            LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
-                self.close_parked(outbox, id, sequel);
-            }
-            LaneState::Parked => take_ports::<A, K>(lane, &mut sequel.parked),
-            LaneState::Retrying if lane.front().is_some_and(|first| first.is_retry()) => {}
-            LaneState::Retrying | LaneState::Ready => {
-                if lane.state == LaneState::Retrying {
-                    sequel.alarms.push(id);
-                }
-                if lane.is_empty() {
-                    sequel.closed.push(outbox.lanes.close(id));
-                } else {
-                    // A worker that looked for a ready one in between has forgotten it.
-                    outbox.make_ready(id);
-                }
+            if lane.is_empty() {
+                sequel.closed.push(outbox.lanes.close(id));
+            } else {
+                // A worker that looked for a ready one in between has forgotten it.
+                outbox.make_ready(id);
             }
         }
     }
+}
 
-    /// Nothing is left in the line of a parked key: it is as if nothing had failed.
-    fn close_parked(&self, outbox: &mut OutboxOf<A, K>, id: LaneId, sequel: &mut AfterSweep<A, K>) {
-        let others = outbox.lanes.has_other_parked(id);
-        if let Some(backlog) = &mut outbox.backlog {
-            backlog.unpark(id.hash, others);
-        }
-        sequel.failed.push(outbox.lanes.get(id).and_then(Lane::take_failed));
-        sequel.closed.push(outbox.lanes.close(id));
-        sequel.released += 1;
+/// Nothing is left in the line of a parked key: it is as if nothing had failed.
+fn close_parked<A: Actor, K>(
+    outbox: &mut OutboxOf<A, K>,
+    id: LaneId,
+    sequel: &mut AfterSweep<A, K>,
+) {
+    let others = outbox.lanes.has_other_parked(id);
+    if let Some(backlog) = &mut outbox.backlog {
+        backlog.unpark(id.hash, others);
     }
+    sequel.failed.push(outbox.lanes.get(id).and_then(Lane::take_failed));
+    sequel.closed.push(outbox.lanes.close(id));
+    sequel.released += 1;
+}
 
-    fn follow(&self, index: usize, sequel: AfterSweep<A, K>) {
-        if sequel.permits > 0 {
-            self.queue.permits.give(sequel.permits, self);
-        }
-        for id in &sequel.alarms {
-            self.frame.clock.forget_lane(index, *id);
-        }
-        for port in sequel.parked {
-            port.resolve(CallError::Parked);
-        }
-        discard((sequel.closed, sequel.failed));
-        for _ in 0..sequel.released {
-            self.frame.notify(PoolEvent::KeyReleased);
-        }
-        self.announce(index);
+fn follow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    index: usize,
+    sequel: AfterSweep<A, K>,
+) {
+    if sequel.permits > 0 {
+        core.queue.permits.give(sequel.permits, core);
     }
+    for id in &sequel.alarms {
+        core.frame.clock.forget_lane(index, *id);
+    }
+    for port in sequel.parked {
+        port.resolve(CallError::Parked);
+    }
+    discard((sequel.closed, sequel.failed));
+    for _ in 0..sequel.released {
+        core.frame.notify(PoolEvent::KeyReleased);
+    }
+    core.announce(index);
+}
 
-    /// Counts messages that were withdrawn before they were started.
-    pub(super) fn count_withdrawn(&self, withdrawn: &[Queued<A, K>]) {
-        self.frame
-            .telemetry
-            .counters
-            .withdrawn
-            .fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
-        self.frame.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
-    }
+/// Counts messages that were withdrawn before they were started.
+pub(super) fn count_withdrawn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    core: &Core<A, K>,
+    withdrawn: &[Queued<A, K>],
+) {
+    core.frame.telemetry.counters.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
+    core.frame.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
 }

@@ -32,6 +32,8 @@ pub(crate) fn close_down(pool: &dyn AnyCore) {
     if pool.permits().is_closed() {
         pool.dead_letter_queued();
     }
+    // A stop does not wait for workers that do not count.
+    pool.frame().lifecycle.progress.notify_waiters();
 }
 
 /// Workers that were told to rest, and are busy, do not count any more.

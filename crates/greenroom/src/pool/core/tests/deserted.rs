@@ -16,7 +16,7 @@ use crate::{
     Address, CallError, ExitReason, Pool, SendError,
     policy::{About, Choice, Crew, Policy},
     pool::{
-        core::Core,
+        core::{Core, dispatch::hold_back},
         frame::{
             gate::{close, dead_letter_if_ruined},
             members::{disable, enable},
@@ -89,7 +89,7 @@ async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
     let seen = core.frame.membership.member_changes.load(Ordering::SeqCst);
     assert!(disable(&core.erased(), 0, &ExitReason::Normal));
     let mut payload = Outgoing::new(1, None);
-    assert!(core.hold_back(&mut payload, seen).is_err());
+    assert!(hold_back(&core, &mut payload, seen).is_err());
     assert_eq!((payload.message, pool.depth()), (Some(1), 0));
 }
 
@@ -143,4 +143,18 @@ async fn a_retry_of_the_last_worker_of_a_sticky_pool_is_a_dead_letter_once_that_
     rests(&core.erased(), 0);
     assert_eq!(call.await, Err(CallError::NoWorkers));
     assert!(pool.stats().waiting == 0 && pool.stats().ledger_holds());
+}
+
+/// It waited to its deadline for a worker that was stuck, and had been given up.
+#[tokio::test]
+async fn a13_a_stop_that_waits_is_told_when_its_pool_is_closed_down() {
+    let (_pool, core) = lifeless().await;
+    close(&*core);
+    let mut told = pin!(core.frame.lifecycle.next_progress());
+    let mut task = TaskContext::from_waker(Waker::noop());
+    assert!(told.as_mut().poll(&mut task).is_pending());
+    tell_to_rest(&*core, 0);
+    close_down(&*core);
+    assert_eq!(core.frame.membership.live.load(Ordering::SeqCst), 0);
+    assert!(told.as_mut().poll(&mut task).is_ready());
 }

@@ -23,6 +23,7 @@ use crate::{
         },
         core::{
             Core, Queued, Settings, Urgency,
+            evict::evict,
             take::{NextNear, TakenNear, find_lane},
         },
         frame::AnyCore,
@@ -320,7 +321,7 @@ impl<K: Keyed> Stage<K> {
     }
 
     fn evict(&mut self) -> Result<(), TestCaseError> {
-        let Some(entry) = self.core.evict(0) else { return Ok(()) };
+        let Some(entry) = evict(&self.core, 0) else { return Ok(()) };
         let waits = usize::from(entry.is_retry());
         self.core
             .frame
