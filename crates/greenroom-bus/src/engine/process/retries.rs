@@ -112,6 +112,6 @@ mod tests {
         for (times, class) in RetryClass::ALL.into_iter().enumerate() {
             (0..times).for_each(|_| retries.count(class));
         }
-        assert_eq!(retries.counts().map(|(_, count)| count), [0, 1, 2, 3, 4]);
+        assert_eq!(retries.counts().map(|(_, count)| count), [0, 1, 2, 3, 4, 5]);
     }
 }
