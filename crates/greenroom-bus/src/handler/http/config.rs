@@ -83,7 +83,7 @@ impl std::fmt::Debug for HttpConfig {
             .field("auth", &self.auth)
             .field("tls", &self.tls)
             .field("max_response", &self.max_response)
-            .field("secrets", &self.secrets)
+            .field("signature", &self.secrets)
             .field("pass", &self.pass)
             .finish_non_exhaustive()
     }
