@@ -2,7 +2,7 @@
 //! and drained, and how a pool shuts, opens and ends. How a worker goes is played, step by step as
 //! in the product's `frame/members.rs`; no decision of it is left out that other threads could see.
 
-use std::{collections::VecDeque, hash::Hash, sync::Arc, time::Duration};
+use std::{hash::Hash, sync::Arc, time::Duration};
 
 use greenroom_queue::{
     backlog::KeyBounds,
@@ -25,7 +25,7 @@ use super::{
     lifecycle::{Acceptance, Lifecycle},
     membership::{mailbox::Mailbox, slot_state::LEAVE, starts::Starts},
     outgoing::LendOutgoing,
-    pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    pool_payload::{Entries, InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
     stats::counters::PoolCounters,
 };
 use crate::{
@@ -67,8 +67,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) routing: Routing<A, K>,
     /// Messages that were handed to workers which have not come for them. Where one lies, and how
     /// its worker takes it, is tried in `handoff.rs`.
-    pub(crate) handed: Mutex<Vec<Queued<A, K>>>,
-    pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
+    pub(crate) handed: Mutex<Entries<A, K>>,
+    pub(crate) desks: PerSlot<Desk<A, K>>,
     /// Messages that are dead letters.
     pub(crate) letters: Mutex<Vec<A::Message>>,
     pub(crate) left_over: LeftOver<A::Message, A::Reply, A::Error>,
@@ -80,7 +80,7 @@ pub(crate) struct Routing<A: Actor, K> {
     /// No key sticks to a worker here.
     sticky: Option<Sticky>,
     /// No policy chooses, so no message waits for its choice.
-    held: Mutex<VecDeque<Queued<A, K>>>,
+    held: Mutex<Entries<A, K>>,
     key_lines: KeyLines,
     max_per_key: AtomicUsize,
     hash_of: fn(&K) -> u32,
@@ -99,8 +99,16 @@ impl<A: Actor, K> Routing<A, K> {
     }
 }
 
-/// Where the mailbox of a worker is, once there is one.
-type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
+/// What a worker has of its own, as far as it is looked at: its mailbox, once there is one.
+pub(crate) struct Desk<A: Actor, K> {
+    pub(crate) mailbox: Mutex<Option<Arc<Mailbox<A, K>>>>,
+}
+
+impl<A: Actor, K> Default for Desk<A, K> {
+    fn default() -> Self {
+        Self { mailbox: Mutex::default() }
+    }
+}
 
 /// The groups of the product's settings, as far as they are looked at.
 pub(crate) struct PoolConfig {
@@ -212,15 +220,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The product's, of any worker: what it was handed and does not take goes to others.
     pub(crate) fn take_back_handed(&self, _worker: usize) {
-        let handed = self.handed.lock().pop();
+        let handed = self.handed.lock().pop_front();
         if let Some(entry) = handed {
-            self.re_home(vec![entry]);
+            self.re_home(Entries::<A, K>::only(entry));
             settle_if_over(self);
         }
     }
 
     /// All of them: so many are wanted here.
-    fn take_handed(&self, _most: usize) -> Vec<Queued<A, K>> {
+    fn take_handed(&self, _most: usize) -> Entries<A, K> {
         std::mem::take(&mut *self.handed.lock())
     }
 
@@ -251,7 +259,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 hashes: plan.hashes,
             },
             handed: Mutex::default(),
-            mailboxes: PerSlot::new(plan.workers),
+            desks: PerSlot::new(plan.workers),
             letters: Mutex::new(Vec::new()),
             left_over: LeftOver::new(),
             frame: Frame {
@@ -286,6 +294,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 key_of,
             },
         }
+    }
+
+    pub(crate) fn desk(&self, slot: usize) -> &Desk<A, K> {
+        self.desks.at(slot)
     }
 
     pub(crate) fn keyed(&self) -> bool {

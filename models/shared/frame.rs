@@ -16,7 +16,7 @@ use super::{
     core::PoolConfig,
     lifecycle::Lifecycle,
     membership::{slot_state::SlotState, starts::Starts},
-    pool_payload::Queued,
+    pool_payload::{Entries, Queued},
     stats::counters::PoolCounters,
 };
 use crate::{Actor, PoolEvent};
@@ -179,10 +179,17 @@ impl Clock {
     #[expect(clippy::unused_self, reason = "as in the product")]
     fn notify(&self) {}
 
-    pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Vec<Queued<A, K>> {
+    pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Entries<A, K> {
         self.lanes.lock().clear();
-        let parked = [&self.messages, &self.mail].map(|parked| std::mem::take(&mut *parked.lock()));
-        parked.into_iter().flatten().filter_map(|(_, entry)| entry.own::<A, K>()).collect()
+        let mut entries = Entries::<A, K>::new();
+        for parked in [&self.messages, &self.mail] {
+            for (_, entry) in std::mem::take(&mut *parked.lock()) {
+                if let Some(entry) = entry.own::<A, K>() {
+                    entries.push_back(entry);
+                }
+            }
+        }
+        entries
     }
 
     pub(crate) fn is_empty(&self) -> bool {

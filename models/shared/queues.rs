@@ -14,6 +14,8 @@ pub(crate) mod backlog;
 pub(crate) mod block_queue;
 #[path = "../../crates/greenroom-queue/src/credit_map.rs"]
 pub(crate) mod credit_map;
+#[path = "../../crates/greenroom-queue/src/deque.rs"]
+pub(crate) mod deque;
 #[path = "../../crates/greenroom-queue/src/discard.rs"]
 pub(crate) mod discard;
 #[path = "../../crates/greenroom-queue/src/entry.rs"]

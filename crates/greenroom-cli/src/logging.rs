@@ -45,7 +45,9 @@ pub(crate) fn start(format: Option<LogFormat>, level: Option<&str>) -> Result<()
     let layer = layer.and_then(crate::telemetry::logs::LogLines);
     tracing_subscriber::registry().with(layer.with_filter(filter)).init();
     if let Some(text) = unread {
-        tracing::warn!("RUST_LOG={text} is no level and no `target=level,...`; logging at info");
+        tracing::warn!(
+            "RUST_LOG={text} is neither a level nor `target=level,...`; logging at info"
+        );
     }
     Ok(())
 }
@@ -111,7 +113,7 @@ fn filter(
         let known = words.into_iter().all(|word| word.parse::<LevelFilter>().is_ok());
         return match level.parse() {
             Ok(targets) if known => Ok((targets, None)),
-            _ => Err(format!("`--log-level {level}` is no level: {LEVELS}")),
+            _ => Err(format!("`--log-level {level}` is not a level: {LEVELS}")),
         };
     }
     match variable.map(str::parse) {

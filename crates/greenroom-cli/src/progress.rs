@@ -252,8 +252,8 @@ fn bytes(count: u64) -> String {
 fn parked(snapshot: &Snapshot) -> String {
     let (keys, events) = (counted(snapshot.parked_keys, "key"), grouped(snapshot.parked_events));
     let next = match snapshot.has_admin {
-        true => "GET /api/keys lists them, `greenroom key resume KEY`, skip or drop lets one go on",
-        false => "without `admin` nobody can decide about them, and they are refused in the end",
+        true => "GET /api/keys lists them, `greenroom key resume KEY`, skip or drop decides on one",
+        false => "without `admin` they cannot be decided on, and are refused at the end",
     };
     format!(", {keys} parked with {events} of the events: {next}")
 }
@@ -267,7 +267,7 @@ fn outage(snapshot: &Snapshot, (name, lasted): &(String, Duration)) -> String {
     let rest = match snapshot.fraction {
         Some(1.0..) => {
             let limit = human(snapshot.outage_limit);
-            format!("the run ends once that has gone on for {limit} since the inputs' end")
+            format!("the run ends once that has lasted {limit} after the inputs' end")
         }
         _ => "its events wait until it answers again".to_owned(),
     };
@@ -329,8 +329,8 @@ mod tests {
         let line = pace.line(&parked, start + Duration::from_secs(10));
         assert_eq!(
             line,
-            "5,000 events, 700/s, 10 in flight, 1 key parked with 10 of the events: GET /api/keys lists them, \
-             `greenroom key resume KEY`, skip or drop lets one go on"
+            "5,000 events, 700/s, 10 in flight, 1 key parked with 10 of the events: GET /api/keys lists \
+             them, `greenroom key resume KEY`, skip or drop decides on one"
         );
         let without = Snapshot { parked_keys: 2, has_admin: false, ..parked };
         let line = pace.line(&without, start + Duration::from_secs(15));
@@ -359,8 +359,8 @@ mod tests {
         now.outages.push(("output `b` paused".to_owned(), Duration::from_secs(70)));
         now.fraction = Some(1.0);
         let line = pace.line(&now, Instant::now());
-        let said = ", the output `b` paused (and 1 other) for 1 min 10 s: the run ends once that has gone on for \
-                    5 min 0 s since the inputs' end";
+        let said = ", the output `b` paused (and 1 other) for 1 min 10 s: the run ends once that has lasted \
+                    5 min 0 s after the inputs' end";
         assert!(line.ends_with(said), "{line}");
     }
 

@@ -46,7 +46,7 @@ impl ReportText<'_> {
         }
         if self.0.refused > 0 {
             out.push_str(
-                "refused events were neither handled nor stored: run again to have them handled\n",
+                "refused events were neither handled nor stored: run again to handle them\n",
             );
         }
         out.push('\n');

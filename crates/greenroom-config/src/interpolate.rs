@@ -138,7 +138,7 @@ fn variable(reference: &str, world: &World<'_>, depth: usize) -> Result<String, 
     let valid = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !valid || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(Unresolved {
-            message: format!("`${{{name}}}` names no environment variable"),
+            message: format!("`${{{name}}}` is not the name of an environment variable"),
             help: "letters, digits and `_`; write `$${` for a plain `${`".to_owned(),
         });
     }
@@ -146,7 +146,7 @@ fn variable(reference: &str, world: &World<'_>, depth: usize) -> Result<String, 
     match (found, default) {
         (Some(value), _) => Ok(value),
         (None, Some(_)) if depth == MAX_DEPTH => Err(Unresolved {
-            message: format!("more than {MAX_DEPTH} defaults stand within one another"),
+            message: format!("more than {MAX_DEPTH} defaults are nested"),
             help: "set one of the environment variables, and leave out the defaults behind it"
                 .to_owned(),
         }),

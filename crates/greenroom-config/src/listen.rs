@@ -26,7 +26,7 @@ impl Take for Listen {
         let listen = Self::parse(&written);
         if listen.is_none() {
             let here = at.written("");
-            let text = format!("`{}` is no address to listen at", here.show(&written));
+            let text = format!("`{}` is not an address to listen on", here.show(&written));
             let port = written.trim_start_matches(':').parse::<u16>().ok();
             let help = match port.filter(|_| here.origin.is_none()) {
                 Some(port) => format!("did you mean `127.0.0.1:{port}`?"),

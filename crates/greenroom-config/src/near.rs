@@ -18,7 +18,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 /// the same.
 pub fn did_you_mean(word: &str, name: &str) -> String {
     match word.chars().find(|c| latin(*c).is_some()) {
-        Some(other) => format!("did you mean `{name}`? `{other}` is no Latin letter"),
+        Some(other) => format!("did you mean `{name}`? `{other}` is not a Latin letter"),
         None => format!("did you mean `{name}`?"),
     }
 }
@@ -115,6 +115,6 @@ mod tests {
     #[test]
     fn letters_that_only_look_the_same_are_named() {
         let found = suggestion("еrp", ["erp"]).unwrap();
-        assert_eq!(found, "did you mean `erp`? `е` is no Latin letter");
+        assert_eq!(found, "did you mean `erp`? `е` is not a Latin letter");
     }
 }

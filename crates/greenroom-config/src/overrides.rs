@@ -26,7 +26,7 @@ fn parsed(setting: &str) -> Result<(Vec<&str>, Node), Problem> {
     let keys: Vec<_> = path.split('.').collect();
     if keys.len() > MAX_DEPTH {
         let problem = Problem::error(format!("the path has {} parts", keys.len()), place);
-        return Err(problem.help("no option lies that deep"));
+        return Err(problem.help("no option is nested that deep"));
     }
     if !setting.contains('=') || keys.iter().any(|key| key.is_empty()) {
         return Err(Problem::error("a setting is written `a.b=value`", place)

@@ -62,7 +62,7 @@ impl<'input> YamlReader<'input> {
                 (Event::DocumentEnd | Event::Nothing, _) => {}
                 (_, span) => {
                     return Err(Problem::error("a second document in the file", place(span))
-                        .help("keep one document; remove what follows `---`"));
+                        .help("keep one document; remove the rest, from `---` on"));
                 }
             }
         }
@@ -128,14 +128,14 @@ fn scalar(text: Cow<'_, str>, style: ScalarStyle) -> Value {
 fn plain(anchor: usize, tagged: bool, span: saphyr_parser::Span) -> Result<(), Problem> {
     match (anchor, tagged) {
         (0, false) => Ok(()),
-        (0, true) => Err(Problem::error("tags are not read here", place(span))
+        (0, true) => Err(Problem::error("tags are not supported", place(span))
             .help("write the value without `!`; quote it if it is text")),
         _ => Err(reference(span)),
     }
 }
 
 fn reference(span: saphyr_parser::Span) -> Problem {
-    Problem::error("anchors and aliases are not read here", place(span))
+    Problem::error("anchors and aliases are not supported", place(span))
         .help("write the value out where it is used, or use `${NAME}`")
 }
 

@@ -368,7 +368,7 @@ fn what_a_declaration_cannot_be_held_to_by_the_compiler_is_found() {
         doc: "",
         options: &[
             count::<usize>(1..=5).default("7").opt("one", "Too much."),
-            flag().alias(&["one"]).opt("two", "no sentence"),
+            flag().alias(&["one"]).opt("two", "not a sentence"),
         ],
         kinds: greenroom_config::schema::no_kinds,
         needs_kind: false,
@@ -378,7 +378,7 @@ fn what_a_declaration_cannot_be_held_to_by_the_compiler_is_found() {
     assert_eq!(mistakes.len(), 3, "{mistakes:?}");
     assert!(mistakes[0].contains("the default of `one`"), "{mistakes:?}");
     assert!(mistakes[1].contains("has `one` twice"), "{mistakes:?}");
-    assert!(mistakes[2].contains("`two` is no sentence"), "{mistakes:?}");
+    assert!(mistakes[2].contains("`two` is not a sentence"), "{mistakes:?}");
 }
 
 #[test]

@@ -69,6 +69,13 @@ struct KeyLine {
     room: Option<Arc<Notify>>,
 }
 
+/// Wakes one sender in each of these rooms. Under no lock.
+pub fn wake_in(freed: &[Arc<Notify>]) {
+    for room in freed {
+        room.notify_one();
+    }
+}
+
 impl Backlog {
     /// Of a shard in which no message was counted yet.
     pub fn new(bounds: KeyBounds) -> Self {

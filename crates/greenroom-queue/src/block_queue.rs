@@ -1,20 +1,15 @@
 //! A queue in blocks, so that growing it never copies its items while a lock is held.
 
-use std::{
-    collections::{VecDeque, vec_deque},
-    slice,
-};
+use crate::deque::{self, Deque, FEW};
 
 /// Entries per block, if they are not large: enough that a block is allocated once in 64 pushes,
 /// and few enough that an almost empty queue wastes little.
 const BLOCK: usize = 64;
 
-/// A block of large entries has fewer, at least the minimum, so that it is no longer than this: the
-/// memory of an entry that was taken out is still in the caches when the next one is put there.
+/// A block of large entries has fewer, at least what a queue begins with, so that it is no longer
+/// than this: the memory of an entry that was taken out is still in the caches when the next one is
+/// put there.
 const BYTES_OF_A_BLOCK: usize = 512 * 1024;
-
-/// So many entries at least: what a queue begins with.
-const FEW: usize = 4;
 
 /// Entries per block, of so many bytes each.
 const fn entries_per_block(bytes: usize) -> usize {
@@ -34,12 +29,12 @@ const KEPT_WHEN_EMPTY: usize = 64;
 pub struct BlockQueue<T> {
     len: usize,
     /// Popped from.
-    front: VecDeque<T>,
+    front: Deque<T>,
     /// Pushed to.
-    back: Vec<T>,
-    full: VecDeque<VecDeque<T>>,
+    back: Deque<T>,
+    full: Deque<Deque<T>>,
     /// An emptied block, kept for the next push that needs one.
-    spare: Vec<T>,
+    spare: Deque<T>,
 }
 
 impl<T> BlockQueue<T> {
@@ -48,11 +43,11 @@ impl<T> BlockQueue<T> {
     /// An empty queue, which holds no memory.
     pub const fn new() -> Self {
         Self {
-            front: VecDeque::new(),
-            full: VecDeque::new(),
-            back: Vec::new(),
-            spare: Vec::new(),
             len: 0,
+            front: Deque::new(),
+            back: Deque::new(),
+            full: Deque::new(),
+            spare: Deque::new(),
         }
     }
 
@@ -77,46 +72,54 @@ impl<T> BlockQueue<T> {
 
     /// Makes room for one more item. A function of its own, called before the item is in hand: an
     /// item in hand would have to be put aside for a call that is hardly ever made.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn make_room(&mut self) {
-        if self.back.len() == self.back.capacity() {
+        if !self.back.has_room() {
             self.extend_back();
         }
     }
 
     /// As `push_back`, for an item that is made once there is room: it is moved once, from its
     /// source into its place.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn push_made(&mut self, make: impl FnOnce() -> T) {
         self.make_room();
         self.len += 1;
-        // Not `push`, which would have the item in hand while it asks for room.
-        self.back.extend(std::iter::once_with(make));
+        self.back.push_made(make);
     }
 
     /// As `push_back`, if there is room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn push_into_room(&mut self, item: T) {
         self.len += 1;
-        self.back.push(item);
+        self.back.push_made(|| item);
     }
 
     #[cold]
     #[inline(never)]
     fn extend_back(&mut self) {
-        match self.back.len() {
-            len if len >= Self::BLOCK => self.close_back(),
-            len => self.back.reserve_exact(len.max(FEW).min(Self::BLOCK - len)),
+        match self.back.capacity() {
+            places if places >= Self::BLOCK => self.close_back(),
+            places => self.back.grow(places.max(FEW).min(Self::BLOCK - places)),
         }
     }
 
     fn close_back(&mut self) {
         let empty = self.block();
-        let full = VecDeque::from(std::mem::replace(&mut self.back, empty));
-        if self.has_no_block() {
-            self.spare = std::mem::replace(&mut self.front, full).into();
-        } else {
-            self.full.push_back(full);
+        let full = std::mem::replace(&mut self.back, empty);
+        match self.has_no_block() {
+            true => self.begin_front(full),
+            false => self.full.push_back(full),
+        }
+    }
+
+    /// The items are taken from this block next: the one before is empty.
+    fn begin_front(&mut self, block: Deque<T>) {
+        let mut emptied = std::mem::replace(&mut self.front, block);
+        emptied.rewind();
+        match self.back.capacity() {
+            0 => self.back = emptied,
+            _ => self.spare = emptied,
         }
     }
 
@@ -129,15 +132,14 @@ impl<T> BlockQueue<T> {
     pub fn push_front(&mut self, item: T) {
         self.len += 1;
         if self.front.len() >= Self::BLOCK {
-            let empty = VecDeque::from(self.block());
-            let full = std::mem::replace(&mut self.front, empty);
+            let full = std::mem::take(&mut self.front);
             self.full.push_front(full);
         }
         self.front.push_front(item);
     }
 
     /// Takes out the next item.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_front(&mut self) -> Option<T> {
         if self.front.is_empty() {
             if self.len == 0 {
@@ -156,7 +158,8 @@ impl<T> BlockQueue<T> {
         if self.len != 1 {
             return None;
         }
-        let only = self.back.pop()?;
+        let only = self.back.pop_front()?;
+        self.back.rewind();
         self.len = 0;
         Some(only)
     }
@@ -166,14 +169,18 @@ impl<T> BlockQueue<T> {
         if self.is_empty() {
             return std::mem::swap(self, other);
         }
-        for block in [std::mem::take(&mut self.back).into(), std::mem::take(&mut other.front)] {
-            if !block.is_empty() {
-                self.full.push_back(block);
-            }
-        }
+        let last = std::mem::take(&mut self.back);
+        self.append_block(last);
+        self.append_block(std::mem::take(&mut other.front));
         self.full.append(&mut other.full);
         std::mem::swap(&mut self.back, &mut other.back);
         self.len += std::mem::take(&mut other.len);
+    }
+
+    fn append_block(&mut self, block: Deque<T>) {
+        if !block.is_empty() {
+            self.full.push_back(block);
+        }
     }
 
     /// The next item.
@@ -186,11 +193,13 @@ impl<T> BlockQueue<T> {
     }
 
     /// Takes out the first of the next `most` items that matches. The others keep their places.
-    pub fn remove_near(&mut self, most: usize, mut is_such: impl FnMut(&T) -> bool) -> Option<T> {
-        for (place, item) in self.iter().take(most).enumerate() {
-            if is_such(item) {
+    pub fn remove_near(&mut self, most: usize, is_such: &dyn Fn(&T) -> bool) -> Option<T> {
+        let (mut items, mut place) = (self.iter(), 0);
+        while place < most {
+            if is_such(items.next()?) {
                 return self.remove(place);
             }
+            place += 1;
         }
         None
     }
@@ -202,22 +211,24 @@ impl<T> BlockQueue<T> {
             return self.front.remove(place);
         }
         place -= self.front.len();
-        for items in &mut self.full {
+        let mut block = 0;
+        while let Some(items) = self.full.get_mut(block) {
             if place < items.len() {
                 return items.remove(place);
             }
             place -= items.len();
+            block += 1;
         }
-        Some(self.back.remove(place))
+        self.back.remove(place)
     }
 
     /// From the front to the back.
     pub fn iter(&self) -> Iter<'_, T> {
-        Iter { block: self.front.iter(), full: self.full.iter(), back: self.back.iter() }
+        Iter { items: self.front.iter(), full: self.full.iter(), back: self.back.iter() }
     }
 
     /// Takes out the first item that matches. The others keep their places.
-    pub fn pop_first(&mut self, is_such: impl Fn(&T) -> bool) -> Option<T> {
+    pub fn pop_first(&mut self, is_such: &dyn Fn(&T) -> bool) -> Option<T> {
         self.remove_near(self.len, is_such)
     }
 
@@ -225,13 +236,17 @@ impl<T> BlockQueue<T> {
     #[cold]
     #[inline(never)]
     fn next_block(&mut self) {
-        // A block that has lost its contents is of no use.
-        let full = std::iter::from_fn(|| self.full.pop_front()).find(|block| !block.is_empty());
-        let next = full.unwrap_or_else(|| std::mem::take(&mut self.back).into());
-        let emptied = std::mem::replace(&mut self.front, next);
-        self.keep(emptied.into());
+        let next = loop {
+            match self.full.pop_front() {
+                // It has lost its contents, and is of no use.
+                Some(block) if block.is_empty() => {}
+                Some(block) => break block,
+                None => break std::mem::take(&mut self.back),
+            }
+        };
+        self.begin_front(next);
         if self.full.is_empty() && self.full.capacity() > KEPT_WHEN_EMPTY {
-            self.full = VecDeque::new();
+            self.full = Deque::new();
         }
     }
 
@@ -242,27 +257,21 @@ impl<T> BlockQueue<T> {
 
     /// An empty block. Only the first one grows with its entries, so that a short queue takes
     /// little memory.
-    fn block(&mut self) -> Vec<T> {
-        match self.spare.capacity() {
-            0 => Vec::with_capacity(Self::BLOCK),
-            _ => std::mem::take(&mut self.spare),
+    fn block(&mut self) -> Deque<T> {
+        let mut block = std::mem::take(&mut self.spare);
+        if block.capacity() == 0 {
+            block.grow(Self::BLOCK);
         }
-    }
-
-    fn keep(&mut self, emptied: Vec<T>) {
-        match self.back.capacity() {
-            0 => self.back = emptied,
-            _ => self.spare = emptied,
-        }
+        block
     }
 }
 
 /// The items of a queue, block after block. Written out: as a chain of iterators it would be ten
 /// times as much code for each type of items.
 pub struct Iter<'a, T> {
-    block: vec_deque::Iter<'a, T>,
-    full: vec_deque::Iter<'a, VecDeque<T>>,
-    back: slice::Iter<'a, T>,
+    items: deque::Items<'a, T>,
+    full: deque::Items<'a, Deque<T>>,
+    back: deque::Items<'a, T>,
 }
 
 impl<'a, T> Iterator for Iter<'a, T> {
@@ -270,11 +279,11 @@ impl<'a, T> Iterator for Iter<'a, T> {
 
     fn next(&mut self) -> Option<&'a T> {
         loop {
-            if let Some(item) = self.block.next() {
+            if let Some(item) = self.items.next() {
                 return Some(item);
             }
             match self.full.next() {
-                Some(items) => self.block = items.iter(),
+                Some(items) => self.items = items.iter(),
                 None => return self.back.next(),
             }
         }
@@ -294,7 +303,7 @@ mod tests {
         type Numbers = BlockQueue<usize>;
         let [front, back] =
             [std::mem::offset_of!(Numbers, back), std::mem::offset_of!(Numbers, full)];
-        assert_eq!((front, back), (40, 64), "the ends of the first and of the last block");
+        assert_eq!((front, back), (40, 72), "the ends of the first and of the last block");
     }
 
     #[test]
@@ -325,7 +334,7 @@ mod tests {
                     1 => {
                         let place = model.iter().take(n % 65).position(|item| item % 3 == 0);
                         let expected = place.and_then(|place| model.remove(place));
-                        prop_assert_eq!(ours.remove_near(n % 65, |item| item % 3 == 0), expected);
+                        prop_assert_eq!(ours.remove_near(n % 65, &|item| item % 3 == 0), expected);
                     }
                     8 if n % 8 == 1 => {
                         let only = ours.pop_only();
@@ -336,7 +345,7 @@ mod tests {
                     8 if n % 8 == 2 => {
                         let such = |item: &usize| item.is_multiple_of(5);
                         let expected = model.iter().position(such).and_then(|at| model.remove(at));
-                        prop_assert_eq!(ours.pop_first(such), expected);
+                        prop_assert_eq!(ours.pop_first(&such), expected);
                     }
                     8 if n % 8 == 3 => prop_assert_eq!(ours.front(), model.front()),
                     8 if n % 8 == 0 => {

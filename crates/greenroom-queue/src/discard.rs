@@ -36,7 +36,7 @@ pub fn wake_tasks(wake: impl FnOnce()) {
 }
 
 /// Runs user code. What it panicked with, if it did. Compiled once, whatever it runs.
-fn panic_of(run: &mut dyn FnMut()) -> Option<Box<dyn Any + Send>> {
+pub fn panic_of(run: &mut dyn FnMut()) -> Option<Box<dyn Any + Send>> {
     user_code_follows();
     catch_unwind(AssertUnwindSafe(run)).err()
 }

@@ -1,6 +1,6 @@
 //! A message as it lies in a queue.
 
-use super::{payload::Payload, slot::Slot, stamp::Stamp};
+use super::{deque::Deque, payload::Payload, slot::Slot, stamp::Stamp};
 
 /// Urgent messages that a worker takes in a row while normal ones wait (A03).
 pub const URGENT_RUN: u32 = 64;
@@ -31,7 +31,7 @@ impl<T: Payload, K> Entry<T, K> {
     }
 
     /// Puts a message without a key in hand.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn put_into(self, slot: &mut impl Slot<T>) {
         slot.put(self.message, self.extra, self.urgent, self.stamp);
     }
@@ -61,9 +61,9 @@ pub fn first<'a, T: Payload + 'a, K: 'a>(
 }
 
 /// How many of these wait for another attempt.
-pub fn retries<T: Payload, K>(entries: &[Entry<T, K>]) -> usize {
+pub fn retries<T: Payload, K>(entries: &Deque<Entry<T, K>>) -> usize {
     let mut retries = 0;
-    for entry in entries {
+    for entry in entries.iter() {
         retries += usize::from(entry.is_retry());
     }
     retries

@@ -20,6 +20,7 @@ pub mod backlog;
 pub mod block_queue;
 pub mod coarse;
 pub mod credit_map;
+pub mod deque;
 pub mod discard;
 pub mod entry;
 pub mod handoff;

@@ -29,7 +29,7 @@ pub use counted::{Lock, Locked, Mutex, MutexGuard};
 
 /// User code comes next (a handler, a key's comparison, a `Drop`): it runs under no lock. With
 /// debug assertions a lock that this thread holds ends it here.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn user_code_follows() {
     #[cfg(debug_assertions)]
@@ -38,7 +38,7 @@ pub fn user_code_follows() {
 
 /// Takes a lock that is mostly free. The wait for a taken lock is a function of its own, so that
 /// the path of each message keeps nothing for it.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
     match lock.try_lock() {
         Some(locked) => locked,

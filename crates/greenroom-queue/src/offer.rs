@@ -20,17 +20,17 @@ pub trait Offer<T: Payload> {
 
 /// A plain message alone, which costs nothing for what it does not carry.
 impl<T: Payload> Offer<T> for Option<T::Message> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn message(&self) -> Option<&T::Message> {
         self.as_ref()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn unpack(&mut self) -> Option<Unpacked<T>> {
         Some((self.take()?, None))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_urgent(&self) -> bool {
         false
     }

@@ -282,12 +282,12 @@ impl Permits {
     /// Waits for a permit, in line from now on. Cancel-safe: a cancelled wait has taken none.
     /// `in_blocks` if the watchdog serves waiters while less than a block is free; `waits` is
     /// called once this waiter can be seen.
-    pub fn take(
-        &self,
+    pub fn take<'a>(
+        &'a self,
         queues: &dyn Queues,
         in_blocks: bool,
-        waits: impl FnOnce(),
-    ) -> impl Future<Output = Result<(), Closed>> {
+        waits: &dyn Fn(),
+    ) -> impl Future<Output = Result<(), Closed>> + use<'a> {
         let waiter = PermitWaiter::queue_up(self);
         self.grant_to_all(in_blocks, queues);
         if self.is_starved() {
@@ -543,7 +543,7 @@ mod tests {
         let (permits, queues) = (Permits::new(1), Counters::default());
         assert_eq!(permits.try_take(1, &queues), Ok(1));
         let (waited, ()) =
-            tokio::join!(permits.take(&queues, false, || {}), async { permits.close() });
+            tokio::join!(permits.take(&queues, false, &|| {}), async { permits.close() });
         assert_eq!(waited, Err(Closed));
         assert_eq!(permits.try_take(1, &queues), Err(Refused::Closed));
     }
@@ -552,8 +552,8 @@ mod tests {
     async fn a04_nobody_overtakes_a_waiter_and_a_cancelled_one_passes_its_grant_on() {
         let (permits, queues) = (Permits::new(1), Counters::default());
         assert_eq!(permits.try_take(1, &queues), Ok(1));
-        let mut first = Box::pin(permits.take(&queues, false, || {}));
-        let mut second = Box::pin(permits.take(&queues, false, || {}));
+        let mut first = Box::pin(permits.take(&queues, false, &|| {}));
+        let mut second = Box::pin(permits.take(&queues, false, &|| {}));
         assert!(futures_poll(first.as_mut()).await.is_none());
         assert!(futures_poll(second.as_mut()).await.is_none());
         queues.started.store(1, Ordering::Relaxed);
@@ -562,7 +562,7 @@ mod tests {
         drop(first);
         assert_eq!(futures_poll(second.as_mut()).await, Some(Ok(())));
         // A permit that is not taken any more is not lost.
-        let mut third = Box::pin(permits.take(&queues, false, || {}));
+        let mut third = Box::pin(permits.take(&queues, false, &|| {}));
         assert!(futures_poll(third.as_mut()).await.is_none());
         queues.started.store(2, Ordering::Relaxed);
         permits.grant(&queues);

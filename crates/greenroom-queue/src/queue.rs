@@ -26,7 +26,7 @@ pub fn credit_for(capacity: usize, shards: usize) -> u64 {
 /// Queues of messages, their bounds, and the workers that are woken for them.
 pub struct WorkQueue<T: Payload, K> {
     /// One or several: by key, or by sender.
-    pub shards: Box<[Shard<T, K>]>,
+    pub shards: Vec<Shard<T, K>>,
     /// The bound on messages that are accepted and not started.
     pub permits: Permits,
     /// How many permits a shard takes at once. Changes with the capacity.
@@ -50,8 +50,12 @@ impl<T: Payload, K> WorkQueue<T, K> {
     ) -> Self {
         let turns = if keyed { Turns::OF_KEYS } else { Turns::OF_A_SENDER };
         let turns = turns.of_messages_of(size_of::<T::Message>());
+        let mut all = Vec::with_capacity(shards);
+        for _ in 0..shards {
+            all.push(Shard::new(turns, bounds));
+        }
         Self {
-            shards: (0..shards).map(|_| Shard::new(turns, bounds)).collect(),
+            shards: all,
             permits: Permits::new(capacity),
             credit: AtomicU64::new(credit_for(capacity, shards)),
             credit_map: CreditMap::new(),

@@ -1,4 +1,4 @@
-//! The actor: state that one message at a time may touch.
+//! The actor: state that handles one message at a time.
 
 use std::{
     future::Future,
@@ -41,9 +41,9 @@ use crate::{AnyAddress, Context, Delivery, ExitReason, OnExit};
 pub trait Actor: Sized + Send + 'static {
     /// The type of its messages.
     type Message: Send + 'static;
-    /// What a call is answered with.
+    /// The reply to a call.
     type Reply: Send + 'static;
-    /// The error of a handler. It is a result, not a crash: the worker goes on.
+    /// The error of a handler. It is a result, not a crash: the worker continues.
     type Error: Send + 'static;
 
     /// Whether [`receive`](Self::receive) leaves the message in its delivery for as long as the
@@ -232,7 +232,7 @@ pin_project! {
 impl<R, E, F: Future<Output = Result<R, E>>> Future for Replying<F> {
     type Output = Result<Answer<R>, E>;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> Poll<Self::Output> {
         self.project().handler.poll(cx).map_ok(Answer::Reply)
     }

@@ -97,7 +97,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     /// The queue for messages of this sender, if the next one is a send.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn place(&self) -> u32 {
         match self.place.load(Ordering::Relaxed) {
             NOWHERE => self.take_place(FirstMessage::Sends),
@@ -106,7 +106,7 @@ impl<M, R, E> Address<M, R, E> {
     }
 
     /// The queue for messages of this sender, if the next one is a call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn place_of_call(&self) -> u32 {
         match self.place.load(Ordering::Relaxed) {
             NOWHERE => self.take_place(FirstMessage::Calls),

@@ -6,11 +6,11 @@ use crate::{NotAccepted, SendError};
 
 /// How a call ended without a reply.
 ///
-/// It prints its cause. If the handler's error is an error in the sense of the standard library, so
-/// is this one, with the handler's as its [`source`](std::error::Error::source).
+/// It prints its cause. If the handler's error implements the standard library's `Error`, so does
+/// this one, with the handler's as its [`source`](std::error::Error::source).
 ///
 /// A message that was not accepted comes back in [`NotAccepted`](Self::NotAccepted), as from
-/// [`send`](crate::Address::send). Where no message can come back, `M` is `()`: from
+/// [`send`](crate::Address::send). If no message can come back, `M` is `()`: from
 /// [`ask`](crate::Address::ask), from services, and from several workers asked at once. Two errors
 /// are equal if they say the same, whatever the message.
 ///
@@ -34,7 +34,7 @@ use crate::{NotAccepted, SendError};
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError<E, M = ()> {
-    /// The message was not accepted: here it is, with the reason.
+    /// The message was not accepted: it is returned with the reason.
     #[error("{0}")]
     NotAccepted(SendError<M>),
     /// The handler failed with this error.
@@ -70,18 +70,18 @@ pub enum CallError<E, M = ()> {
     #[error("the message made room for a later one")]
     Evicted,
     /// The key of the message is parked. The message stays in line, and is handled once the key
-    /// goes on.
+    /// continues.
     #[error("the key of the message is parked")]
     Parked,
     /// The message was accepted, and withdrawn before it was started: by
     /// [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw), or because
-    /// [`starts_if`](crate::PoolBuilder::starts_if) did not want it any more.
+    /// [`starts_if`](crate::PoolBuilder::starts_if) rejected it.
     #[error("the message was withdrawn before it was handled")]
     Withdrawn,
     /// The deadline of the message passed before it was started.
     #[error("the deadline passed before the message was handled")]
     Expired,
-    /// The caller did not wait longer. The message may yet be handled, if it had been started.
+    /// The caller did not wait longer. If the message had been started, it may still be handled.
     #[error("no reply within the caller's limit")]
     TimedOut,
     /// The caller is the very worker that would have to reply. With the message, if it was not
@@ -100,7 +100,7 @@ impl<E, M> CallError<E, M> {
         }
     }
 
-    /// The same error without the message, for types that want `Send`, `Sync` and `'static` of
+    /// The same error without the message, for types that require `Send`, `Sync` and `'static` of
     /// everything.
     pub fn without_message(self) -> CallError<E> {
         self.with_messages(
@@ -110,8 +110,8 @@ impl<E, M> CallError<E, M> {
     }
 
     /// True if the message was not handled for lack of room or time: later, or elsewhere, it may
-    /// be. What a server answers with 503. The caller's own limit
-    /// ([`TimedOut`](Self::TimedOut)) does not count: the message may yet be handled.
+    /// be. A server answers 503 in these cases. The caller's own limit
+    /// ([`TimedOut`](Self::TimedOut)) does not count: the message may still be handled.
     pub fn is_overload(&self) -> bool {
         match self {
             Self::NotAccepted(error) => error.is_overload(),
@@ -148,7 +148,7 @@ impl<E, M> CallError<E, M> {
 }
 
 impl<E> CallError<E> {
-    /// What came out of a reply port: its message had been accepted.
+    /// The result of a reply port, whose message had been accepted.
     pub(crate) fn after_acceptance<M>(self) -> CallError<E, M> {
         self.with_messages(|error| CallError::NotTaken(error.without_message()), |_| None)
     }

@@ -1,4 +1,4 @@
-//! Cancellation: the result is not wanted any more.
+//! Cancellation: a result is no longer wanted.
 
 use std::{
     fmt,
@@ -10,9 +10,9 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Says that the result of some work is not wanted any more. The worker may check it, wait for it
-/// beside something else, or ignore it. Nothing is interrupted from outside, so state that
-/// `&mut self` guards is never left half changed.
+/// Shows that the result of some work is no longer wanted. The worker may check it, wait for it
+/// alongside something else, or ignore it. Nothing is interrupted from outside, so state that `&mut
+/// self` guards is never left half changed.
 ///
 /// A clone is the same token. Once cancelled it stays so; cancelling again does nothing.
 ///
@@ -67,7 +67,7 @@ impl CancellationToken {
     /// # Cancel safety
     /// Dropping the future loses nothing.
     pub async fn cancelled(&self) {
-        // Made before the look, so that a cancellation between the two is not missed.
+        // Created before the check, so that a cancellation between the two is not missed.
         let told = self.0.told.notified();
         if !self.is_cancelled() {
             told.await;

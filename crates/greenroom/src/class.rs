@@ -1,7 +1,7 @@
 //! The classes of a mailbox.
 
-/// Which line of a mailbox a message stands in. Signals (exits of others, orders to
-/// leave) come before both.
+/// The line of a mailbox that a message stands in. Signals (exits of others, orders to leave) come
+/// before both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Class {
     /// Handled before normal messages, even if a worker is in the middle of a batch. After 64

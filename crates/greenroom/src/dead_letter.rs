@@ -1,4 +1,4 @@
-//! A message that a pool could not handle, handed to the program.
+//! A message that a pool could not handle, passed to the program.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub struct DeadLetter<M, E> {
     /// The message. `None` if the handler had taken it: no copy is kept by default (see
     /// [`keep_copies`](crate::PoolBuilder::keep_copies)).
     pub message: Option<M>,
-    /// Why.
+    /// The reason.
     pub reason: DeadLetterReason,
     /// The handler's error, if there is one and no caller got it.
     pub error: Option<E>,
@@ -16,9 +16,9 @@ pub struct DeadLetter<M, E> {
     pub panic: Option<String>,
     /// How many attempts were made.
     pub attempts: u32,
-    /// How long ago it had been accepted when it became a dead letter, to a few
-    /// milliseconds as [`Delivery::queued_for`](crate::Delivery::queued_for); known of all
-    /// that pools could not handle.
+    /// How long before it became a dead letter it had been accepted, to a few milliseconds like
+    /// [`Delivery::queued_for`](crate::Delivery::queued_for); known for every message that a pool
+    /// could not handle.
     pub age: Option<Duration>,
 }
 
@@ -32,7 +32,7 @@ pub enum DeadLetterReason {
     Panicked,
     /// It killed as many workers as the poison limit allows.
     Poisoned,
-    /// It was a call, and its caller had gone before it was handled.
+    /// It was a call, and its caller was gone before it was handled.
     Abandoned,
     /// Its worker was killed while it handled the message, and the policy makes no further attempt;
     /// or its handler was dropped at the deadline of a stop, and had consumed the message.
@@ -49,7 +49,7 @@ pub enum DeadLetterReason {
 }
 
 impl DeadLetterReason {
-    /// All of them, each at the place that it has as a number.
+    /// All of them, each at the index of its number.
     pub(crate) const ALL: [Self; 9] = [
         Self::Failed,
         Self::Panicked,

@@ -1,7 +1,7 @@
 //! Kept dead letters: list, inspect, replay and remove them.
 //!
-//! A message that could not be handled is most often the fault of something that will be mended: a
-//! handler, a database, the message itself. So it waits here until an operator decides.
+//! A message that could not be handled is most often due to a fault that will be fixed: in a
+//! handler, a database, or the message itself. So it waits here until an operator decides.
 //!
 //! ```text
 //!           ┌────┬────┬─────────────┬────┬─────┐ ──remove──▶ the caller
@@ -13,11 +13,11 @@
 //!
 //! A letter has its message if the handler had not taken it, or the pool kept a copy while it was
 //! in hand ([`keep_copies`](crate::PoolBuilder::keep_copies),
-//! [`retry`](crate::PoolBuilder::retry)). By default a pool keeps none: then the letter says what
-//! failed and why, and [`has_message`](LetterInfo::has_message) is false.
+//! [`retry`](crate::PoolBuilder::retry)). By default a pool keeps none: the letter then records the
+//! failure and its reason, and [`has_message`](LetterInfo::has_message) is false.
 //!
 //! Predicates, closures and key functions run on a letter that has been taken out. So they block no
-//! other user, may use the queue themselves, and may panic: the letter goes back to its place.
+//! other user, may use the queue themselves, and may panic: the letter returns to its place.
 //!
 //! # Price
 //! Up to the bound, messages are kept until they are removed. A message that is
@@ -44,7 +44,7 @@ use greenroom_queue::discard::discard;
 
 use crate::DeadLetter;
 
-/// Letters that are kept, unless said otherwise.
+/// The default number of letters that are kept.
 pub(crate) const DEFAULT_BOUND: usize = 1_000;
 
 /// A bounded queue of dead letters. A clone is the same queue.
@@ -80,19 +80,19 @@ pub struct DeadLetters<M, E> {
     of: PhantomData<Exactly<M, E>>,
 }
 
-/// Invariant in both: what is stored erased is taken out as the very type that was put in.
+/// Invariant in both: a value stored in erased form is taken out as the type that was put in.
 type Exactly<M, E> = fn(M, E) -> (M, E);
 
 impl<M, E> DeadLetters<M, E> {
     /// An empty queue for this many letters; 1,000 in [`default`](Self::default). A letter takes
-    /// the memory of its message. 0 keeps none, and counts them.
+    /// the memory of its message. 0 keeps none, but counts them.
     pub fn new(bound: usize) -> Self {
         Self { store: Arc::new(Mutex::new(Store::new(bound))), of: PhantomData }
     }
 
-    /// Information on the letters after this one (on all, after `None`), oldest first, up
-    /// to the limit. The next page begins after the last one's id, even if letters are
-    /// added or removed in between.
+    /// Information on the letters after this one (on all, after `None`), oldest first, up to the
+    /// limit. The next page begins after the last one's id, even if letters are added or removed in
+    /// between.
     pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
         self.store.lock().list(after, limit)
     }
@@ -102,7 +102,7 @@ impl<M, E> DeadLetters<M, E> {
         self.store.lock().letters.len()
     }
 
-    /// True when none is kept.
+    /// True if none is kept.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -119,8 +119,8 @@ impl<M, E> DeadLetters<M, E> {
 }
 
 impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
-    /// Adds a letter as the newest. At the bound the oldest is given back, to be dropped by the
-    /// caller wherever its `Drop` may run.
+    /// Adds a letter as the newest. At the bound, the oldest is returned, so that the caller can
+    /// drop it where its `Drop` may run.
     pub fn push(&self, letter: DeadLetter<M, E>) -> Kept<M, E> {
         let (info, letter) = (LetterInfo::of(&letter), Box::new(letter));
         let (id, dropped) = self.store.lock().push(letter, info);
@@ -134,7 +134,7 @@ impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
     /// If there is no such letter, or it is in use.
     ///
     /// # Panics
-    /// When the closure does. The letter is kept.
+    /// If the closure panics. The letter is kept.
     pub fn inspect<T>(
         &self,
         id: u64,

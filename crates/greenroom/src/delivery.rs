@@ -16,7 +16,7 @@ pub use self::forward::ForwardError;
 
 /// A message on loan: the runtime owns it until its outcome is settled.
 ///
-/// What each message needs comes first: as few cache lines as possible.
+/// Fields that each message needs come first: as few cache lines as possible.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Delivery<M, R, E> {
@@ -29,8 +29,8 @@ pub struct Delivery<M, R, E> {
     pub(crate) class: Class,
     /// Notes for the moment when the handler returns.
     pub(crate) marks: Marks,
-    /// When that clock began. One delivery serves a worker for all its messages, so
-    /// this is written once.
+    /// The start of that clock. One delivery serves a worker for all its messages, so this is
+    /// written once.
     pub(crate) start: Instant,
     /// The slot for calls that skip the queue, in a pool whose callers may do its work.
     pub(crate) handoff_slot: Option<Arc<PoolHandoffSlot<M, R, E>>>,
@@ -47,13 +47,13 @@ pub struct Delivery<M, R, E> {
 pub(crate) struct Marks(u8);
 
 impl Marks {
-    /// Nothing is to be known.
+    /// No marks.
     pub(crate) const NONE: Self = Self(0);
-    /// It was handed to another address whole.
+    /// It was passed to another address as a whole.
     pub(crate) const FORWARDED: Self = Self(1);
-    /// The process or connection that did the work for the handler has died of it.
+    /// The process or connection that did the work for the handler has died.
     pub(crate) const CRASHED: Self = Self(2);
-    /// It was not this worker's to handle: another is to have it.
+    /// It was not for this worker: another one must get it.
     pub(crate) const PUT_BACK: Self = Self(4);
     /// Its caller waits at the handoff slot, and there is no port yet.
     pub(crate) const BY_HANDOFF: Self = Self(8);
@@ -81,14 +81,14 @@ impl Marks {
     }
 }
 
-/// A message that is handled together with the first of its batch ([`Delivery::batch_items`]), and
-/// a result of its own.
+/// A message that is handled together with the first of its batch ([`Delivery::batch_items`]), with
+/// its own result.
 #[derive(Debug)]
 pub struct BatchItem<M, R, E> {
     pub(crate) delivery: Delivery<M, R, E>,
     /// A copy for another attempt.
     pub(crate) spare: Option<M>,
-    /// What the handler has returned for it.
+    /// The handler's result for it.
     pub(crate) result: Option<Result<R, E>>,
 }
 
@@ -98,14 +98,14 @@ impl<M, R, E> BatchItem<M, R, E> {
         &mut self.delivery
     }
 
-    /// Sets its result. It is settled with that once the handler has returned,
-    /// independent of the others.
+    /// Sets its result. It is settled with that once the handler has returned, independent of the
+    /// others.
     pub fn settle(&mut self, result: Result<R, E>) {
         self.result = Some(result);
     }
 }
 
-/// What a plain send does not have.
+/// The parts that a plain send does not need.
 #[derive(Debug)]
 pub(crate) struct Extra<R, E> {
     /// Present while the call is unanswered.
@@ -120,44 +120,44 @@ pub(crate) struct Extra<R, E> {
     pub(crate) waiter: Waiter,
     /// Its bytes, until it is started, in a pool that bounds them.
     pub(crate) claim: Option<Claim>,
-    /// What the last attempt has failed of.
+    /// The failure of the last attempt.
     pub(crate) failed: Option<Arc<Failed<E>>>,
-    /// When it was accepted, if its stamp has become something later: the time when an attempt
-    /// was due, for instance.
+    /// When it was accepted, if its stamp now means something later: the time when an attempt was
+    /// due, for instance.
     pub(crate) accepted: Option<Instant>,
-    /// Workers that were adopted and do not take it.
+    /// Adopted workers that do not take it.
     pub(crate) refusals: Option<Box<Refusals>>,
     /// Metadata from the sender, if there is any: most calls have none.
     pub(crate) about: Option<Box<SenderInfo>>,
 }
 
-/// What the next attempt is to be like.
+/// The terms of the next attempt.
 #[derive(Debug, Default)]
 pub(crate) struct NextAttempt {
-    /// The message waits for it, and is counted as waiting.
+    /// The message waits for it, and counts as waiting.
     pub(crate) parked: bool,
-    /// It is not batched with others: a batch with it has failed as a whole before.
+    /// It is not batched with others: a batch that contained it has failed as a whole before.
     pub(crate) alone: bool,
-    /// None is made of itself: it waits for an operator.
+    /// It is not attempted by itself: it waits for an operator.
     pub(crate) for_good: bool,
 }
 
-/// Who waits for the reply, as far as a policy needs it.
+/// The waiting caller, as far as a policy needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// No caller, or one outside of the pool.
     Other,
-    /// A worker of the pool that it is sent to.
+    /// A worker of the pool that the message is sent to.
     Worker,
-    /// As `Worker`, and the policy has chosen that very one: it is refused.
+    /// Like `Worker`, and the policy has chosen that very worker: the call is refused.
     Chosen,
 }
 
-/// What a sender has said of a message.
+/// The metadata that a sender has given.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SenderInfo {
     pub(crate) sender: Option<AnyAddress>,
-    /// Not to be handled after this moment.
+    /// It is not handled after this moment.
     pub(crate) deadline: Option<Instant>,
     pub(crate) trace: Option<Arc<str>>,
     pub(crate) token: Option<CancellationToken>,
@@ -202,8 +202,8 @@ impl<R, E> Extra<R, E> {
         self.about.as_ref()?.sender.as_ref()
     }
 
-    /// False for a call that needs no check before it is handled, except whether
-    /// its caller still waits.
+    /// False for a call that needs no check before it is handled, except whether its caller still
+    /// waits.
     #[inline]
     pub(crate) fn wants_a_look(&self) -> bool {
         let is_more = self.next.parked | self.claim.is_some() | self.about.is_some();
@@ -235,7 +235,7 @@ impl<M, R, E> Delivery<M, R, E> {
     /// Takes the message out.
     ///
     /// # Panics
-    /// When it has been taken before.
+    /// If it has been taken before.
     #[track_caller]
     #[expect(
         clippy::expect_used,
@@ -245,16 +245,16 @@ impl<M, R, E> Delivery<M, R, E> {
         self.message.take().expect("the message of this delivery was taken before")
     }
 
-    /// The messages that are handled together with this one, behind it and in order, in a pool
-    /// with [`batches`](crate::PoolBuilder::batches); none in other pools. Each needs a result of
-    /// its own ([`BatchItem::settle`]). An item without one, whose message is still there, is
-    /// attempted again alone.
+    /// The messages that are handled together with this one, after it and in order, in a pool with
+    /// [`batches`](crate::PoolBuilder::batches); none in other pools. Each needs its own result
+    /// ([`BatchItem::settle`]). An item without one, whose message is still there, is attempted
+    /// again alone.
     pub fn batch_items(&mut self) -> &mut [BatchItem<M, R, E>] {
         &mut self.more
     }
 
-    /// This message and those that are handled together with it, in order, without
-    /// those already taken.
+    /// This message and those that are handled together with it, in order, except those already
+    /// taken.
     pub fn messages_mut(&mut self) -> impl Iterator<Item = &mut M> {
         let others = self.more.iter_mut().filter_map(|other| other.delivery.message.as_mut());
         self.message.iter_mut().chain(others)
@@ -265,19 +265,19 @@ impl<M, R, E> Delivery<M, R, E> {
         self.message.as_ref()
     }
 
-    /// The message, to be changed in place. A further attempt sees the change.
+    /// The message, to change in place. A further attempt sees the change.
     pub fn message_mut(&mut self) -> Option<&mut M> {
         self.message.as_mut()
     }
 
-    /// Takes the reply port of a call out, to be answered later from anywhere; the handler then
+    /// Takes out the reply port of a call, to answer it later from anywhere; the handler then
     /// returns [`Answer::Deferred`](crate::Answer::Deferred). `None` for a send.
     pub fn take_reply_port(&mut self) -> Option<ReplyPort<R, E>> {
         self.open_port();
         self.extra.as_mut().and_then(|extra| extra.port.take())
     }
 
-    /// Gives a port to a caller that waits at the handoff slot, as other callers have: the reply
+    /// Gives a port to a caller that waits at the handoff slot, like other callers have: the reply
     /// does not come when the handler returns, or there is none.
     #[inline]
     pub(crate) fn open_port(&mut self) {
@@ -295,8 +295,8 @@ impl<M, R, E> Delivery<M, R, E> {
         }
     }
 
-    /// Says, before the handler returns an error, that the process or connection that did the work
-    /// for it has died. The failure policy is then asked with
+    /// Declares, before the handler returns an error, that the process or connection that did the
+    /// work for it has died. The failure policy then gets
     /// [`Cause::Crash`](crate::failure::Cause::Crash), and the message counts as one that kills.
     pub fn crashed(&mut self) {
         self.marks.add(Marks::CRASHED);
@@ -307,14 +307,14 @@ impl<M, R, E> Delivery<M, R, E> {
         self.extra.as_ref()?.sender()
     }
 
-    /// Says when the result is not wanted any more, if the sender has attached a token. A
+    /// Shows when the result is no longer wanted, if the sender has attached a token. A
     /// [gathered](crate::gather) call, for instance, cancels the token of each worker that it no
     /// longer waits for.
     pub fn cancellation(&self) -> Option<&CancellationToken> {
         self.extra.as_ref()?.about.as_ref()?.token.as_ref()
     }
 
-    /// The class it was sent in.
+    /// The class that it was sent in.
     pub fn class(&self) -> Class {
         self.class
     }
@@ -325,17 +325,17 @@ impl<M, R, E> Delivery<M, R, E> {
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// When the pool accepted it, by the runtime's clock, roughly. For a message that is
-    /// attempted again, the first acceptance; for a [forwarded](Self::forward) one, the
-    /// acceptance by this pool.
+    /// When the pool accepted it, by the runtime's clock, roughly. For a message that is attempted
+    /// again, the first acceptance; for a [forwarded](Self::forward) one, the acceptance by this
+    /// pool.
     ///
-    /// A look at a clock for each message would cost more than queueing it, so most are stamped by
-    /// a clock that stands still between looks at the real one: with several threads for a few
+    /// Reading a clock for each message would cost more than queueing it, so most are stamped by a
+    /// clock that stands still between readings of the real one: with several threads for a few
     /// milliseconds, with one thread for as long as a sender or a handler computes without a pause.
-    /// So the stamp may be too early by that much, and with several threads never too late. With
-    /// one thread, if handlers return within 2 µs, a call that an idle worker is given at once has
-    /// no stamp: it counts from the first query or from the first wait of its handler, which is too
-    /// late by what others and the handler have computed until then.
+    /// So the stamp may be too early by that much, and with several threads is never too late. With
+    /// one thread, if handlers return within 2 µs, a call that an idle worker gets at once has no
+    /// stamp: it counts from the first query or from the first wait of its handler, which is too
+    /// late by the time that others and the handler have computed until then.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -373,7 +373,7 @@ impl<M, R, E> Delivery<M, R, E> {
     }
 
     /// When it was queued, or this attempt was due. For a message that was not queued and has no
-    /// clock reading: the first query since it was started.
+    /// clock reading: the first query since it started.
     pub(crate) fn came_at(&self) -> Stamp {
         let started =
             || self.slot_state.as_ref()?.busy_since(|| self.start.elapsed().as_nanos() as u64);
@@ -401,8 +401,8 @@ impl<M, R, E> Delivery<M, R, E> {
         by_handoff || self.extra.as_ref().is_some_and(|extra| extra.port.is_some())
     }
 
-    /// Which attempt this is; 1 for the first. Attempts that do not count towards
-    /// a limit are included.
+    /// The number of the attempt; 1 for the first. Attempts that do not count towards a limit are
+    /// included.
     pub fn attempt(&self) -> u32 {
         self.extra.as_ref().map_or(1, |extra| extra.attempts + 1)
     }

@@ -1,4 +1,4 @@
-//! What a sender may say of a message besides itself.
+//! The metadata that a sender may attach to a message.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ pub struct Envelope {
 }
 
 impl Envelope {
-    /// An envelope that says nothing.
+    /// An empty envelope.
     pub fn new() -> Self {
         Self::default()
     }
@@ -43,16 +43,16 @@ impl Envelope {
         self
     }
 
-    /// Not to be started later than this from now: it is a dead letter then, and its caller gets
-    /// [`CallError::Expired`](crate::CallError::Expired).
+    /// The message is not started later than this from now: it then becomes a dead letter, and its
+    /// caller gets [`CallError::Expired`](crate::CallError::Expired).
     pub fn deadline(mut self, within: Duration) -> Self {
         self.about.deadline = Some(later(within));
         self
     }
 
-    /// How long a call waits for its reply, from now on: the caller gets
-    /// [`CallError::TimedOut`](crate::CallError::TimedOut) then, and a message that has not
-    /// been started is skipped.
+    /// How long a call waits for its reply, from now: the caller then gets
+    /// [`CallError::TimedOut`](crate::CallError::TimedOut), and a message that has not been started
+    /// is skipped.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
         self
@@ -64,7 +64,7 @@ impl Envelope {
         self
     }
 
-    /// Tells its handler that the result is not wanted any more.
+    /// Notifies its handler when the result is no longer wanted.
     pub fn token(mut self, token: CancellationToken) -> Self {
         self.about.token = Some(token);
         self

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum SendError<M> {
     /// The capacity is used up, and the pool does not let its senders wait.
     Full(M),
-    /// The message was dropped: the capacity is used up, and the pool drops what arrives then.
+    /// The message was dropped: the capacity is used up, and the pool drops new arrivals.
     Dropped,
     /// The policy of the pool has refused it.
     Refused(M),
@@ -16,7 +16,7 @@ pub enum SendError<M> {
     Stopped(M),
     /// No worker is left to handle it.
     NoWorkers(M),
-    /// The most messages that one key may have wait already: see
+    /// Its key already has the maximum number of waiting messages: see
     /// [`max_per_key`](crate::PoolBuilder::max_per_key).
     KeyFull(M),
     /// Its key is parked, and its line is full: see [`max_parked`](crate::PoolBuilder::max_parked).
@@ -28,8 +28,8 @@ pub enum SendError<M> {
 /// Why [`try_send`](crate::Address::try_send) did not accept a message: for the same reasons.
 pub type TrySendError<M> = SendError<M>;
 
-/// The same errors without the message, for types that want `Debug`, `Send` and
-/// `'static` of everything.
+/// The same errors without the message, for types that require `Debug`, `Send` and `'static` of
+/// everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotAccepted {
@@ -37,7 +37,7 @@ pub enum NotAccepted {
     #[error("the pool is full")]
     Full,
     /// The message was dropped on arrival.
-    #[error("the pool is full and drops what arrives")]
+    #[error("the pool is full and drops new messages")]
     Dropped,
     /// The policy of the pool has refused it.
     #[error("the pool's policy has refused the message")]
@@ -48,11 +48,11 @@ pub enum NotAccepted {
     /// No worker is left.
     #[error("the pool has no workers left")]
     NoWorkers,
-    /// As many messages of the key wait as one key may have.
-    #[error("as many messages of this key wait as one key may have")]
+    /// The key has the maximum number of waiting messages.
+    #[error("the limit of waiting messages of this key is reached")]
     KeyFull,
     /// The key is parked, and its line is full.
-    #[error("the key is parked, and as many messages wait behind it as may")]
+    #[error("the key is parked, and the limit of messages behind it is reached")]
     Parked,
     /// The message has no key.
     #[error("the message has no key, and the pool requires one")]
@@ -60,8 +60,8 @@ pub enum NotAccepted {
 }
 
 impl NotAccepted {
-    /// True if there was no room for it: later, or elsewhere, there may be some. What a server
-    /// answers with 503.
+    /// True if there was no room for it: later, or elsewhere, there may be some. A server answers
+    /// 503 then.
     pub fn is_overload(self) -> bool {
         matches!(self, Self::Full | Self::Dropped | Self::KeyFull)
     }
@@ -109,7 +109,7 @@ impl<M> SendError<M> {
         }
     }
 
-    /// As [`NotAccepted::is_overload`].
+    /// Like [`NotAccepted::is_overload`].
     pub fn is_overload(&self) -> bool {
         self.without_message().is_overload()
     }
@@ -136,14 +136,14 @@ pub enum SpawnError {
     /// A setting is out of its range.
     #[error("{setting} is {value}, but must be {range}")]
     OutOfRange {
-        /// Which setting.
+        /// The setting.
         setting: &'static str,
         /// The requested value.
         value: usize,
         /// The allowed range.
         range: &'static str,
     },
-    /// There is no tokio runtime here for the pool to run on.
+    /// There is no tokio runtime for the pool to run on.
     #[error(
         "pool {pool} was spawned outside of a tokio runtime: spawn it in one, or give it threads of its own with \
          `dedicated_threads`"
@@ -167,11 +167,11 @@ pub enum SpawnError {
     NoThreads {
         /// The pool's name.
         pool: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         reason: String,
     },
-    /// The failure policy may ask for another attempt or park a key, and no message is left for
-    /// that: handlers own their messages, and the pool keeps no copies.
+    /// The failure policy may ask for another attempt or park a key, but there would be no message
+    /// for that: handlers own their messages, and the pool keeps no copies.
     #[error(
         "the failure policy of pool {pool} retries or parks, but its handlers own their messages and it keeps no \
          copies: add `keep_copies()`, or use `retry_with` for messages that are not `Clone`, or let the actor's \
@@ -181,9 +181,9 @@ pub enum SpawnError {
         /// The pool's name.
         pool: String,
     },
-    /// Keys are to be parked in a pool that has none.
+    /// The pool should park keys, but has none.
     #[error(
-        "pool {pool} is to park keys, but has none: give it `ordered_by`, or choose another final action"
+        "pool {pool} should park keys, but has none: give it `ordered_by`, or choose another final action"
     )]
     NoKeys {
         /// The pool's name.
@@ -204,7 +204,7 @@ pub enum SpawnError {
     NoWorkerStarted {
         /// The pool's name.
         pool: String,
-        /// What the first failed start said.
+        /// The error of the first failed start.
         reason: String,
     },
     /// The pool's keeper could not start.
@@ -212,7 +212,7 @@ pub enum SpawnError {
     KeeperFailed {
         /// The pool's name.
         pool: String,
-        /// What its `started` hook said.
+        /// The error of its `started` hook.
         reason: String,
     },
 }

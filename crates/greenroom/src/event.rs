@@ -1,4 +1,4 @@
-//! What a subscriber gets.
+//! The events of a subscriber.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use std::sync::Arc;
 pub enum Event<E> {
     /// The published value.
     Item(E),
-    /// This many events were published between the one before and the one after this, and the
-    /// subscriber has missed them: they were overwritten before it came to them, or its mailbox
-    /// has refused them.
+    /// This many events were published between the previous one and the next one, and the
+    /// subscriber has missed them: they were overwritten before it read them, or its mailbox has
+    /// refused them.
     Lagged(u64),
 }
 
 impl<E> Event<E> {
-    /// The published value; none for the news of missed ones.
+    /// The published value; none for a report of missed ones.
     pub fn into_item(self) -> Option<E> {
         match self {
             Self::Item(item) => Some(item),
@@ -24,7 +24,7 @@ impl<E> Event<E> {
 }
 
 impl<E: Clone> Event<Arc<E>> {
-    /// A copy, unless this is the last hold on it.
+    /// A copy, unless this is the last reference to it.
     pub(crate) fn into_owned(self) -> Event<E> {
         match self {
             Self::Item(item) => Event::Item(Arc::unwrap_or_clone(item)),

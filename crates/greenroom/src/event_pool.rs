@@ -2,8 +2,8 @@
 //! figures about memory.
 //!
 //! A service that handles the events of many aggregates (orders, accounts, devices) wants few
-//! decisions: how many at once, how many may wait, what happens when a worker dies. An
-//! [`EventPool`] is a [`Pool`] that is made from those:
+//! decisions: how many at once, how many may wait, and the reaction to a worker that dies. An
+//! [`EventPool`] is a [`Pool`] built from those:
 //!
 //! ```text
 //! YAML, TOML, code ─▶ EventPoolConfig ─▶ workers, mailbox, restarts, notices, order per key
@@ -34,14 +34,14 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What a failure does
+//! # The effect of a failure
 //! As in any pool ([`FailureTable`](crate::FailureTable)): an error of the handler is a result, and
 //! goes to the caller, or makes a dead letter of a message without a caller. A panic restarts the
-//! worker; queued messages are handled by the others, or by the worker when it is back.
+//! worker; other workers handle the queued messages, or the worker does when it is back.
 //!
 //! # Price
-//! That of the pool. If message sizes are measured, one message in 61 is measured. Memory is
-//! checked every five seconds, by a task of its own.
+//! That of the pool. If message sizes are measured, one message in 61 is measured. A separate task
+//! checks the memory every five seconds.
 //!
 //! # When to use something else
 //! [`Pool`], if messages contain their keys, or have none; everything here is built on it.
@@ -69,25 +69,24 @@ use crate::{
 };
 pub use greenroom_config::Problems;
 
-/// A message with the key that it is in order by, if it has one. What the actors of
-/// an [`EventPool`] handle.
+/// A message with its ordering key, if it has one. The actors of an [`EventPool`] handle it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Keyed<K, M> {
     /// The subject of the message. Cheap to clone: an integer, an `Arc<str>`.
     pub key: Option<K>,
-    /// What there is to say.
+    /// The message itself.
     pub message: M,
 }
 
 /// A running event-bus pool. A clone is the same pool, and another sender; the pool drains and
 /// stops when the last one is dropped. See the [module](self).
 pub struct EventPool<A: Actor> {
-    /// A sender of its own: those without keys do not meet at one queue.
+    /// A sender of its own: messages without keys then do not meet at one queue.
     address: Address<A::Message, A::Reply, A::Error>,
     shared: Arc<Shared<A>>,
 }
 
-/// What the clones share.
+/// The state that the clones share.
 struct Shared<A: Actor> {
     pool: Pool<A>,
     config: EventPoolConfig,
@@ -96,14 +95,14 @@ struct Shared<A: Actor> {
     memory: Arc<dyn MemoryReading>,
 }
 
-/// What an event-bus pool is doing.
+/// The figures of an event-bus pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventPoolStats {
-    /// As of any pool. Its depth is read from the queues when it is asked for, so a wedged
-    /// worker hides nothing.
+    /// Those of any pool. The depth is read from the queues on each call, so a wedged worker hides
+    /// nothing.
     pub pool: PoolStats,
-    /// How much memory that takes.
+    /// The memory that this takes.
     pub memory: PoolMemory,
 }
 
@@ -123,7 +122,7 @@ where
     /// one ([`SendError::KeyRequired`]).
     ///
     /// # Panics
-    /// When the function that tells the message's size does; nothing has been sent then.
+    /// If the function that returns the message's size does; nothing has been sent then.
     ///
     /// # Cancel safety
     /// Dropping the future abandons the message: if it has not been started, it is skipped
@@ -145,7 +144,7 @@ where
     /// The message, with the reason, when it was not accepted.
     ///
     /// # Panics
-    /// As [`process`](Self::process).
+    /// Those of [`process`](Self::process).
     ///
     /// # Cancel safety
     /// A dropped future has either queued the message or done nothing; the message is dropped
@@ -161,7 +160,7 @@ where
     /// The message, with the reason, when it was not accepted.
     ///
     /// # Panics
-    /// As [`process`](Self::process).
+    /// Those of [`process`](Self::process).
     pub fn try_submit(&self, key: Option<K>, message: M) -> Result<(), TrySendError<Keyed<K, M>>> {
         let keyed = self.keyed(key, message).map_err(TrySendError::KeyRequired)?;
         self.address.try_send(keyed)
@@ -183,13 +182,12 @@ impl<A: Actor> EventPool<A> {
         Self { address: shared.pool.address(), shared: Arc::new(shared) }
     }
 
-    /// The configuration that it was made from.
+    /// Its configuration.
     pub fn config(&self) -> &EventPoolConfig {
         &self.shared.config
     }
 
-    /// The pool that it is built on: for management, dead letters, and everything
-    /// else that a pool can do.
+    /// The underlying pool: for management, dead letters, and everything else that a pool can do.
     pub fn pool(&self) -> &Pool<A> {
         &self.shared.pool
     }
@@ -202,7 +200,7 @@ impl<A: Actor> EventPool<A> {
         EventPoolStats { pool, memory }
     }
 
-    /// Stops the pool, as [`Pool::stop`] does.
+    /// Stops the pool, like [`Pool::stop`].
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool; call again to see it end.
@@ -218,7 +216,7 @@ impl<A: Actor> EventPool<A> {
         move || self::memory(&pool.stats(), letters.len(), sizes.measured(), &*reading)
     }
 
-    /// H03: what a full pool takes, and whether that is too much.
+    /// H03: the memory of a full pool, and whether that is too much.
     fn tell_estimate(&self) {
         let (config, memory) = (&self.shared.config, self.stats().memory);
         let (pool_size, inbox_size) = (config.pool_size(), config.inbox_size());
@@ -229,14 +227,14 @@ impl<A: Actor> EventPool<A> {
             inbox_size,
             engine = %config.engine,
             estimate,
-            "an event pool has started; full, its messages take so many bytes (estimate)"
+            "an event pool has started; when full, its messages take about this many bytes"
         );
         if memory.is_too_much() {
             tracing::warn!(
                 pool = name.name(),
                 estimate,
                 machine = memory.machine,
-                "full, this pool's messages take more than a quarter of the machine's memory; \
+                "when full, this pool's messages take more than a quarter of the machine's memory; \
                  make inbox_size or pool_size smaller"
             );
         }

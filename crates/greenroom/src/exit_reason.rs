@@ -8,7 +8,7 @@
 //! | [`Panicked`](ExitReason::Panicked) | no | its code panicked |
 //! | [`Failed`](ExitReason::Failed) | no | its code ended it with an error |
 //!
-//! A normal exit concerns nobody; supervisors, links and operators are told of an abnormal one.
+//! A normal exit concerns no one; supervisors, links and operators are notified of an abnormal one.
 
 use std::{error::Error, fmt, sync::Arc};
 
@@ -33,7 +33,7 @@ pub enum ExitReason {
     Normal,
     /// It was stopped, and its work is done.
     Shutdown,
-    /// It was ended in the midst of its work.
+    /// It was ended in the middle of its work.
     Killed,
     /// Its code panicked.
     Panicked {
@@ -44,7 +44,7 @@ pub enum ExitReason {
     },
     /// Its code ended it with this error.
     Failed {
-        /// The error, shared by all that are told of it.
+        /// The error, shared by all that are notified of it.
         error: Arc<dyn Error + Send + Sync>,
     },
 }

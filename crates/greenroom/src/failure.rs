@@ -8,11 +8,11 @@
 //! crash, kill                                        after `poison_limit` panics or crashes quarantined
 //! ```
 //!
-//! Another attempt needs the message. It is there if the actor leaves it in its delivery
+//! Another attempt needs the message. It exists if the actor leaves it in its delivery
 //! ([`Actor::KEEPS_MESSAGE`](crate::Actor::KEEPS_MESSAGE)), or if the pool keeps a copy while the
 //! message is in hand ([`retry`](crate::PoolBuilder::retry),
-//! [`keep_copies`](crate::PoolBuilder::keep_copies)). A pool whose policy needs the message and
-//! that has neither is not started.
+//! [`keep_copies`](crate::PoolBuilder::keep_copies)). A pool whose policy needs the message, but
+//! which has neither, is not started.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub struct Backoff {
     pub max: Duration,
 }
 
-/// The longest wait there is, a hundred years: `Duration::MAX` cannot be multiplied.
+/// The longest possible wait, a hundred years: `Duration::MAX` cannot be multiplied.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl Backoff {
@@ -57,19 +57,19 @@ pub enum Cause<'a, E> {
     Panic(&'a str),
     /// The handler did not return within the pool's limit, and was dropped.
     Timeout(Duration),
-    /// The process or connection that did the work for the handler has died of it
+    /// The process or connection that did the work for the handler has died
     /// ([`Delivery::crashed`](crate::Delivery::crashed)); the handler returned this error.
     Crash(&'a E),
     /// The worker was killed while it handled the message, or its supervisor suspended it and it
-    /// did not let go in time: the handler was dropped. The message need not be at fault, so this
-    /// does not count towards the poison limit.
+    /// did not release the message in time: the handler was dropped. The message need not be at
+    /// fault, so this does not count towards the poison limit.
     Kill,
 }
 
 /// A failed attempt, as the failure policy sees it.
 #[derive(Debug)]
 pub struct FailedAttempt<'a, E> {
-    /// What happened.
+    /// The cause.
     pub cause: Cause<'a, E>,
     /// How many attempts have failed and count, this one included.
     pub failures: u32,
@@ -92,7 +92,7 @@ pub enum FailureAction {
     /// Given back to the caller; a send becomes a dead letter.
     Return,
     /// The key waits for an operator, with this message at its head: no later message of the key is
-    /// handled before. Callers that wait for them are told
+    /// handled before it. Callers that wait for them get
     /// [`CallError::Parked`](crate::CallError::Parked) at once. See [`Keys`](crate::keys::Keys). A
     /// message without a key becomes a dead letter.
     ParkKey,
@@ -110,7 +110,7 @@ pub enum Rule {
         attempts: u32,
         /// The waits between them.
         backoff: Backoff,
-        /// The consequence when all attempts have failed.
+        /// The consequence once all attempts have failed.
         finally: FinalAction,
     },
     /// No further attempt.
@@ -202,19 +202,19 @@ impl Default for FailureTable {
     }
 }
 
-/// Decides the consequence of a failed attempt. A closure can be one; [`FailureTable`] is another.
+/// Decides the consequence of a failed attempt. A closure or a [`FailureTable`] can be one.
 pub trait FailurePolicy<E>: Send + Sync + 'static {
     /// Decides. `chance` is a random number between 0 and 1, for jitter.
     fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction;
 
-    /// Whether it may ask for another attempt or park a key, which takes the message: a pool that
-    /// has no message by then is not started. True unless said otherwise, as for closures.
+    /// Whether it may ask for another attempt or park a key, which needs the message: a pool that
+    /// does not have the message by then is not started. True by default, also for closures.
     fn needs_message(&self) -> bool {
         true
     }
 
-    /// Whether it is there to park keys: a pool without keys is not started then. False unless
-    /// said otherwise, as for closures; without a key, a message to park is a dead letter.
+    /// Whether its purpose is to park keys: a pool without keys is then not started. False by
+    /// default, also for closures; without a key, a message to park becomes a dead letter.
     fn needs_keys(&self) -> bool {
         false
     }

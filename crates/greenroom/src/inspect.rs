@@ -11,7 +11,7 @@
 //!
 //! [`PoolAdmin::inspect`](crate::PoolAdmin::inspect) adds the runtime's own figures. Reading takes
 //! bounded time and runs no user code: values are plain ([`Value`]), and at most [`MOST_KEYS`] per
-//! worker. Which are wanted is said with [`Items`].
+//! worker. [`Items`] selects them.
 //!
 //! # Price
 //! A lock, mostly free, and a search among the keys for each published value. Text is copied.
@@ -33,16 +33,16 @@ pub use value::Value;
 /// messages, which would grow without bound, are soon refused.
 pub const MOST_KEYS: usize = 64;
 
-/// A worker has published values for as many keys as it may; those it can still replace.
+/// A worker has published values for as many keys as allowed; those it can still replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("values for {MOST_KEYS} keys are published, and this is a further one")]
+#[error("the limit of {MOST_KEYS} published keys is reached")]
 #[non_exhaustive]
 pub struct TooManyKeys {}
 
 /// The values that one worker has published.
 #[derive(Debug, Default)]
 pub(crate) struct Published {
-    /// Never more than `MOST_KEYS`. Nothing that is user code is in it.
+    /// Never more than `MOST_KEYS`. It contains no user code.
     values: Mutex<BTreeMap<Arc<str>, Value>>,
 }
 
@@ -50,7 +50,7 @@ impl Published {
     /// Replaces the value of a key.
     ///
     /// # Errors
-    /// When the key is new and there are as many as there may be.
+    /// If the key is new and the maximum is reached.
     pub(crate) fn publish(&self, key: &str, value: impl Into<Value>) -> Result<(), TooManyKeys> {
         // Converted and dropped outside the lock: the first is user code, the
         // second may free memory.

@@ -1,8 +1,8 @@
 //! Layers: code around every message, whatever the actor does with it.
 //!
-//! A span in the traces, a count, a check that answers before the handler is asked: written into
-//! each actor, they are forgotten in one of them. A [`Layer`] is written once and put around an
-//! actor ([`around`]), or around all workers of a pool
+//! A span in the traces, a count, a check that answers before the handler is asked: if each actor
+//! contains them, one of them lacks them. A [`Layer`] is written once and put around an actor
+//! ([`around`]), or around all workers of a pool
 //! ([`PoolBuilder::layer`](crate::PoolBuilder::layer)). (Other frameworks call it middleware.)
 //!
 //! ```text
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! An actor in its layers is an actor, with the same message, reply and error, so the pool knows
-//! nothing of them: a panic unwinds through them, an error is the failure policy's once they have
-//! seen it, and a message that the handler left in its delivery is still there.
+//! nothing of them: a panic unwinds through them, an error reaches the failure policy once they
+//! have seen it, and a message that the handler left in its delivery is still there.
 //!
 //! # Price
 //! Layers are composed when the program is compiled: no allocation and no dynamic call for a
@@ -27,7 +27,7 @@ use crate::{Actor, Answer, Context, Delivery};
 
 /// Code around each message of an actor `A`.
 ///
-/// A layer has a state of its own, one per worker, which starts anew with each restart.
+/// A layer has its own state, one per worker, which is new after each restart.
 ///
 /// ```
 /// use greenroom::{Layer, prelude::*, layer::{self, Next}};
@@ -61,13 +61,13 @@ use crate::{Actor, Answer, Context, Delivery};
 /// # Ok(()) }
 /// ```
 pub trait Layer<A: Actor>: Send + 'static {
-    /// Handles one delivery, most often by passing it to the inside. As with [`Actor::receive`],
-    /// what is left in the delivery after an error or a panic is available to another attempt or
-    /// to the dead letters. Around an actor that [keeps its messages](Actor::KEEPS_MESSAGE), a
-    /// layer has to leave them in place too.
+    /// Handles one delivery, usually by passing it to the inside. As with [`Actor::receive`], a
+    /// message that is left in the delivery after an error or a panic is available to another
+    /// attempt or to the dead letters. Around an actor that [keeps its
+    /// messages](Actor::KEEPS_MESSAGE), a layer must also leave them in place.
     ///
     /// # Errors
-    /// As [`Actor::handle`]: an error for the failure policy of the pool to decide about.
+    /// As for [`Actor::handle`]: an error on which the failure policy of the pool decides.
     fn receive(
         &mut self,
         delivery: &mut Delivery<A::Message, A::Reply, A::Error>,

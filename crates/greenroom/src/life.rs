@@ -1,4 +1,4 @@
-//! Lives, and who is notified of their end.
+//! Lives, and the parties that are notified of their end.
 //!
 //! ```text
 //!        link (both ways)                 exit(reason)
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! An actor, a pool and a worker of a pool each have a life. It outlives restarts, which concern
-//! only the supervisor, and ends once, for a reason. A tie to a life that has ended already is
+//! only the supervisor, and ends once, for a reason. A tie to a life that has already ended is
 //! notified at once. A tie is noted on both sides and removed with either, so that a long life does
 //! not remember the many short ones that it was tied to.
 
@@ -30,7 +30,7 @@ use crate::ExitReason;
 pub enum OnExit {
     /// It ends too, for the same reason.
     Stop,
-    /// It has taken note, and goes on: it has trapped the exit.
+    /// It has taken note, and continues: it has trapped the exit.
     GoOn,
 }
 
@@ -39,7 +39,7 @@ pub enum OnExit {
 pub(crate) enum Tie {
     /// Each stops with the other.
     Link,
-    /// It is told of the end.
+    /// It is notified of the end.
     Monitor,
     /// The other side of `Monitor`: it notifies of its end. Noted so that the first to end
     /// leaves nothing behind.
@@ -70,11 +70,11 @@ impl Tie {
 /// A party with a life, as others hold it.
 pub(crate) trait Alive: Clone + PartialEq {
     fn life(&self) -> &Arc<Life<Self>>;
-    /// Has it told of something, if it lives still.
+    /// Sends it a signal, if it is still alive.
     fn signal(&self, signal: Signal<Self>);
 }
 
-/// What reaches an actor before any message.
+/// A notice that reaches an actor before any message.
 #[derive(Debug, Clone)]
 pub(crate) enum Signal<W> {
     /// A linked party has ended; or, without `from`, an exit signal was sent.
@@ -95,9 +95,9 @@ pub(crate) struct Life<W> {
 
 #[derive(Debug)]
 struct State<W> {
-    /// Set once.
+    /// Set only once.
     ended: Option<ExitReason>,
-    /// By the life that is tied and how.
+    /// By the tied life and the kind of tie.
     ties: HashMap<(u64, Tie), W>,
 }
 
@@ -169,7 +169,7 @@ impl<W: Alive> Life<W> {
         drop(tied);
     }
 
-    /// Ends it, the first time; notifies all tied parties.
+    /// Ends it, on the first call; notifies all tied parties.
     pub(crate) fn end(&self, me: &W, reason: &ExitReason) {
         let ties = {
             let mut state = self.state.lock();
@@ -187,8 +187,8 @@ impl<W: Alive> Life<W> {
     }
 }
 
-/// Ties `who` to the end of `whom`, and for a link the other way round as well. If one has ended
-/// already, the other is notified now.
+/// Ties `who` to the end of `whom`, and for a link also the other way round. If one has already
+/// ended, the other is notified now.
 pub(crate) fn tie<W: Alive>(who: &W, whom: &W, tie: Tie) {
     if who == whom {
         return;

@@ -1,8 +1,8 @@
 //! The place where a panic was raised.
 //!
-//! Code that catches a panic gets its payload, which is mostly its message. Only the panic hook is
-//! told the place in the source, and there is one hook for the whole process, which belongs to the
-//! program. So the hook is left alone unless the program asks:
+//! Code that catches a panic gets its payload, which is usually its message. Only the panic hook
+//! gets the place in the source, and there is one hook for the whole process, which belongs to the
+//! program. So the hook is left alone unless the program asks for it:
 //!
 //! ```text
 //! panic! ──▶ our hook: file, line, column ──▶ thread-local ──┐
@@ -11,13 +11,13 @@
 //! unwinding ──▶ caught, on the same thread ──▶ its message ──┘
 //! ```
 //!
-//! Without [`install`] everything works alike, and the location of a panic is `None`. It is
-//! also `None` if the panic crossed from another thread, or was raised by `resume_unwind`,
-//! which calls no hook.
+//! Without [`install`] everything works the same, and the location of a panic is `None`. It is also
+//! `None` if the panic crossed from another thread, or was raised by `resume_unwind`, which calls
+//! no hook.
 //!
 //! # Price
-//! A copy of the file's name for each panic, and one panic's worth of memory per
-//! thread that has panicked.
+//! A copy of the file's name for each panic, and the memory of one panic for each thread that has
+//! panicked.
 //!
 //! # Out of contract
 //! * A program built with `panic = "abort"`: a panic ends the process, and no pool can
@@ -41,7 +41,7 @@ use std::{
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PanicLocation {
-    /// The file, as the compiler was told its name.
+    /// The file, by the name that the compiler got.
     pub file: Arc<str>,
     /// The line, from 1.
     pub line: u32,
@@ -58,22 +58,22 @@ impl fmt::Display for PanicLocation {
 static INSTALLED: Once = Once::new();
 
 thread_local! {
-    /// The last panic on this thread that has not been asked for.
+    /// The last panic on this thread whose location was not queried yet.
     static LAST: Cell<Option<(PanicPayload, PanicLocation)>> = const { Cell::new(None) };
 }
 
-/// Has the locations of panics remembered, for the whole process and for good. The hook that is in
-/// place is called as before. Only the first call does anything.
+/// Records the locations of panics, for the whole process and for good. The existing hook is called
+/// as before. Only the first call has an effect.
 ///
-/// Call it first thing in `main`, after a hook of your own is set: a hook that is set later without
-/// calling this one takes its place.
+/// Call it first in `main`, after you set a hook of your own: a hook that is set later without
+/// calling this one replaces it.
 ///
 /// ```
 /// greenroom::panic_location::install();
 /// ```
 ///
 /// # Panics
-/// When it is called from a `Drop` while a panic unwinds, as [`std::panic::set_hook`] does.
+/// If it is called from a `Drop` while a panic unwinds, like [`std::panic::set_hook`].
 pub fn install() {
     INSTALLED.call_once_force(|_| {
         let before = panic::take_hook();
@@ -84,8 +84,8 @@ pub fn install() {
     });
 }
 
-/// The location of the panic that was just caught on this thread and carried
-/// this. Each is told once.
+/// The location of the panic that was just caught on this thread with this payload. Each is
+/// returned once.
 pub(crate) fn of(caught: &(dyn Any + Send)) -> Option<PanicLocation> {
     let (carried, location) = LAST.try_with(Cell::take).ok()??;
     (carried == PanicPayload::by(caught)).then_some(location)

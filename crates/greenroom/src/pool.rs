@@ -44,7 +44,7 @@
 //! If a handler calls its own pool and no other worker is free to answer, it gets
 //! [`WouldDeadlock`](crate::CallError::WouldDeadlock). A circle of several pools is not detected,
 //! because every call between pools would have to check all others: if a handler of pool *a* calls
-//! pool *b*, a handler there calls *a*, and each has one worker, both wait for ever. With more
+//! pool *b*, a handler there calls *a*, and each has one worker, both wait forever. With more
 //! workers it takes as many such calls at once. Remedies:
 //!
 //! * **A time limit** for calls that handlers make: [`call_timeout`](Address::call_timeout). The
@@ -117,6 +117,7 @@ mod bytes;
 pub(crate) mod clock;
 mod controllers;
 mod core;
+mod desk;
 mod env;
 mod erased;
 mod failed;

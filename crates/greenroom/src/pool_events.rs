@@ -1,8 +1,8 @@
-//! Pool events: everything that an operator wants to know of pools, in one stream.
+//! Pool events: everything that operators need to know about pools, in one stream.
 //!
-//! A failure at night rarely has one symptom. A worker is restarted, its slot disabled, a
-//! mailbox fills, messages are dropped: reported by four mechanisms, their order is lost. So
-//! every pool reports to one hub:
+//! A failure at night rarely has one symptom. A worker is restarted, its slot disabled, a mailbox
+//! fills, messages are dropped: reported by four mechanisms, they lose their order. So every pool
+//! reports to one hub:
 //!
 //! ```text
 //!                       ┌─▶ counters, one for each kind
@@ -10,11 +10,10 @@
 //!                       └─▶ receivers: a buffer each    full: the oldest is missed and counted
 //! ```
 //!
-//! A [`PoolEventRecord`] says which pool, when and what; the last is a [`PoolEvent`], a value to
-//! match on. A receiver that is too slow is told how many it has missed
-//! ([`Event::Lagged`]); it blocks no other.
+//! A [`PoolEventRecord`] contains the pool, the time and the event, a [`PoolEvent`] to match on. A
+//! receiver that is too slow learns how many it has missed ([`Event::Lagged`]); it blocks no other.
 //!
-//! There is one hub for the process, [`PoolEvents::global`]; a pool can have [one of its
+//! There is one hub for the process, [`PoolEvents::global`]; a pool can have [its
 //! own](PoolEvents::new), or [none](PoolEvents::off).
 //!
 //! # Price
@@ -22,8 +21,8 @@
 //! and a short lock for each receiver. With a `tracing` subscriber: the subscriber's own cost.
 //! Switched off: one branch.
 //!
-//! Nothing here happens for each message, except for dead letters. Drops by overflow may happen
-//! for each, so they are told once a second with their number; so is a mailbox that fills and
+//! No message costs anything here, except dead letters. Drops by overflow may be as frequent as
+//! messages, so they are reported once a second with their number; so is a mailbox that fills and
 //! drains all the time.
 
 use std::{
@@ -52,11 +51,11 @@ use self::{
 pub use crate::event::Event;
 use greenroom_queue::discard::discard;
 
-/// Notices that the process-wide hub keeps for a receiver that is slow. About the restarts of a
-/// hundred workers, several times over.
+/// Notices that the process-wide hub keeps for a slow receiver. About the restarts of a hundred
+/// workers, several times over.
 const GLOBAL_CAPACITY: usize = 1024;
 
-/// The hub to which pools report their events, and operators listen. A clone is the same hub.
+/// The hub that pools report their events to and operators listen at. A clone is the same hub.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -89,8 +88,8 @@ impl PoolEvents {
         GLOBAL.clone()
     }
 
-    /// A hub of its own. Each receiver may be this many notices behind before it misses the oldest;
-    /// one takes some hundred bytes while it is kept, so a thousand is little.
+    /// A separate hub. Each receiver may be this many notices behind before it misses the oldest; a
+    /// notice takes some hundred bytes while it is kept, so a thousand is little.
     pub fn new(capacity: usize) -> Self {
         Self { hub: Some(Arc::new(EventHub::new(capacity))) }
     }
@@ -116,7 +115,7 @@ impl PoolEvents {
         self.emit_unlogged(pool, what);
     }
 
-    /// As `emit`, for an event that is logged elsewhere.
+    /// Like `emit`, for an event that is logged elsewhere.
     pub(crate) fn emit_unlogged(&self, pool: &Arc<str>, what: PoolEvent) {
         match &self.hub {
             Some(hub) => hub.emit(pool, what),
@@ -130,7 +129,7 @@ impl PoolEvents {
         PoolEventReceiver::new(self.hub.as_ref())
     }
 
-    /// How many notices there were of each kind.
+    /// The number of notices of each kind.
     ///
     /// ```
     /// # use std::sync::Arc;

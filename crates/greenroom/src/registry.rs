@@ -14,11 +14,11 @@ use greenroom_queue::lock::Mutex;
 
 use crate::{Actor, Address, AddressOf, AnyAddress, WeakAddress, any_address::Erased};
 
-/// Names that a registry may hold before it looks for actors that are gone. Below this a sweep
-/// is not worth its time.
+/// Names that a registry may hold before it looks for actors that are gone. Below this, a sweep is
+/// not worth its time.
 const FIRST_SWEEP: usize = 64;
 
-/// A name that is taken by an actor that lives.
+/// The name belongs to a live actor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the name {name} is taken")]
 #[non_exhaustive]
@@ -34,19 +34,19 @@ pub struct NameTaken {
 #[non_exhaustive]
 pub enum FindError {
     /// No live actor has this name.
-    #[error("nobody is called {name}")]
+    #[error("no live actor has the name {name}")]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
-    /// The one of this name is of another type.
+    /// The actor of this name has another type.
     #[error("{name} is {registered}, not {wanted}")]
     OtherType {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
         /// The type of the address that was registered.
         registered: &'static str,
-        /// The type of the address that was asked for.
+        /// The type of the requested address.
         wanted: &'static str,
     },
 }
@@ -91,7 +91,7 @@ struct Registered {
     type_name: &'static str,
 }
 
-/// Pools that were looked at under the lock, to be dropped after it: if this is the last hold on a
+/// Pools that were seen under the lock, to be dropped after it: if this is the last reference to a
 /// pool, its drop runs user code.
 type LookedAt = Vec<Arc<dyn Erased>>;
 
@@ -126,8 +126,8 @@ impl Registry {
         })
     }
 
-    /// The address behind a name: of a pool of `A`, or of any with the same messages, replies and
-    /// errors.
+    /// The address behind a name: of a pool of `A`, or of any other with the same messages, replies
+    /// and errors.
     ///
     /// # Errors
     /// No live actor has this name, or the holder is of another type.
@@ -135,10 +135,10 @@ impl Registry {
         self.find_typed(name)
     }
 
-    /// As [`find`](Self::find), for those who know the messages and not the actor.
+    /// Like [`find`](Self::find), for callers that know the messages but not the actor.
     ///
     /// # Errors
-    /// As `find`.
+    /// Those of `find`.
     pub fn find_typed<M, R, E>(&self, name: &str) -> Result<Address<M, R, E>, FindError>
     where
         M: 'static,
@@ -155,7 +155,7 @@ impl Registry {
         weak.upgrade().ok_or_else(unknown)
     }
 
-    /// Takes a name away from its holder, and returns the holder. The actor goes on.
+    /// Takes a name away from its holder, and returns the holder. The actor continues.
     pub fn remove(&self, name: &str) -> Option<AnyAddress> {
         let entry = self.locked(|names, _| names.entries.remove(name))?;
         Some(entry.any).filter(AnyAddress::is_alive)

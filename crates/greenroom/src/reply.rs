@@ -1,4 +1,4 @@
-//! The way back of a call.
+//! The return path of a call.
 
 use std::convert::Infallible;
 
@@ -22,7 +22,7 @@ impl<R, E> ReplyPort<R, E> {
     /// Answers the call. Returns the reply if the caller no longer waits for it.
     ///
     /// # Errors
-    /// The reply, when the caller has gone.
+    /// The reply, if the caller has gone.
     pub fn reply(self, reply: R) -> Result<(), R> {
         let mut unsent = Ok(());
         wake_tasks(|| unsent = self.0.send(Ok(reply)));
@@ -32,7 +32,7 @@ impl<R, E> ReplyPort<R, E> {
         })
     }
 
-    /// Answers the call with the handler's error. A caller that has gone does not hear it.
+    /// Answers the call with the handler's error. A caller that has gone does not get it.
     pub fn fail(self, error: E) {
         self.resolve(CallError::Failed(error));
     }

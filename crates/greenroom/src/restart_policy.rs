@@ -1,4 +1,4 @@
-//! When that which has ended is started again.
+//! Decides whether an actor that has ended is started again.
 
 /// Whether a worker of a pool, or a child of a supervisor, is started again when it has ended.
 ///
@@ -21,8 +21,7 @@ pub enum RestartPolicy {
 }
 
 impl RestartPolicy {
-    /// Whether it is started again. `normal` says that it ended because its work was
-    /// done or it was told to.
+    /// Whether it is started again. `normal`: it ended because its work was done or it was stopped.
     pub(crate) const fn starts_again(self, normal: bool) -> bool {
         match self {
             Self::Permanent => true,

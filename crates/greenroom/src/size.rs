@@ -6,7 +6,7 @@ use crate::SpawnError;
 /// The most workers of one pool.
 pub(crate) const MAX_WORKERS: usize = 65_536;
 
-/// The largest capacity of one pool: what tokio's semaphore can count on every platform is larger.
+/// The largest capacity of one pool, which tokio's semaphore can count on every platform.
 pub(crate) const MAX_CAPACITY: usize = 100_000_000;
 
 /// Refuses a setting that is not within its range.
@@ -19,19 +19,19 @@ pub(crate) fn check_range(
     if is_within { Ok(()) } else { Err(SpawnError::OutOfRange { setting, value, range }) }
 }
 
-/// The bound of a pool: so many messages for each worker, or in all.
+/// The bound of a pool: a number of messages for each worker, or in total.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Inbox {
-    /// So many for each worker: the bound follows the size of the pool. `inbox_size` in
-    /// a configuration.
+    /// A number for each worker: the bound follows the size of the pool. `inbox_size` in a
+    /// configuration.
     PerWorker(usize),
-    /// So many in all, whatever the size. `queue` in a configuration.
+    /// A number in total, whatever the size. `queue` in a configuration.
     InAll(usize),
 }
 
 impl Inbox {
-    /// The bound with so many workers. A pool without workers has the bound of one.
+    /// The bound with this many workers. A pool without workers has the bound of one.
     pub fn capacity(self, workers: usize) -> usize {
         match self {
             Self::PerWorker(messages) => workers.max(1).saturating_mul(messages),
@@ -39,14 +39,14 @@ impl Inbox {
         }
     }
 
-    /// The number that is said.
+    /// The number as given.
     pub fn messages(self) -> usize {
         match self {
             Self::PerWorker(messages) | Self::InAll(messages) => messages,
         }
     }
 
-    /// What a configuration calls it.
+    /// Its key in a configuration.
     pub fn key(self) -> &'static str {
         match self {
             Self::PerWorker(_) => "inbox_size",

@@ -18,10 +18,10 @@ pub fn step_aside() -> impl Future<Output = ()> + Send {
     StepAside { stepped: false }
 }
 
-/// Lets other threads have the task that this thread has woken last, if it is one of this runtime.
-/// The task lies where only this thread looks; an empty one takes its place, so it goes to the end
-/// of the thread's queue. For a caller that cannot step aside and perhaps computes for long. It
-/// costs a task: too much for each message.
+/// Lets other threads have the task that this thread has woken last, if it belongs to this runtime.
+/// Only this thread looks where that task is; an empty one takes its place, so it goes to the end
+/// of the thread's queue. For a caller that cannot step aside and may compute for long. It costs a
+/// task: too much for each message.
 pub(crate) fn push_aside(runtime: &tokio::runtime::Handle) {
     drop(runtime.spawn(async {}));
 }

@@ -1,7 +1,7 @@
 //! Supervisors: the order of starts, which children restart together, and when to give up.
 //!
-//! A pool restarts its own workers. It cannot know that the cache behind it must be filled anew
-//! when the connection in front of it was lost, or that a program with half its parts is worse than
+//! A pool restarts its own workers. It cannot know that the cache behind it must be refilled after
+//! the connection in front of it was lost, or that a program with half its parts is worse than
 //! none. A supervisor does: it starts its children in order, restarts them by a [`Strategy`], and
 //! stops them in reverse order.
 //!
@@ -18,12 +18,12 @@
 //!   failures; when the budget is used up, [`OnExceeded`] decides.
 //! * **Its address and its queue stay.** Senders notice nothing but the wait; the message that
 //!   killed it follows the failure table.
-//! * **A start that fails during a restart** is tried again with backoff, for ever, and costs
-//!   nothing of the budget.
+//! * **A start that fails during a restart** is retried with backoff, forever, and costs nothing of
+//!   the budget.
 //! * **A supervisor that gives up** is a failed child of its own supervisor, which restarts it with
-//!   all that is under it.
+//!   everything under it.
 //!
-//! The price: one task per supervisor while it runs, another one for each child that is being
+//! The price: one task per supervisor while it runs, and another one for each child that is being
 //! started or stopped. Each event costs time in proportion to the children.
 //!
 //! If all children are alike, use a pool: it has thousands of workers at a lower price.
@@ -68,8 +68,8 @@ pub use self::{
 };
 use crate::pool::clock::timed;
 
-/// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before the
-/// supervisor that it is a [child](Self::child) of starts it.
+/// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before its own
+/// supervisor ([`child`](Self::child)) starts it.
 ///
 /// ```
 /// use greenroom::{Stop, Supervisor, supervisor::{ChildSpec, Strategy}};
@@ -105,7 +105,7 @@ impl Supervisor {
         Self { strategy, name: "supervisor".to_owned(), seed: None, children: Vec::new() }
     }
 
-    /// Its name in logs and reports. `supervisor` unless said otherwise.
+    /// Its name in logs and reports. `supervisor` by default.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -118,8 +118,7 @@ impl Supervisor {
         self
     }
 
-    /// The seed of the backoff's jitter, so that a test can be repeated. Random
-    /// unless said otherwise.
+    /// The seed of the backoff's jitter, so that a test can be repeated. Random by default.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
@@ -132,8 +131,8 @@ impl Supervisor {
     /// nothing is left running. A supervisor needs a tokio runtime with time enabled.
     ///
     /// # Cancel safety
-    /// A dropped future stops the children that have started, as
-    /// [`Stop::Now`](crate::Stop::Now) does.
+    /// A dropped future stops the children that have started, like
+    /// [`Stop::Now`](crate::Stop::Now).== crates/greenroom/src/supervisor/keeper.rs
     pub async fn spawn(self) -> Result<SupervisorHandle, SupervisorError> {
         timed::current(&self.name).map_err(|error| SupervisorError::of_runtime(&error))?;
         SupervisorHandle::start(self.keeper(Fall::Stop)).await

@@ -3,7 +3,7 @@
 //! Pools that use one another must be stopped in order: first those that were started last, because
 //! they use the others, each with time to finish, and all of them before the operator loses
 //! patience. Written by hand, that is a list of stops and a clock in every `main`; and a test that
-//! returns early leaves all of it running.
+//! returns early leaves all of them running.
 //!
 //! ```text
 //! started:   store ─▶ index ─▶ requests
@@ -28,10 +28,10 @@ use crate::{
     pool::{StopSummary, clock::timed::later},
 };
 
-/// Owns actors and pools: keeps them alive, knows their number, and stops them,
-/// the last started first.
+/// Owns actors and pools: keeps them alive, knows their number, and stops them, the last started
+/// first.
 ///
-/// Dropping it tells all of them [`Stop::Now`], and does not wait.
+/// Dropping it sends [`Stop::Now`] to all of them, without waiting.
 ///
 /// ```
 /// use std::time::Duration;
@@ -54,8 +54,8 @@ use crate::{
 /// ```
 #[derive(Default)]
 pub struct System {
-    /// In the order of their start. Locked for a look at each actor at most; none is dropped, and
-    /// none is waited for, under it.
+    /// In start order. Locked at most for a look at each actor; none is dropped or waited for under
+    /// it.
     actors: Mutex<Vec<SystemEntry>>,
 }
 
@@ -73,7 +73,7 @@ struct SystemEntry {
 #[non_exhaustive]
 pub struct SystemReport {
     /// One entry for each, in the order in which they were stopped. Actors that had ended by
-    /// themselves are not among them.
+    /// themselves are not included.
     pub ends: Vec<ActorEnd>,
 }
 
@@ -83,7 +83,7 @@ pub struct SystemReport {
 pub struct ActorEnd {
     /// Its name.
     pub name: String,
-    /// The leftover messages, and the workers that did not let go.
+    /// The leftover messages, and the workers that did not release their messages.
     pub summary: StopSummary,
 }
 
@@ -94,12 +94,12 @@ impl SystemReport {
         self.ends.iter().map(|end| end.summary.left_over).sum()
     }
 
-    /// Workers whose handler did not let go: they block their thread, and go on until they return.
+    /// Workers whose handler did not yield: they block their thread until they return.
     pub fn wedged(&self) -> impl Iterator<Item = &str> {
         self.ends.iter().flat_map(|end| &end.summary.wedged).map(String::as_str)
     }
 
-    /// True when everything was handled and everybody has let go.
+    /// True if everything was handled and every worker has yielded.
     pub fn is_clean(&self) -> bool {
         self.left_over() == 0 && self.wedged().next().is_none()
     }
@@ -114,7 +114,7 @@ impl System {
     /// Starts a pool that this system owns.
     ///
     /// # Errors
-    /// As [`PoolBuilder::spawn`].
+    /// Those of [`PoolBuilder::spawn`].
     ///
     /// # Cancel safety
     /// A dropped future leaves nothing running.
@@ -127,13 +127,13 @@ impl System {
         Ok(pool)
     }
 
-    /// Owns an actor or a pool from now on, as the one that was started last. An actor that it owns
-    /// already keeps its place.
+    /// Owns an actor or a pool from now on, as the one started last. An actor that it already owns
+    /// keeps its place.
     pub fn adopt<M: 'static, R: 'static, E: 'static>(&self, address: &Address<M, R, E>) {
         let adopted = SystemEntry { vtable: address.vtable(), address: Box::new(address.clone()) };
         let mut actors = self.actors.lock();
         let mut unused = Vec::new();
-        // When it would grow: so an adoption looks at a few actors, on average.
+        // If it would grow: so an adoption looks at a few actors, on average.
         if actors.len() == actors.capacity() {
             unused.extend(actors.extract_if(.., |actor| actor.vtable.is_over()));
         }
@@ -150,7 +150,7 @@ impl System {
         self.swept(|actors| actors.len())
     }
 
-    /// True when all have ended.
+    /// True once all have ended.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -158,10 +158,10 @@ impl System {
     /// Stops all, the last started first: each refuses new messages, handles the messages it has,
     /// and has ended before the next is stopped. At the deadline, the rest are stopped at once, and
     /// handlers are dropped at their await. Returns within a second after the deadline, and names
-    /// the workers that did not let go.
+    /// the workers that did not yield.
     ///
-    /// An actor that is adopted during this call is stopped as well. The system can be
-    /// used again afterwards.
+    /// An actor that is adopted during this call is also stopped. The system can be used again
+    /// afterwards.
     ///
     /// # Cancel safety
     /// A dropped future has begun to stop some. The system still owns them; call
@@ -181,8 +181,8 @@ impl System {
         report
     }
 
-    /// Stops the rest without time to drain: each is told, the last started first, before any is
-    /// waited for.
+    /// Stops the rest without time to drain: all are notified, the last started first, before any
+    /// is waited for.
     async fn stop_rest(&self, report: &mut SystemReport) {
         let rest: Vec<_> =
             self.actors.lock().iter().rev().map(|actor| actor.vtable.clone()).collect();
@@ -204,7 +204,7 @@ impl System {
         }
     }
 
-    /// Forgets an actor that has ended, or that does not let go.
+    /// Forgets an actor that has ended, or that does not yield.
     fn release(&self, vtable: &Arc<dyn Erased>, summary: StopSummary, report: &mut SystemReport) {
         report.ends.push(ActorEnd { name: vtable.name().to_string(), summary });
         let mut actors = self.actors.lock();

@@ -1,4 +1,4 @@
-//! Timers: a message to an actor later, or again and again.
+//! Timers: a message to an actor later, or periodically.
 //!
 //! ```text
 //! send_after ─┐                        ┌─ room: the message is queued
@@ -61,9 +61,9 @@ impl Timer {
         Self(wheel::set(to.runtime(), period, Box::new(every)))
     }
 
-    /// Cancels the timer. True when it was pending: nothing more is sent (of a periodic timer, at
+    /// Cancels the timer. True if it was pending: nothing more is sent (from a periodic timer, at
     /// most the one tick that is being sent at this moment), and the message is dropped now. False
-    /// when it has fired, ended or been cancelled before.
+    /// if it had already fired, ended or been cancelled.
     pub fn cancel(&self) -> bool {
         match self.0.leave_pending(TimerState::Cancelled) {
             Some(Stage::Due(at)) => wheel::remove(&self.0, at),

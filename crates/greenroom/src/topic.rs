@@ -7,17 +7,17 @@
 //!                └─▶ replay: the last n, for later subscribers
 //! ```
 //!
-//! A [`Topic`] is the handle for subscribers, a [`Producer`] the one right to publish to it. Events
-//! lie in one ring, that of [`tokio::sync::broadcast`], and each subscriber reads it at its own
-//! pace. Actors and pools are fed by a task for each subscription, which waits for room in the
-//! mailbox. Publishing waits for nobody: a subscriber that is further behind than the ring
-//! [holds](TopicBuilder::capacity) misses the oldest events, and is told how many by an
-//! [`Event::Lagged`] before the next one. A subscriber that is gone is removed with the next event.
+//! A [`Topic`] is the handle for subscribers, a [`Producer`] the only right to publish to it. One
+//! ring, that of [`tokio::sync::broadcast`], holds the events, and each subscriber reads it at its
+//! own pace. A task per subscription feeds actors and pools, and waits for room in the mailbox.
+//! Publishing waits for no one: a subscriber that is further behind than the ring
+//! [holds](TopicBuilder::capacity) misses the oldest events, and an [`Event::Lagged`] before the
+//! next one says how many. A subscriber that is gone is removed at the next event.
 //!
-//! The price: an allocation for each event, which stays until the ring has gone round (the event
-//! itself is dropped once everybody has it). For each event and subscriber, a copy (an event is
+//! The price: an allocation for each event, which stays until the ring has wrapped around (the
+//! event itself is dropped once all have it). For each event and subscriber, a copy (an event is
 //! `Clone`; large ones are an `Arc` of something) and a task that is woken. For each topic, some 50
-//! bytes for each place in the ring.
+//! bytes per place in the ring.
 //!
 //! Use something else if no event may be missed (send to each address, and wait for room), or if
 //! there are several publishers (a pool in front of the producer, or a topic each).
@@ -46,11 +46,11 @@ pub use self::{
     subscription::Subscription,
 };
 
-/// How many events the ring holds unless said otherwise: enough for a burst that comes before a
-/// busy runtime gets to the feeds, in 50 KB.
+/// The default number of events in the ring: enough for a burst that comes before a busy runtime
+/// gets to the feeds, in 50 KB.
 const CAPACITY: usize = 1024;
 
-/// The producer of a topic exists: there is one at a time.
+/// The producer of a topic exists: there can be only one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the topic {topic} has a producer")]
 #[non_exhaustive]
@@ -102,8 +102,8 @@ pub struct TopicStats {
     pub subscribers: usize,
     /// Events published so far.
     pub published: u64,
-    /// Events that subscribers have missed, of all subscribers there were. Each subscriber counts
-    /// its own when it comes to the next event.
+    /// Events that subscribers have missed, including former subscribers. Each subscriber counts
+    /// its own when it reaches the next event.
     pub missed: u64,
     /// Subscribers that were removed because they were gone.
     pub removed: u64,
@@ -132,8 +132,8 @@ impl<E> Topic<E> {
         &self.hub.name
     }
 
-    /// Takes the right to publish, after the producer that had it was dropped. To hand it over
-    /// without a gap, move the producer.
+    /// Takes the right to publish, after its producer was dropped. To hand it over without a gap,
+    /// move the producer.
     ///
     /// # Errors
     /// If it is already taken.
@@ -144,7 +144,7 @@ impl<E> Topic<E> {
         Ok(Producer::new(&self.hub))
     }
 
-    /// The figures of this moment.
+    /// The current figures.
     pub fn stats(&self) -> TopicStats {
         let (kept, counts) = (self.hub.kept.lock(), &self.hub.counts);
         TopicStats {
@@ -164,8 +164,8 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
     /// [`subscribe_each`](Self::subscribe_each).
     ///
     /// A task on the pool's runtime sends one event after the other, and waits for room in the
-    /// mailbox as any sender does; while an event waits for room, it keeps the pool alive. An event
-    /// that the pool refuses instead of letting it wait is missed. (In a pool with several workers,
+    /// mailbox like any sender; while an event waits for room, it keeps the pool alive. An event
+    /// that the pool refuses without a wait is missed. (In a pool with several workers,
     /// [`Event::Lagged`] comes before the next event in the order in which the two are accepted.)
     pub fn subscribe<M, R, F>(&self, address: &Address<M, R, F>) -> Subscription
     where
@@ -176,8 +176,8 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         self.subscribe_with(address, |event| Some(M::from(event)))
     }
 
-    /// As [`subscribe`](Self::subscribe), with a function that makes messages of events, and none
-    /// of those that the actor does not want. If it panics, the event is missed.
+    /// Like [`subscribe`](Self::subscribe), with a function that turns events into messages, or
+    /// into none if the actor does not want them. If it panics, the event is missed.
     pub fn subscribe_with<M, R, F>(
         &self,
         address: &Address<M, R, F>,
@@ -196,14 +196,14 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
         })
     }
 
-    /// Delivers events to each live worker of a pool, a message for each, beginning
-    /// with the replayed ones.
+    /// Delivers events to each live worker of a pool, one message for each, beginning with the
+    /// replayed ones.
     ///
-    /// Each worker is fed by a task of its own, with its own order and its own misses: one that
-    /// falls too far behind gets [`Event::Lagged`], and the others get everything. The subscription
-    /// counts the misses of all together. The events of a restarted worker wait in its mailbox; a
-    /// worker that joins later gets the events published from then on. While there is no worker,
-    /// events reach nobody.
+    /// A separate task feeds each worker, with its own order and its own misses: one that falls too
+    /// far behind gets [`Event::Lagged`], and the others get everything. The subscription counts
+    /// the misses of all together. The events of a restarted worker wait in its mailbox; a worker
+    /// that joins later gets the events published from then on. While there is no worker, events
+    /// reach no one.
     ///
     /// The subscription keeps the pool alive only while an event waits for room.
     ///
@@ -246,16 +246,16 @@ impl<E: Clone + Send + Sync + 'static> Topic<E> {
 }
 
 impl<E> TopicBuilder<E> {
-    /// How many events a subscriber may be behind before it misses the oldest; 1,024 unless said
-    /// otherwise. Rounded up to a power of two. Size it by the events that are published while the
-    /// slowest subscriber that is to miss nothing is held up.
+    /// How many events a subscriber may be behind before it misses the oldest; 1,024 by default.
+    /// Rounded up to a power of two. Choose the number of events published while the slowest
+    /// subscriber that must miss nothing is delayed.
     pub fn capacity(mut self, events: usize) -> Self {
         self.capacity = events;
         self
     }
 
-    /// How many of the last events a new subscriber gets first; none unless said otherwise. They
-    /// take no room in the ring.
+    /// How many of the last events a new subscriber gets first; none by default. They take no room
+    /// in the ring.
     pub fn replay(mut self, events: usize) -> Self {
         self.replay = events;
         self

@@ -83,7 +83,7 @@ fn hand(pool: &Pool, number: u32, told: &Arc<AtomicU32>) {
     pool.core.queue.permits.take_back();
     pool.core.queue.shards[0].inbox.lock().accepted += 1;
     let port = ReplyPort::new(told);
-    pool.core.handed.lock().push(entry(number, Extra::new(Some(port))));
+    pool.core.handed.lock().push_back(entry(number, Extra::new(Some(port))));
 }
 
 /// Messages that wait for any worker.

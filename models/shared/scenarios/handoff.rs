@@ -149,7 +149,7 @@ impl Counter {
         let mut waiter: Option<Waker> = Some(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
         let mut message = Some(message);
         self.pool.wake.may_hand()
-            && self.pool.wake.hand(&self.pool.watchdog, |worker| {
+            && self.pool.wake.hand(&self.pool.watchdog, &mut |worker| {
                 worker == 0 && self.handoff_slot.hand(&mut message, Stamp::default(), &mut waiter)
             })
     }

@@ -149,7 +149,7 @@ impl Pool {
 
     /// The steps of the core's `await_permit`, where handlers usually wait.
     async fn wait_in_blocks(&self) -> Result<(), Closed> {
-        let taken = self.permits.take(&self.queues, true, || self.watchdog.call()).await;
+        let taken = self.permits.take(&self.queues, true, &|| self.watchdog.call()).await;
         if taken.is_ok() {
             self.hold(1);
         }
@@ -168,7 +168,7 @@ impl Pool {
     }
 
     fn wait(&self) -> Result<(), Closed> {
-        let taken = block_on(self.permits.take(&self.queues, false, || {}));
+        let taken = block_on(self.permits.take(&self.queues, false, &|| {}));
         if taken.is_ok() {
             self.hold(1);
         }
@@ -341,7 +341,7 @@ pub fn two_who_wait_and_one_of_them_goes() {
         let worker = pool.worker(1);
         let waiter = pool.waiter();
         let took = block_on(async {
-            let mut wait = pin!(pool.permits.take(&pool.queues, false, || {}));
+            let mut wait = pin!(pool.permits.take(&pool.queues, false, &|| {}));
             poll_once(wait.as_mut()).await == Some(Ok(()))
         });
         if took {

@@ -103,10 +103,10 @@ fn nothing(seen: &Seen) -> String {
     let looked: Vec<_> = seen.pools.iter().filter(|pool| pool.autotune != Autotune::Off).collect();
     let waits = looked.iter().filter(|pool| pool.advice.is_none()).count();
     match (looked.len(), waits) {
-        (0, _) => text.push_str(" Nobody looks at the sizes of pools: their `autotune` is `off`."),
+        (0, _) => text.push_str(" The sizes of pools are not watched: their `autotune` is `off`."),
         (_, 0) => {}
         (_, _) => text.push_str(
-            " What sizes pools should have is said once they were looked at for a period \
+            " Advice on the sizes of pools comes once they were watched for a period \
              (`advisor.period`).",
         ),
     }

@@ -93,7 +93,7 @@ fn copy_within(
         // In one piece, so it is no greenroom.
         return request.ask(address).map(|_| ());
     }
-    chunks(&mut stream, out).map_err(|error| format!("{host}: the answer broke off: {error}"))
+    chunks(&mut stream, out).map_err(|error| format!("{host}: the answer was cut off: {error}"))
 }
 
 fn host(address: &str) -> &str {
@@ -101,7 +101,7 @@ fn host(address: &str) -> &str {
 }
 
 fn strange(host: &str) -> String {
-    format!("what answers at {host} is no greenroom; name the address that `admin.listen` says")
+    format!("the server at {host} is not a greenroom; use the address of `admin.listen`")
 }
 
 fn is_chunked(head: &str) -> bool {
@@ -168,7 +168,7 @@ impl AdminRequest<'_> {
             _ => error.to_string(),
         };
         format!(
-            "nobody answers at {host}: {error}; is `greenroom run` there, with `admin: {{ listen: {host} }}` in its configuration?"
+            "there is no answer from {host}: {error}; is `greenroom run` active there, with `admin: {{ listen: {host} }}` in its configuration?"
         )
     }
 

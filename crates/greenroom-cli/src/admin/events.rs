@@ -48,7 +48,7 @@ impl Events {
             match event {
                 Event::Item(record) => self.add(&record, before),
                 Event::Lagged(missed) => {
-                    let text = format!("{missed} further events came too fast to be told");
+                    let text = format!("{missed} further events came too fast to be shown");
                     self.push(SystemTime::now(), String::new(), "missed", text);
                 }
             }
@@ -112,7 +112,7 @@ fn event_text(event: &PoolEvent) -> String {
         E::WorkerDisabled { slot } => format!("worker {slot} is disabled"),
         E::WorkerEnabled { slot } => format!("worker {slot} is enabled again"),
         E::WorkerWedged { slot, busy_for } => {
-            format!("worker {slot} has not let go of its event for {}", time(*busy_for))
+            format!("worker {slot} has held its event for {}", time(*busy_for))
         }
         E::DeadLetter { reason, .. } => format!("a dead letter: {}", views::reason(*reason)),
         E::MailboxFull => "the queue is full".to_owned(),
@@ -120,14 +120,14 @@ fn event_text(event: &PoolEvent) -> String {
             format!("the queue has room again, after {}", time(*full_for))
         }
         E::DroppedByOverflow { messages } => format!("{messages} events had no room"),
-        E::Resized { from, to, .. } => format!("{to} workers in place of {from}"),
-        E::CapacityChanged { from, to } => format!("room for {to} events in place of {from}"),
-        E::LimitChanged { from, to, .. } => format!("at most {to} at once in place of {from}"),
+        E::Resized { from, to, .. } => format!("{to} workers instead of {from}"),
+        E::CapacityChanged { from, to } => format!("room for {to} events instead of {from}"),
+        E::LimitChanged { from, to, .. } => format!("at most {to} at once instead of {from}"),
         E::SlotHeld { slot, messages, held_for } => {
             format!("{messages} events wait for worker {slot}, for {}", time(*held_for))
         }
         E::KeyParked => "a key was parked".to_owned(),
-        E::KeyReleased => "a parked key goes on".to_owned(),
+        E::KeyReleased => "a parked key was released".to_owned(),
         other => other.kind().name().replace('_', " "),
     }
 }

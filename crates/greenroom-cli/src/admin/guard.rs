@@ -131,7 +131,7 @@ fn may_change(role: Role, path: &str) -> Result<(), Refusal> {
     if role.may_change() {
         return Ok(());
     }
-    let what = "with this token everything can be looked at, and nothing changed";
+    let what = "this token can read everything, but change nothing";
     let next = "send the `admin.token` of the configuration, not its `read_token`";
     Err(Refusal::new(StatusCode::FORBIDDEN, what, path, next))
 }
@@ -148,8 +148,8 @@ fn json_body(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     if media.starts_with("application/") && (media.ends_with("/json") || media.ends_with("+json")) {
         return Ok(());
     }
-    let what = format!("a body of the type {written:?} is not taken");
-    let next = "send JSON with `content-type: application/json`, or no body where none is needed";
+    let what = format!("a body of the type {written:?} is not accepted");
+    let next = "send JSON with `content-type: application/json`, or no body if none is needed";
     Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, what, path, next))
 }
 
@@ -174,9 +174,9 @@ fn named_as_this_machine(headers: &HeaderMap, path: &str) -> Result<(), Refusal>
         Some(host) if host == "localhost" || host.parse::<IpAddr>().is_ok() => Ok(()),
         _ => Err(Refusal::new(
             StatusCode::FORBIDDEN,
-            "the listener is not called by this name",
+            "the listener does not have this name",
             path,
-            "ask it by its address or as `localhost`, or set `admin.token`",
+            "use its address or `localhost`, or set `admin.token`",
         )),
     }
 }
@@ -197,8 +197,8 @@ fn same_origin(headers: &HeaderMap, path: &str) -> Result<(), Refusal> {
     if is_own && !foreign {
         return Ok(());
     }
-    let next = "ask from a page of the listener itself, or with a program such as curl";
-    let what = "a page of another origin may change nothing";
+    let next = "send it from a page of the listener itself, or with a program such as curl";
+    let what = "a page of another origin must not change anything";
     Err(Refusal::new(StatusCode::FORBIDDEN, what, path, next))
 }
 

@@ -78,7 +78,7 @@ pub(super) fn readiness(daemon: &Daemon, trusted: bool) -> Json {
 fn takes_nothing(control: &Control) -> Vec<(String, String)> {
     let mut all = Vec::new();
     if control.phase() != Phase::Run {
-        all.push(("run".to_owned(), "the run is ending: nothing more is read".to_owned()));
+        all.push(("run".to_owned(), "the run is ending: no more events are read".to_owned()));
     }
     for input in control.input_views() {
         let name = &input.name;
@@ -87,7 +87,7 @@ fn takes_nothing(control: &Control) -> Vec<(String, String)> {
         } else if input.waits_for_parked_keys() {
             held_by_parked_keys(&input)
         } else if input.stands_still() {
-            format!("the input `{name}` is not read: it has in flight what it may have")
+            format!("the input `{name}` is not read: its limit of events in flight is reached")
         } else {
             continue;
         };
@@ -111,6 +111,6 @@ fn unconnected(name: &str, status: &InputStatus) -> String {
 
 fn held_by_parked_keys(input: &InputView) -> String {
     let (name, parked) = (&input.name, input.parked);
-    let why = format!("{parked} events of parked keys hold what it may have in flight");
+    let why = format!("{parked} events of parked keys use up its limit of events in flight");
     format!("the input `{name}` is not read: {why}")
 }

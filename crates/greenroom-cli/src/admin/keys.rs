@@ -65,7 +65,7 @@ fn decision(word: &str) -> Option<Decision> {
 }
 
 fn no_decision(status: StatusCode, word: &str, at: &str) -> Refusal {
-    let what = format!("{word:?} is nothing that can be decided");
+    let what = format!("{word:?} is not a decision");
     Refusal::new(status, what, at, "say `resume`, `skip` or `drop`")
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn decide(
     let query = Query::parse(query, at, &["key", "handler", "event"])?;
     let given = |name: &str| {
         query.one(name).ok_or_else(|| {
-            let next = "`GET /api/keys?key=KEY` shows the event that is decided about: say \
+            let next = "`GET /api/keys?key=KEY` shows the event to decide on: add \
                         `?key=KEY&event=ID`";
             Refusal::new(StatusCode::BAD_REQUEST, format!("`{name}` is missing"), at, next)
         })
@@ -88,12 +88,12 @@ pub(super) async fn decide(
     let (key, event) = (given("key")?, given("event")?);
     let decided = daemon.control.decide_about(key, query.one("handler"), event, decision);
     let decided = decided.map_err(|other| {
-        let next = "nothing was decided: look at that one, and decide about it";
+        let next = "nothing was decided: look at the current event, and decide on it";
         Refusal::new(StatusCode::CONFLICT, other.to_string(), at, next)
     })?;
     if decided.is_empty() {
         let what = format!("the key `{key}` is not parked");
-        let next = "`/api/keys` lists the parked keys, `/api/keys?key=KEY` says where one stands";
+        let next = "`/api/keys` lists the parked keys, `/api/keys?key=KEY` shows the state of one";
         return Err(Refusal::new(StatusCode::NOT_FOUND, what, at, next));
     }
     let decided: Vec<_> = decided.iter().map(views::decided).collect();
@@ -120,8 +120,8 @@ pub(super) async fn decide_all(
     let is_meant = |parked: &ParkedView| views::group(parked) == group;
     let parked: Vec<_> = daemon.control.parked().into_iter().filter(is_meant).collect();
     if query.number("confirm", at)? != Some(parked.len()) {
-        let what = format!("{} keys are parked so", parked.len());
-        let next = "say `&confirm=` and that number if you mean them";
+        let what = format!("{} keys are parked for this reason", parked.len());
+        let next = "add `&confirm=` and that number to confirm";
         let mut refusal = Refusal::new(StatusCode::CONFLICT, what, at, next);
         refusal.details = Some(json!({ "keys": parked.len() }));
         return Err(refusal);

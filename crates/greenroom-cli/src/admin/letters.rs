@@ -217,7 +217,7 @@ pub(super) fn show(path: &Path, wanted: u64) -> Result<Response, Refusal> {
     let whole = found.ok_or_else(|| {
         let what = format!("there is no dead letter {wanted}");
         let place = path.display().to_string();
-        Refusal::new(StatusCode::NOT_FOUND, what, place, "`/api/dead-letters` lists what there is")
+        Refusal::new(StatusCode::NOT_FOUND, what, place, "`/api/dead-letters` lists them")
     })?;
     Ok(whole.answer())
 }
@@ -248,7 +248,7 @@ impl FileLetter {
     fn shown(self, wanted: &Filter) -> Option<Value> {
         let Self { number, bytes, letter } = self;
         let Some(letter) = letter else {
-            let error = "this line is no dead letter";
+            let error = "this line is not a dead letter";
             return wanted
                 .takes_all()
                 .then(|| json!({ "number": number, "bytes": bytes, "error": error }));
@@ -320,8 +320,9 @@ fn open(path: &Path) -> Result<Option<File>, Refusal> {
     // Opening a pipe may block, and reading it takes letters from other readers.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let place = path.display().to_string();
-        let what = format!("dead letters go to {place}, which is no file that can be read again");
-        let next = "look where that leads to, or let `dead_letters` name a file";
+        let what =
+            format!("dead letters go to {place}, which is not a file that can be read again");
+        let next = "check what that path leads to, or let `dead_letters` name a file";
         return Err(Refusal::new(StatusCode::CONFLICT, what, place, next));
     }
     match File::open(path) {
@@ -332,7 +333,7 @@ fn open(path: &Path) -> Result<Option<File>, Refusal> {
 }
 
 fn unread(path: &Path, error: &io::Error) -> Refusal {
-    let next = "see to it that greenroom may read the file that `dead_letters` names";
+    let next = "make the file that `dead_letters` names readable for greenroom";
     let (status, place) = (StatusCode::INTERNAL_SERVER_ERROR, path.display().to_string());
     Refusal::new(status, format!("cannot read the dead letters: {error}"), place, next)
 }

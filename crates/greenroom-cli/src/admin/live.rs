@@ -91,19 +91,19 @@ impl Live {
         let readers = listeners.iter().filter(|(_, role)| *role == Role::Reader).count();
         let alike = listeners.iter().filter(|other| **other == listener).count();
         let full = match role {
-            _ if listeners.len() >= LISTENERS => format!("{LISTENERS} pages listen"),
+            _ if listeners.len() >= LISTENERS => format!("{LISTENERS} pages are listening"),
             Role::Reader if readers >= READERS => {
-                format!("{READERS} pages listen with the read token")
+                format!("{READERS} pages are listening with the read token")
             }
             Role::Reader | Role::Admin if alike >= OF_ADDRESS => {
-                format!("{OF_ADDRESS} pages of {from} listen with the {}", role.name())
+                format!("{OF_ADDRESS} pages from {from} are listening with the {}", role.name())
             }
             _ => {
                 listeners.push(listener);
                 return Ok(Listening(self.0.clone(), listener));
             }
         };
-        Err(format!("{full}, and no more may at once"))
+        Err(format!("{full}, which is the limit"))
     }
 
     /// The samples from now on; starts the sampler if there was no listener.
@@ -161,7 +161,7 @@ pub(super) async fn live(
     Extension(Peer(peer)): Extension<Peer>,
 ) -> Result<Response, Refusal> {
     let listening = live.enter(peer.ip().to_canonical(), role).map_err(|what| {
-        let next = "close one that nobody looks at";
+        let next = "close an unused page";
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, "/api/live", next)
     })?;
     let mut samples = live.listen(|| {

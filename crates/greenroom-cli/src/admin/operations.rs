@@ -78,66 +78,66 @@ const fn must(name: &'static str, about: &'static str) -> Parameter {
     Parameter { name, about, required: true }
 }
 
-const ID: Parameter = may("id", "numbers of letters, with commas");
-const REASON: Parameter = may("reason", "why they are dead letters");
+const ID: Parameter = may("id", "numbers of letters, separated by commas");
+const REASON: Parameter = may("reason", "the reason why they are dead letters");
 const POOL: Parameter = may("pool", "the name of a pool");
 const HANDLER: Parameter = may("handler", "the name of a handler");
 const INPUT: Parameter = may("input", "the name of an input");
-const KEY: Parameter = may("key", "what they are ordered by");
+const KEY: Parameter = may("key", "the key that orders them");
 const EVENT: Parameter = may("event", "the id of their event");
 const GROUP: Parameter = may("group", "a group of errors");
 const SINCE: Parameter = may("since", "a time in RFC 3339");
 const UPTO: Parameter = may("upto", "the highest number");
-const ALL: Parameter = may("all", "`true` in place of filters");
+const ALL: Parameter = may("all", "`true` instead of filters");
 
 const FILTERS: &[Parameter] = &[ID, REASON, POOL, HANDLER, INPUT, KEY, EVENT, GROUP, SINCE, UPTO];
 
 const PARKED: &[Parameter] = &[
     must("key", "a value of `order_by`"),
-    must("event", "the id of the event that parks it; refused (409) where it is another by now"),
-    may("handler", "where it is parked with several"),
+    must("event", "the id of the event that parks it; refused (409) if it is another one by now"),
+    may("handler", "the handler, if it is parked with several"),
 ];
 
 /// All of them.
 pub(super) const OPERATIONS: &[Operation] = &[
     get("/", "the dashboard").answers("text/html").open(),
-    get("/favicon.svg", "its sign").answers("image/svg+xml").open(),
+    get("/favicon.svg", "its icon").answers("image/svg+xml").open(),
     get("/assets/app.js", "its program").answers("text/javascript").open(),
-    get("/assets/app.css", "its looks").answers("text/css").open(),
-    get("/healthz", "that greenroom is alive, and whether it is well: green, yellow or red").open(),
+    get("/assets/app.css", "its style").answers("text/css").open(),
+    get("/healthz", "that greenroom is alive, and its health: green, yellow or red").open(),
     get(
         "/readyz",
-        "whether anything can be taken; 503 while an input is not connected or stands, or it ends",
+        "whether events can be taken; 503 while an input is not connected or has stalled, or the run ends",
     )
     .open(),
-    get("/metrics", "what it counts, for Prometheus, or as OpenMetrics where that is accepted")
+    get("/metrics", "its metrics, for Prometheus, or as OpenMetrics if that is accepted")
         .answers("text/plain"),
     get("/api", "this list"),
     get("/api/openapi.json", "the same as an OpenAPI document"),
     get(
         "/api/live",
-        "all of the figures once a second as server-sent events; one sampler serves all who listen",
+        "all figures once a second as server-sent events; one sampler serves all listeners",
     )
     .answers("text/event-stream"),
-    get("/api/advice", "what is worth changing: the figures, why, and the lines of the file"),
+    get("/api/advice", "recommended changes: the figures, the reason, and the lines of the file"),
     get(
         "/api/history",
-        "the last hour: a point a second of a few figures, and marks for what happened",
+        "the last hour: a few figures for each second, and marks for events",
     )
     .query(&[
-        may("seconds", "of how many seconds; all that is kept unless said otherwise"),
-        may("points", "in how many points at most"),
+        may("seconds", "how many seconds; by default all that are kept"),
+        may("points", "the most points"),
     ]),
-    get("/api/run", "how far the run has come"),
+    get("/api/run", "the progress of the run"),
     get("/api/pools", "the pools: figures, settings, state"),
     get("/api/pools/{name}", "one of them"),
-    get("/api/pools/{name}/workers", "its workers: what each has in hand, and since when"),
-    post("/api/pools/{name}/workers", "adds or removes workers until there are so many").query(&[
-        must("count", "how many workers it is to have"),
-        may("confirm", "the same once more, for several times as many as there are"),
+    get("/api/pools/{name}/workers", "its workers: the event that each has in hand, and since when"),
+    post("/api/pools/{name}/workers", "adds or removes workers to reach a number").query(&[
+        must("count", "the new number of workers"),
+        may("confirm", "the same number again, if it is several times the current one"),
     ]),
-    post("/api/pools/{name}/pause", "starts no further attempt in it"),
-    post("/api/pools/{name}/resume", "lets it go on"),
+    post("/api/pools/{name}/pause", "starts no further attempts in it"),
+    post("/api/pools/{name}/resume", "resumes it"),
     get("/api/pools/{name}/shares", "its shares: what each may, has in hand and waits for").query(
         &[
             may("sort", "by what `waiting`, by `time` in hand, or by how long they are `held`"),
@@ -163,29 +163,29 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ),
     get("/api/handlers", "the handlers, and which are in outage"),
     get("/api/handlers/{name}", "one of them"),
-    post("/api/handlers/{name}/pause", "starts no further attempt of it"),
-    post("/api/handlers/{name}/resume", "lets it go on"),
+    post("/api/handlers/{name}/pause", "starts no further attempts of it"),
+    post("/api/handlers/{name}/resume", "resumes it"),
     get("/api/outputs", "the outputs, and which are paused or fail"),
     get("/api/outputs/{name}", "one of them"),
-    post("/api/outputs/{name}/resume", "a paused one tries at once whether it was mended"),
-    get("/api/keys", "the parked keys and the hottest ones; with `key`, where that stands and why")
+    post("/api/outputs/{name}/resume", "makes a paused one try its target at once"),
+    get("/api/keys", "the parked keys and the hottest ones; with `key`, its state and the reason")
         .query(&[may("key", "a value of `order_by`")]),
-    post("/api/keys/decide-all", "decides about all keys that are parked for the same error")
+    post("/api/keys/decide-all", "decides on all keys that are parked for the same error")
         .query(&[
             must("decision", "`resume`, `skip` or `drop`"),
-            must("group", "that of the keys: one handler, one error"),
-            may("confirm", "how many there are; without it, the answer says so (409)"),
+            must("group", "the group of the keys: one handler, one error"),
+            may("confirm", "their number; without it, the answer says it (409)"),
         ]),
-    post("/api/keys/resume", "attempts the event anew that parked the key").query(PARKED),
-    post("/api/keys/skip", "makes it a dead letter; the key goes on").query(PARKED),
-    post("/api/keys/drop", "makes dead letters of all that waits there").query(PARKED),
+    post("/api/keys/resume", "retries the event that parked the key").query(PARKED),
+    post("/api/keys/skip", "makes it a dead letter; the key continues").query(PARKED),
+    post("/api/keys/drop", "makes dead letters of all its events").query(PARKED),
     get(
         "/api/dead-letters",
         "the dead letters, a page at a time; long texts are cut, `bytes` is the size",
     )
     .query(&[
         may("after", "the number of the last letter of the page before"),
-        may("limit", "how many on a page"),
+        may("limit", "how many per page"),
         may("order", "`oldest` first or `newest`"),
         may("by", "counts them by `group` of errors, `reason` or `handler`"),
         ID,
@@ -200,11 +200,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         UPTO,
     ]),
     get("/api/dead-letters/{number}", "one of them, whole"),
-    get("/api/dead-letters/export", "of a store: all of them, one a line")
+    get("/api/dead-letters/export", "of a store: all of them, one per line")
         .query(FILTERS)
         .answers("application/x-ndjson"),
-    get("/api/dead-letters/replays", "of a store: the replays that were asked for"),
-    post("/api/dead-letters/replay", "of a store: has them handled again").query(&[
+    get("/api/dead-letters/replays", "of a store: the requested replays"),
+    post("/api/dead-letters/replay", "of a store: handles them again").query(&[
         ID,
         REASON,
         POOL,
@@ -216,19 +216,19 @@ pub(super) const OPERATIONS: &[Operation] = &[
         SINCE,
         UPTO,
         ALL,
-        may("rate", "letters a second"),
+        may("rate", "letters per second"),
     ]),
-    post("/api/dead-letters/replays/{number}/stop", "takes no further letter of it"),
-    post("/api/dead-letters/replays/{number}/resume", "goes on with it"),
-    post("/api/dead-letters/replays/{number}/cancel", "lets go of those that wait"),
-    get("/api/dead-letters/{number}/edit", "of a store: its event, to be changed and sent back"),
+    post("/api/dead-letters/replays/{number}/stop", "stops it"),
+    post("/api/dead-letters/replays/{number}/resume", "resumes it"),
+    post("/api/dead-letters/replays/{number}/cancel", "releases the letters that still wait"),
+    get("/api/dead-letters/{number}/edit", "of a store: its event, to edit and send back"),
     post(
         "/api/dead-letters/{number}/edit",
-        "puts the event of the body in place of its own, or changes places in it",
+        "replaces its event by the one in the body, or changes places in it",
     )
     .query(&[may("set", "a place and its value, such as `/data/x=1`; several times")])
     .takes("one CloudEvent"),
-    post("/api/dead-letters/drop", "of a store: drops them for good, if there are so many").query(
+    post("/api/dead-letters/drop", "of a store: drops them for good, if their number is confirmed").query(
         &[
             ID,
             REASON,
@@ -241,7 +241,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
             SINCE,
             UPTO,
             ALL,
-            may("confirm", "how many there are; without it, the answer says so (409)"),
+            may("confirm", "their number; without it, the answer says it (409)"),
         ],
     ),
     post("/api/reload", "reads the configuration again"),

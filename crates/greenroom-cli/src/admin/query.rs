@@ -19,7 +19,7 @@ impl Query {
         match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
             None => Ok(Self(pairs)),
             Some((name, _)) => {
-                let what = format!("`{name}` is nothing that can be asked for here");
+                let what = format!("`{name}` is not a parameter of this request");
                 let next = format!("it knows {}", known.join(", "));
                 Err(Refusal::new(StatusCode::BAD_REQUEST, what, at, next))
             }
@@ -44,6 +44,6 @@ impl Query {
 }
 
 pub(super) fn not_a_number(what: &str, found: &str, at: &str) -> Refusal {
-    let what = format!("{what} is asked for by a number, not {found:?}");
+    let what = format!("{what} is given as a number, not as {found:?}");
     Refusal::new(StatusCode::BAD_REQUEST, what, at, "write a whole number")
 }

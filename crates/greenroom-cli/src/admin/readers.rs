@@ -28,7 +28,7 @@ impl Readers {
     ) -> Result<T, Refusal> {
         let Ok(turn) = self.0.clone().try_acquire_owned() else {
             let what = format!("the dead letters are being read for {READERS} requests already");
-            let next = "ask again when those are answered";
+            let next = "try again when those are done";
             return Err(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, what, at, next));
         };
         // The turn ends with the read, even if the client is gone.

@@ -21,8 +21,7 @@ pub(super) fn told(reloaded: &Reloaded) -> Answer {
 fn mistakes(problems: &Problems) -> Refusal {
     let what =
         format!("the configuration has mistakes ({}): nothing was changed", problems.summary());
-    let next =
-        "correct it, try it with `greenroom check`, and reload again; until then the old one holds";
+    let next = "correct it, try it with `greenroom check`, and reload again; until then the old one stays in effect";
     let mut refusal = Refusal::new(StatusCode::UNPROCESSABLE_ENTITY, what, problems.file(), next);
     let details = problems.sorted().into_iter().map(|problem| {
         json!({ "what": problem.message, "where": problems.place(problem), "next": problem.help })

@@ -163,7 +163,7 @@ async fn order_pool(
     let order = Order::asked(&order, &uri)?;
     let pool = daemon.control.pool(&name).map_err(|error| Refusal::no_such("pools", &error))?;
     let changed = if order.pauses() { pool.pause() } else { pool.resume() };
-    tracing::info!(pool = name, ?order, changed, "a pool was told");
+    tracing::info!(pool = name, ?order, changed, "a pool was changed");
     Ok(Json::ok(json!({ "pool": name, "paused": pool.is_paused(), "changed": changed })))
 }
 
@@ -199,7 +199,7 @@ async fn order_handler(
     let handler =
         daemon.control.handler(&name).map_err(|error| Refusal::no_such("handlers", &error))?;
     let changed = if order.pauses() { handler.pause() } else { handler.resume() };
-    tracing::info!(handler = name, ?order, changed, "a handler was told");
+    tracing::info!(handler = name, ?order, changed, "a handler was changed");
     Ok(Json::ok(json!({ "handler": name, "paused": handler.is_paused(), "changed": changed })))
 }
 
@@ -224,7 +224,7 @@ async fn output(State(daemon): Asked, Path(name): Path<String>) -> Answer {
 async fn resume_output(State(daemon): Asked, Path(name): Path<String>) -> Answer {
     let resumed = daemon.control.resume_output(&name);
     let changed = resumed.map_err(|error| Refusal::no_such("outputs", &error))?;
-    tracing::info!(output = name, changed, "an output was told to resume");
+    tracing::info!(output = name, changed, "an output was resumed");
     Ok(Json::ok(json!({ "output": name, "changed": changed })))
 }
 
@@ -267,14 +267,14 @@ async fn reload(State(daemon): Asked) -> Answer {
 async fn unknown(method: Method, uri: Uri) -> Refusal {
     let what = format!("there is nothing at {method} {}", uri.path());
     let mut refusal =
-        Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), "`GET /api` lists what there is");
+        Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), "`GET /api` lists everything");
     refusal.details = Some(paths());
     refusal
 }
 
 async fn wrong_method(method: Method, uri: Uri) -> Refusal {
-    let what = format!("{} is not asked with {method}", uri.path());
-    let next = "`GET /api` lists what there is: what changes something is a POST";
+    let what = format!("{} does not take {method}", uri.path());
+    let next = "`GET /api` lists everything: changes are POST requests";
     Refusal::new(StatusCode::METHOD_NOT_ALLOWED, what, uri.path(), next)
 }
 
@@ -292,9 +292,9 @@ impl Order {
             "resume" => Ok(Self::Resume),
             _ => Err(Refusal::new(
                 StatusCode::NOT_FOUND,
-                format!("{word:?} is nothing that it could be told"),
+                format!("{word:?} is not a command for it"),
                 uri.path(),
-                "tell it to `pause` or to `resume`",
+                "use `pause` or `resume`",
             )),
         }
     }

@@ -14,7 +14,7 @@ pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Optio
         None => {
             let unsettled = key.unsettled;
             format!(
-                "{unsettled} not settled; none in the lines of its pool: beside it, or on the way to outputs"
+                "{unsettled} not settled; none in the lines of its pool: waiting for room, or on the way to outputs"
             )
         }
         Some(why) => {
@@ -28,18 +28,14 @@ pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Optio
                 _ => "head".to_owned(),
             };
             let head = match why.state {
-                KeyState::Queued => {
-                    "the first is queued, and nothing but its turn is needed".to_owned()
-                }
-                KeyState::Ready => {
-                    "it has given way to other keys, and has its turn next".to_owned()
-                }
+                KeyState::Queued => "the first is queued, and only waits for its turn".to_owned(),
+                KeyState::Ready => "it has yielded to other keys, and its turn is next".to_owned(),
                 KeyState::Running { worker, since } => {
                     format!("{attempt}, in hand of worker {worker} for {}", time(since))
                 }
                 KeyState::Retrying { next, .. } => format!("{attempt}, next in {}", time(next)),
                 KeyState::Parked { since, .. } => format!(
-                    "{attempt} failed for good, parked for {} until somebody says resume, skip or drop",
+                    "{attempt} failed for good, parked for {} until an operator decides: resume, skip or drop",
                     time(since)
                 ),
                 _ => attempt,

@@ -63,7 +63,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, most: usize) ->
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 if !told {
-                    tracing::warn!(%error, "the admin listener cannot take a connection");
+                    tracing::warn!(%error, "the admin listener cannot accept a connection");
                 }
                 told = true;
                 connections.close_longest_waiting();
@@ -110,7 +110,7 @@ async fn answer(mut router: Router, place: &Place, request: Request<Incoming>) -
     if has_too_large_headers(&head) {
         let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
         let what = format!("the headers are larger than {LARGEST_HEADERS} bytes");
-        return Refusal::new(status, what, head.uri.path(), "send fewer of them").into_response();
+        return Refusal::new(status, what, head.uri.path(), "send fewer headers").into_response();
     }
     // The handler of the request reads it, once the guard has admitted it.
     if takes_body(&head.method, head.uri.path()) {
@@ -135,9 +135,9 @@ fn takes_body(method: &Method, path: &str) -> bool {
 
 /// Reads a body to its end: nothing else here needs it, and the next request comes after it.
 async fn swallow(body: Body, path: &str) -> Result<(), Refusal> {
-    let next = "leave the body out: what is asked stands in the path and behind its `?`";
+    let next = "leave the body out: the request is in the path and after its `?`";
     let refused = |status, what| Err(Refusal::new(status, what, path, next));
-    let too_large = format!("the body is larger than {LARGEST_BODY} bytes, or broke off");
+    let too_large = format!("the body is larger than {LARGEST_BODY} bytes, or was cut off");
     if body.size_hint().lower() > LARGEST_BODY as u64 {
         return refused(StatusCode::PAYLOAD_TOO_LARGE, too_large);
     }
@@ -145,7 +145,7 @@ async fn swallow(body: Body, path: &str) -> Result<(), Refusal> {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(_)) => refused(StatusCode::PAYLOAD_TOO_LARGE, too_large),
         Err(_) => {
-            let what = format!("the body did not come within {} s", BODY_WITHIN.as_secs());
+            let what = format!("the body did not arrive within {} s", BODY_WITHIN.as_secs());
             refused(StatusCode::REQUEST_TIMEOUT, what)
         }
     }

@@ -49,8 +49,8 @@ const PIECES: usize = 4;
 fn named(query: &Query) -> Result<Filter, Refusal> {
     let filter = filter(query)?;
     if filter.takes_all() && query.one("all") != Some("true") {
-        let what = "nothing says which letters are meant";
-        let next = "name a filter such as `id`, `handler` or `group`, or say `all=true`";
+        let what = "no letters are selected";
+        let next = "give a filter such as `id`, `handler` or `group`, or `all=true`";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, what, AT, next));
     }
     Ok(filter)
@@ -63,10 +63,10 @@ fn failed(error: &LetterError) -> Refusal {
             (StatusCode::NOT_FOUND, "`/api/dead-letters/replays` lists them")
         }
         LetterError::Full(_) => {
-            (StatusCode::INSUFFICIENT_STORAGE, "dropping letters makes room, too")
+            (StatusCode::INSUFFICIENT_STORAGE, "dropping letters also makes room")
         }
         LetterError::Closed => {
-            (StatusCode::SERVICE_UNAVAILABLE, "greenroom is stopping: ask again when it runs")
+            (StatusCode::SERVICE_UNAVAILABLE, "greenroom is stopping: try again when it runs")
         }
         LetterError::Masked(_) => (
             StatusCode::FORBIDDEN,
@@ -74,7 +74,7 @@ fn failed(error: &LetterError) -> Refusal {
              dead-letters edit NUMBER --store DIR`",
         ),
         LetterError::InReplay(_) => (StatusCode::CONFLICT, "wait until its replay has ended"),
-        _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` says how the store is"),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` shows the state of the store"),
     };
     Refusal::new(status, error.to_string(), AT, next)
 }
@@ -84,9 +84,9 @@ fn store(daemon: &Daemon) -> Result<(LetterStore, PathBuf), Refusal> {
         LettersAt::Store(store, path) => Ok((store.clone(), path.clone())),
         LettersAt::File(path) => Err(Refusal::new(
             StatusCode::CONFLICT,
-            "dead letters go to a file here, which can only be searched",
+            "dead letters go to a file here, which can only be read",
             path.display().to_string(),
-            "declare `dead_letters: { store: {} }` to have them edited, replayed and dropped",
+            "declare `dead_letters: { store: {} }` so that they can be edited, replayed and dropped",
         )),
         LettersAt::Broker(place) => Err(with_broker(place)),
     }
@@ -94,9 +94,9 @@ fn store(daemon: &Daemon) -> Result<(LetterStore, PathBuf), Refusal> {
 
 /// Letters that greenroom cannot read.
 pub(super) fn with_broker(place: &str) -> Refusal {
-    let what = format!("dead letters go to {place}, from where greenroom does not list them");
-    let next = "read them there as other records, by their headers; `greenroom dead-letters redrive \
-                FILE` sends those that you choose back to where they came from";
+    let what = format!("dead letters go to {place}, where greenroom cannot list them");
+    let next = "read them there like other records, by their headers; `greenroom dead-letters \
+                redrive FILE` returns selected ones to where they came from";
     Refusal::new(StatusCode::CONFLICT, what, place, next)
 }
 
@@ -206,7 +206,7 @@ pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> A
     let query = Query::parse(query, AT, &known)?;
     let (filter, rate) = (named(&query)?, query.number::<f64>("rate", AT)?);
     if rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-        let what = "`rate` is a number of letters a second above 0";
+        let what = "`rate` is a number of letters per second above 0";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, what, AT, "for example `rate=20`"));
     }
     let marked = store.mark(filter, rate).await.map_err(|error| failed(&error))?;
@@ -227,13 +227,13 @@ pub(super) async fn order(
         "resume" => JobChange::Resume,
         "cancel" => JobChange::Cancel,
         _ => {
-            let what = format!("{word:?} is nothing that a replay could be told");
-            let next = "tell it to `stop`, to `resume` or to `cancel`";
+            let what = format!("{word:?} is not a command for a replay");
+            let next = "use `stop`, `resume` or `cancel`";
             return Err(Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), next));
         }
     };
     let job = store.change_replay(id, change).await.map_err(|error| failed(&error))?;
-    tracing::info!(replay = id, order = word, "a replay of dead letters was told");
+    tracing::info!(replay = id, order = word, "a replay of dead letters was changed");
     Ok(Json::ok(json!(job)))
 }
 
@@ -256,7 +256,7 @@ pub(super) async fn drop_letters(
     if confirmed != Some(totals.letters) {
         let what = format!("{} letters would be dropped for good", totals.letters);
         let newest = totals.newest;
-        let next = format!("say that you mean it: `&confirm={}&upto={newest}`", totals.letters);
+        let next = format!("confirm it: `&confirm={}&upto={newest}`", totals.letters);
         let mut refusal = Refusal::new(StatusCode::CONFLICT, what, AT, next);
         refusal.details = Some(json!(totals));
         return Err(refusal);
@@ -301,19 +301,19 @@ pub(super) async fn edit(
     let sets: Vec<String> = query.all("set").map(str::to_owned).collect();
     let Ok(_turn) = EDITS.try_acquire() else {
         let (status, what) = (StatusCode::SERVICE_UNAVAILABLE, "dead letters are being edited");
-        return Err(Refusal::new(status, what, at, "ask again when those edits are answered"));
+        return Err(Refusal::new(status, what, at, "try again when those edits are done"));
     };
     let body = body(request).await?;
     let wrong = |why: String| {
-        let next = "send one CloudEvent as JSON, made of what a GET of this path hands out, or name \
-                    places by `?set=/data/x=1`";
+        let next = "send one CloudEvent as JSON, based on the answer to a GET of this path, or set \
+                    places with `?set=/data/x=1`";
         Refusal::new(StatusCode::BAD_REQUEST, why, AT, next)
     };
     let make = move || {
         let letters = Letters::open(&path).map_err(|error| failed(&error))?;
         let known = letters.content(letter).map_err(|error| failed(&error))?.bytes;
         let bytes = match (body.is_empty(), sets.is_empty()) {
-            (true, true) => return Err(wrong("nothing says what the event is to be".to_owned())),
+            (true, true) => return Err(wrong("no change of the event is given".to_owned())),
             (true, false) => {
                 change::set(&known, sets.iter().map(String::as_str)).map_err(&wrong)?.into()
             }
@@ -329,17 +329,17 @@ pub(super) async fn edit(
 
 async fn body(request: Request) -> Result<Bytes, Refusal> {
     let refused = |status, what: String| {
-        Refusal::new(status, what, AT, "send one CloudEvent as JSON, in one go")
+        Refusal::new(status, what, AT, "send one CloudEvent as JSON, in one piece")
     };
     let read = timeout(BODY_WITHIN, to_bytes(request.into_body(), LARGEST_EVENT)).await;
     match read {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => {
-            let what = format!("the body is larger than {LARGEST_EVENT} bytes, or broke off");
+            let what = format!("the body is larger than {LARGEST_EVENT} bytes, or was cut off");
             Err(refused(StatusCode::PAYLOAD_TOO_LARGE, what))
         }
         Err(_) => {
-            let what = format!("the body did not come within {} s", BODY_WITHIN.as_secs());
+            let what = format!("the body did not arrive within {} s", BODY_WITHIN.as_secs());
             Err(refused(StatusCode::REQUEST_TIMEOUT, what))
         }
     }

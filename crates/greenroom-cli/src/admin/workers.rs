@@ -71,17 +71,17 @@ pub(super) async fn resize(
     let before = pool.stats().configured;
     if count > MANY && count > before * TIMES && query.number("confirm", at)? != Some(count) {
         let what = format!("the pool `{name}` has {before} workers, not {count}");
-        let next = format!("say `confirm={count}` (`--yes` of the command) if you mean it");
+        let next = format!("add `confirm={count}` (`--yes` for the command) to confirm");
         let mut refusal = Refusal::new(StatusCode::CONFLICT, what, at, next);
         refusal.details = Some(json!({ "workers": before, "asked": count }));
         return Err(refusal);
     }
     let _ = pool.resize(count).map_err(|error| refused(at, &error))?;
-    tracing::info!(pool = name, from = before, to = count, "a pool was told to have other workers");
+    tracing::info!(pool = name, from = before, to = count, "the number of workers was changed");
     Ok(Json::ok(json!({ "pool": name, "from": before, "workers": count })))
 }
 
 fn refused(at: &str, error: &ChangeError) -> Refusal {
-    let next = "docs/configuration.md says how many workers a pool may have; one that is ending stays as it is";
+    let next = "docs/configuration.md says how many workers a pool may have; a pool that is ending cannot change";
     Refusal::new(StatusCode::CONFLICT, error.to_string(), at, next)
 }

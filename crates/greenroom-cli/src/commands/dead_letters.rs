@@ -104,14 +104,16 @@ fn edit(arguments: &EditArgs) -> Result<String, String> {
             None => match editor::edited(&place.content(number)?)? {
                 Some(event) => event,
                 None => {
-                    return Ok(format!("nothing was changed: the letter {number} is as it was\n"));
+                    return Ok(format!(
+                        "nothing was changed: the letter {number} stays the same\n"
+                    ));
                 }
             },
         };
         place.replace(number, &event)?;
     }
     Ok(format!(
-        "the letter {number} has a new event; the first one is kept as `original`\n\
+        "the letter {number} has a new event; the first one stays as `original`\n\
          next: greenroom dead-letters replay {} --id {number}\n",
         place.named()
     ))
@@ -131,7 +133,8 @@ fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
     let LettersFilter { ids, pool, handler, input, key, event, reason, group, since } = filter;
     let texts = [pool, handler, input, key, event, reason, group, since];
     if ids.is_empty() && texts.iter().all(|text| text.is_none()) && !all {
-        let why = "nothing says which letters are meant: name them by `--id`, `--handler`, `--group` and the like, or say `--all`";
+        let why =
+            "no letters are selected: use `--id`, `--handler`, `--group` and the like, or `--all`";
         return Err(why.to_owned());
     }
     Ok(())
@@ -170,8 +173,7 @@ fn drop_letters(arguments: &DropArgs) -> Result<String, String> {
         return Ok("there is no such letter: nothing was dropped\n".to_owned());
     }
     let question = format!("drop {count} letters for good?");
-    let otherwise =
-        format!("{count} letters would be dropped for good: say `--yes` if you mean it");
+    let otherwise = format!("{count} letters would be dropped for good: add `--yes` to confirm");
     if !arguments.yes && !agreed(&question, &otherwise)? {
         return Ok("nothing was dropped\n".to_owned());
     }

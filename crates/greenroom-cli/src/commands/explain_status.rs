@@ -38,8 +38,7 @@ fn of_targets(config: &Config) -> Result<String, String> {
     }
     Ok(match out.is_empty() {
         true => {
-            "no handler or output of this configuration is `http`: nothing is posted anywhere\n"
-                .to_owned()
+            "no handler or output of this configuration is `http`: nothing is posted\n".to_owned()
         }
         false => out + notes().as_str(),
     })
@@ -54,19 +53,19 @@ fn table(map: &StatusMap) -> String {
         out.push_str(&row(&on.to_string(), verdict.as_str(), verdict.holds(), why));
     }
     let other = Verdict::Retry;
-    out + row("other", other.as_str(), other.holds(), "a status that says nothing").as_str()
+    out + row("other", other.as_str(), other.holds(), "any other status").as_str()
 }
 
 fn notes() -> String {
     format!(
-        "The first row that holds decides; the narrowest stand first.\n\
-         settle: handled. retry: tried again in its place, as `retry` says; a `Retry-After` of the answer goes before that.\n\
-         hold: the same, and nothing of its share (`share_by`) is attempted until then; without a share as retry. So does a 503 with `Retry-After`.\n\
-         pause_share: its share waits for an operator, as after a 410; without a share a dead letter.\n\
-         pause: the handler pauses and probes, no event is blamed, `/healthz` is red. reject: a dead letter.\n\
-         park: its key waits for an operator; without `order_by` a dead letter.\n\
-         An output tries again until the event is stored, pauses and probes as a handler does, and rejects where a handler parks.\n\
-         The response header `{OUTCOME}: retry`, `reject` or `park` goes before the status.\n\
+        "The first matching row decides; the narrowest come first.\n\
+         settle: handled. retry: retried in its place, according to `retry`; a `Retry-After` in the answer takes precedence.\n\
+         hold: the same, and nothing else of its share (`share_by`) is attempted until then; without a share, like retry. A 503 with `Retry-After` does this, too.\n\
+         pause_share: its share waits for an operator, as after a 410; without a share, a dead letter.\n\
+         pause: the handler pauses and probes, no event is at fault, `/healthz` is red. reject: a dead letter.\n\
+         park: its key waits for an operator; without `order_by`, a dead letter.\n\
+         An output retries until the event is stored, pauses and probes like a handler, and rejects where a handler parks.\n\
+         The response header `{OUTCOME}: retry`, `reject` or `park` takes precedence over the status.\n\
          `http: {{ status: {{ 404: retry, 5xx: park, timeout: reject }} }}` in a handler or output replaces rows.\n"
     )
 }

@@ -113,7 +113,7 @@ fn with_a_broker(
     let file = |name| directory.join(name).display().to_string();
     let install = lacking(feature).map_or_else(String::new, |install| install + "\n");
     format!(
-        "{install}next, with a broker at {at} ({} says how to get one):\n  python3 {}\n\
+        "{install}next, with a broker at {at} ({} explains how to get one):\n  python3 {}\n\
          and in another terminal:\n  {publish}\n  greenroom run {config}\n",
         file("README.md"),
         file("service.py"),
@@ -166,7 +166,7 @@ fn write_all(files: &Files, directory: &Path, force: bool) -> Result<(), String>
     let existing = paths.find(|path| path.exists());
     if let Some(path) = existing.filter(|_| !force) {
         return Err(format!(
-            "`{}` exists, and nothing was written; choose another place with `--dir`, or overwrite with `--force`",
+            "`{}` exists, so nothing was written; choose another directory with `--dir`, or overwrite with `--force`",
             path.display()
         ));
     }

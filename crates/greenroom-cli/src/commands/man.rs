@@ -20,8 +20,8 @@ type Section = (&'static str, &'static [(&'static str, &'static str)]);
 const EXIT_STATUS: Section = (
     "EXIT STATUS",
     &[
-        ("0", "Done. Of a run: every event was handled, ignored or stored as a dead letter."),
-        ("1", "It could not run. Of test: a case failed."),
+        ("0", "Done. For a run: every event was handled, ignored or stored as a dead letter."),
+        ("1", "It could not run. For test: a case failed."),
         ("2", "The command line or the configuration is wrong."),
         ("3", "A run ended with events refused or unsettled; a demo found a defect."),
     ],
@@ -30,12 +30,12 @@ const EXIT_STATUS: Section = (
 const ENVIRONMENT: Section = (
     "ENVIRONMENT",
     &[
-        ("RUST_LOG", "The least severe log lines shown, unless --log-level says it."),
+        ("RUST_LOG", "The least severe log lines shown, unless --log-level is given."),
         (
             "NO_COLOR",
-            "With any text in it, nothing is coloured. Only a terminal gets colours at all.",
+            "If it contains any text, nothing is coloured. Only a terminal gets colours at all.",
         ),
-        ("TERM", "With `dumb`, nothing is coloured either."),
+        ("TERM", "If it is `dumb`, nothing is coloured either."),
         ("GREENROOM_ADMIN_TOKEN", "The token that `greenroom why` shows to the admin listener."),
     ],
 );

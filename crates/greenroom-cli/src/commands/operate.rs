@@ -64,7 +64,7 @@ fn shown(word: &str, decision: &KeyDecision) -> Result<Option<String>, String> {
         (Some(line), None) => line,
         (Some(_), Some(_)) => {
             return Err(format!(
-                "`{key}` is parked with several handlers: name one by `--handler`"
+                "`{key}` is parked with several handlers: choose one with `--handler`"
             ));
         }
     };
@@ -77,7 +77,7 @@ fn shown(word: &str, decision: &KeyDecision) -> Result<Option<String>, String> {
     let data = event["data"].as_str().unwrap_or_default();
     data.lines().for_each(|line| eprintln!("  {}", printable(line)));
     let id = event["id"].as_str().unwrap_or_default();
-    let otherwise = format!("nothing was decided: say `--event {}` if you mean it", quoted(id));
+    let otherwise = format!("nothing was decided: add `--event {}` to confirm", quoted(id));
     let yes = agreed(&format!("{word} it?"), &otherwise)?;
     Ok(yes.then(|| id.to_owned()))
 }

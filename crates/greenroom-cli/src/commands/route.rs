@@ -52,11 +52,11 @@ fn sample<'s>(config: &'s Config, arguments: &'s RouteArgs) -> Result<Sample<'s>
         return Ok(Sample::Request(SampleRequest { input, records, path, headers }));
     }
     match (kind, records) {
-        (None, _) if is_request => Err("`--header` and `--path` are of a request: say with \
-            `--input` which `http` input it is posted to"
+        (None, _) if is_request => Err("`--header` and `--path` belong to a request: name its \
+            `http` input with `--input`"
             .to_owned()),
         (Some(other), _) if is_request => Err(format!(
-            "`--header` and `--path` are of a request to an `http` input, and the sample is of \
+            "`--header` and `--path` belong to a request to an `http` input, but the sample is for \
              a `{}` input",
             other.key()
         )),

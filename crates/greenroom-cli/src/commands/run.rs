@@ -65,7 +65,7 @@ fn run(config: Config, source: &Source, format: ReportFormat) -> ExitCode {
     match ended {
         Ok(Some((report, answers))) => conclude(&report, &answers, format, has_standard_output),
         Ok(None) => {
-            tracing::info!("ended before it began: nothing was read");
+            tracing::info!("ended before it started: nothing was read");
             Exit::Success.into()
         }
         Err(why) => Exit::CouldNotRun.because(why),

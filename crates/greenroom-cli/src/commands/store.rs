@@ -27,7 +27,7 @@ impl StoreKind {
             return Ok(Self::Letters);
         }
         Err(format!(
-            "{}: there is no store of greenroom in this directory; name the directory of a log, or of dead letters",
+            "{}: this directory is not a store of greenroom; name the directory of a log or of dead letters",
             path.display()
         ))
     }

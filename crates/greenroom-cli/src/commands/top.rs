@@ -99,7 +99,7 @@ impl Looks<'_> {
         let (columns, lines) = size();
         let order = *self.order.lock();
         let text = screen::fitted(self.address, (last, last), order, (columns, lines - 2));
-        let gone = format!("GONE for {since} s, what follows is of before: {why}");
+        let gone = format!("GONE for {since} s, the last sample follows: {why}");
         let gone: String = gone.chars().take(columns).collect();
         draw(&format!("{gone}\n\n{text}"))
     }

@@ -30,7 +30,7 @@ fn told(key: &str, found: &Value) -> String {
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
     match lines {
-        [] => format!("nothing of `{key}` waits or is in hand: it is done, or an output has it\n"),
+        [] => format!("no event of `{key}` waits or is in hand: all are done, or with an output\n"),
         [line] => format!("{}\n", printable(&text(line, "text"))),
         lines => {
             let told = lines.iter().map(|line| {
@@ -57,8 +57,8 @@ fn what_next(found: &Value, address: &str, key: &str) -> String {
     }
     let address = if address == ask::ADDRESS { String::new() } else { format!(" {address}") };
     format!(
-        "next: `greenroom key resume {key}{address}` has the failed event attempted anew;\n      \
-         `skip` in place of `resume` makes a dead letter of it, `drop` of all that wait behind it as well\n"
+        "next: `greenroom key resume {key}{address}` retries the failed event;\n      \
+         `skip` instead of `resume` makes it a dead letter, and `drop` also all events behind it\n"
     )
 }
 
@@ -79,7 +79,7 @@ mod tests {
         let none = json!({ "lines": [] });
         assert_eq!(
             told("k", &none),
-            "nothing of `k` waits or is in hand: it is done, or an output has it\n"
+            "no event of `k` waits or is in hand: all are done, or with an output\n"
         );
     }
 

@@ -109,7 +109,7 @@ impl<'a> Checker<'a> {
                 // A default has no place in the file, but its input does.
                 let input = path.strip_suffix(".listen").unwrap_or(path);
                 let at = if self.places.has(path) { path } else { input };
-                self.error(at, text, "give each a port of its own");
+                self.error(at, text, "give each its own port");
             }
         }
     }
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
             self.warning(&format!("{path}.shares"), text, help);
         }
         if pool.weight.is_some() && pool.dedicated_threads.is_some() {
-            let text = "a pool with threads of its own competes with no other";
+            let text = "a pool with its own threads competes with no other";
             let help = "leave `weight` out, or `dedicated_threads`";
             self.warning(&format!("{path}.weight"), text, help);
         }
@@ -166,10 +166,10 @@ impl<'a> Checker<'a> {
         {
             let (min, max, workers) = (bounds.min, bounds.max, pool.workers);
             let text =
-                format!("it would begin with {workers} workers, and scales from {min} to {max}");
+                format!("it would start with {workers} workers, but scales from {min} to {max}");
             let at = ["workers", "preset"].map(|name| format!("{path}.{name}"));
             let at = at.iter().find(|at| self.places.has(at)).unwrap_or(&path).clone();
-            self.error(&at, text, "leave `workers` out to begin with `min`, or widen the bounds");
+            self.error(&at, text, "leave `workers` out to start with `min`, or widen the bounds");
         }
     }
 
@@ -204,7 +204,7 @@ impl<'a> Checker<'a> {
                         self.error(
                             &path,
                             text,
-                            "an event goes to one handler; remove one of the two, or put one with a `where` first",
+                            "an event goes to one handler; remove one of the two, or put the one with a `where` first",
                         );
                     }
                 }
@@ -256,9 +256,11 @@ impl<'a> Checker<'a> {
         match shared.get(name.as_str()) {
             Some((first, where_first)) if *first != breaker => {
                 let shown = self.places.at(&format!("{at}.shared")).show(name);
-                let text =
-                    format!("the circuit breaker `{shown}` has other settings in `{where_first}`");
-                let help = "one breaker has one `failures` and one `open_for`: write the same";
+                let text = format!(
+                    "the circuit breaker `{shown}` has different settings in `{where_first}`"
+                );
+                let help =
+                    "one breaker has one `failures` and one `open_for`: write the same values";
                 self.error(&at, text, help);
             }
             Some(_) => {}
@@ -280,7 +282,7 @@ impl<'a> Checker<'a> {
             } else if like.is_empty() {
                 let help =
                     "for example `/shop/*`; `*` alone takes each event that has the attribute";
-                self.error(&path, "nothing is like this", help);
+                self.error(&path, "no value matches this", help);
             }
         }
     }
@@ -288,11 +290,12 @@ impl<'a> Checker<'a> {
     fn loopback(&mut self, path: &str, declared: usize) {
         match &self.config.loopback {
             None if declared > 0 && !self.places.has("loopback") => {
-                let help = "say what comes back: `loopback: { on: order.again }`, at the top";
+                let help =
+                    "name the events that come back: `loopback: { on: order.again }`, at the top";
                 self.error(path, "nothing comes back in", help);
             }
             Some(loopback) if loopback.room < declared => {
-                let text = format!("there is room for {} events only", loopback.room);
+                let text = format!("there is room for only {} events", loopback.room);
                 self.error(path, text, "raise `loopback.room`");
             }
             _ => {}
@@ -347,7 +350,7 @@ impl<'a> Checker<'a> {
                 self.error(
                     &format!("{path}.key_required"),
                     "`key_required` without `order_by`",
-                    "say what the key is, for example `order_by: subject`",
+                    "set the key, for example `order_by: subject`",
                 );
             }
             // An inherited value is checked at its source.
@@ -405,7 +408,7 @@ impl<'a> Checker<'a> {
                 let shown = self.places.at(at).show(name);
                 let help = match name.strip_prefix("data.") {
                     Some(inner) => {
-                        format!("for a field of the data write `/{}`", inner.replace('.', "/"))
+                        format!("for a field of the data, write `/{}`", inner.replace('.', "/"))
                     }
                     None => lower_case(name)
                         .filter(|_| self.places.at(at).origin.is_none())

@@ -62,7 +62,7 @@ impl<'a> Effect<'a> {
             handler.on.iter().any(|on| on == "**") && handler.takes_all()
         };
         if let Some(all) = config.handlers.iter().find(takes_all) {
-            let text = format!("no event is without a handler: `{}` takes them all", all.name);
+            let text = format!("every event has a handler: `{}` takes them all", all.name);
             self.useless("no_handler", text, "leave `no_handler` out");
         }
         if config.handlers.iter().all(HandlerConfig::takes_all) {
@@ -70,22 +70,22 @@ impl<'a> Effect<'a> {
             self.useless("handler_rejected", text, "leave `handler_rejected` out");
         }
         if config.pools.iter().all(|pool| !self.is_used(pool) || self.names_its_queue(pool)) {
-            let text = "every pool says by itself how many events may wait";
+            let text = "every pool sets its own number of waiting events";
             self.useless("buffer", text, "leave `buffer` out");
         }
         if config.shutdown.finish == Some(Finish::InHand)
             && config.inputs.iter().all(|input| input.kind.keeps_positions())
         {
-            let text = "every input keeps its positions: a stop waits for no more than that anyway";
+            let text = "every input keeps its positions: a stop waits for no more anyway";
             self.useless("shutdown.finish", text, "leave `finish` out");
         }
         if config.pools.iter().all(|pool| pool.autotune == Autotune::Off) {
-            let text = "nobody looks at the sizes of pools: the `autotune` of each is `off`";
+            let text = "the sizes of pools are not watched: the `autotune` of each is `off`";
             self.useless("advisor", text, "write `autotune: say`, or leave `advisor` out");
         }
         let used = config.pools.iter().filter(|pool| self.is_used(pool));
         if used.clone().all(|pool| pool.on_full != OnFull::Pause) {
-            let text = "no event waits beside a full pool: every pool's `on_full` refuses them";
+            let text = "no event waits for a full pool: every pool's `on_full` refuses them";
             for input in &config.inputs {
                 let path = format!("inputs.{}.run_ahead", input.name);
                 self.useless(&path, text, "leave `run_ahead` out");
@@ -100,7 +100,7 @@ impl<'a> Effect<'a> {
 
     fn input(&mut self, path: &str, input: &InputConfig) {
         if !input.kind.keeps_positions() {
-            let text = "this input keeps no positions that could be stored";
+            let text = "this input has no positions to store";
             let help = "leave `commit_every` out; a file keeps them with `checkpoint`";
             self.useless(&format!("{path}.commit_every"), text, help);
         }
@@ -111,14 +111,14 @@ impl<'a> Effect<'a> {
         self.limits(path, pool);
         self.keys(path, pool);
         if pool.autotune == Autotune::Off {
-            let text = "nobody looks at the sizes of this pool: its `autotune` is `off`";
+            let text = "the sizes of this pool are not watched: its `autotune` is `off`";
             let help = "write `autotune: say`, or leave this out";
             self.useless(&format!("{path}.advisor"), text, help);
         }
         self.retry(&format!("{path}.retry"), pool.retry.map(|retry| retry.attempts));
         let others = self.config.pools.iter().filter(|other| other.name != pool.name);
         if pool.dedicated_threads.is_none() && !others.clone().any(|other| self.is_used(other)) {
-            let text = "no other pool has handlers, so this one competes with none";
+            let text = "no other pool has handlers, so this one has no competitor";
             self.useless(&format!("{path}.weight"), text, "leave `weight` out");
         }
         if let Some(timeout) = pool.timeout {
@@ -131,12 +131,12 @@ impl<'a> Effect<'a> {
     fn sizes(&mut self, path: &str, pool: &PoolConfig) {
         let written = |option: &str| self.places.has(&format!("{path}.{option}"));
         if written("workers") && (written("queue") || written("inbox_size")) {
-            let text = "both sizes that the preset gives are given beside it";
+            let text = "both sizes of the preset are overridden";
             self.useless(&format!("{path}.preset"), text, "leave `preset` out, or one of them");
         }
         if let Some(bounds) = pool.autoscale.filter(|bounds| bounds.min == bounds.max) {
             let text =
-                format!("it has {} workers at least and at most: nothing scales", bounds.min);
+                format!("its minimum and maximum are both {} workers: nothing scales", bounds.min);
             let help = "raise `max`, or write `workers` instead";
             self.useless(&format!("{path}.autoscale"), text, help);
         }
@@ -155,19 +155,21 @@ impl<'a> Effect<'a> {
         let help = "a limit is below the workers; lower it, leave it out, or raise `workers`";
         if let Some(limit) = pool.fixed_limit().filter(|limit| *limit >= most) {
             let text =
-                format!("a limit of {limit} holds nothing back, of {}", plural(most, "worker"));
+                format!("a limit of {limit} holds nothing back with {}", plural(most, "worker"));
             self.useless(&format!("{path}.limit"), text, help);
         }
         let Some(adaptive) = pool.adaptive_limit() else { return };
         if adaptive.min >= most {
             let text = format!(
-                "this limit holds nothing back: its `min` is {}, of {most} workers",
+                "this limit holds nothing back: its `min` is {}, with {most} workers",
                 adaptive.min
             );
             self.useless(&format!("{path}.limit"), text, help);
         } else if adaptive.max > most {
-            let text =
-                format!("a limit of {} is never reached: of {most} workers in all", adaptive.max);
+            let text = format!(
+                "a limit of {} is never reached: there are {most} workers in all",
+                adaptive.max
+            );
             let help = format!("write `max: {most}`, or raise `workers`");
             self.useless(&format!("{path}.limit.adaptive.max"), text, help);
         }
@@ -179,7 +181,7 @@ impl<'a> Effect<'a> {
         let parks = pool.on_final_failure == OnFinalFailure::Park;
         let bound = format!("{path}.max_per_key");
         if pool.engine != Engine::Keyed {
-            let text = format!("nothing is held back behind one key: the `engine` is `{engine}`");
+            let text = format!("events never wait behind a key: the `engine` is `{engine}`");
             self.useless(&bound, text, "leave `max_per_key` out, or write `engine: keyed`");
             if parks {
                 let text = format!("a pool whose `engine` is `{engine}` cannot park a key");
@@ -191,12 +193,15 @@ impl<'a> Effect<'a> {
             return;
         }
         if let Some(most) = pool.max_per_key.filter(|most| *most > pool.queue) {
-            let text = format!("{most} never wait behind a key: {} wait in all", pool.queue);
+            let text = format!(
+                "{most} events never wait behind a key: the queue holds {} in all",
+                pool.queue
+            );
             self.useless(&bound, text, "lower `max_per_key`, or raise the pool's `queue`");
         }
         let handlers = self.handlers_of(pool);
         if !handlers.is_empty() && handlers.iter().all(|handler| handler.order_by.is_none()) {
-            let help = "say what the key is: `order_by: subject`";
+            let help = "set the key: `order_by: subject`";
             let text = "no handler of this pool has an `order_by`, so no event has a key";
             self.useless(&bound, text, help);
             if parks {
@@ -236,7 +241,7 @@ impl<'a> Effect<'a> {
 
     fn otlp(&mut self, path: &str, otlp: &OtlpConfig) {
         if !(otlp.traces || otlp.metrics || otlp.logs) {
-            let text = "nothing is sent: neither traces nor metrics nor logs";
+            let text = "nothing is sent: traces, metrics and logs are all off";
             self.useless(path, text, "leave `otlp` out, or write `traces: true`");
             return;
         }
@@ -260,7 +265,7 @@ impl<'a> Effect<'a> {
                 self.useless(&format!("{path}.loopback"), text, "leave `loopback` out");
             }
             Makes::Same if handler.loopback > 1 => {
-                let text = "this handler makes one event of each: room for more is never used";
+                let text = "this handler makes one event from each: room for more is never used";
                 self.useless(&format!("{path}.loopback"), text, "write `loopback: 1`");
             }
             Makes::Same | Makes::Answers => {}
@@ -272,7 +277,7 @@ impl<'a> Effect<'a> {
         for (place, layer) in handler.layers.iter().enumerate() {
             let LayerConfig::Timeout(timeout) = layer else { continue };
             if shortest.is_some_and(|outer| outer <= *timeout) {
-                let text = "this timeout never comes: one around it is as short";
+                let text = "this timeout never occurs: one around it is as short";
                 let at = format!("{path}.layers.{place}");
                 self.useless(&at, text, "shorten it, or remove it");
             }
@@ -289,8 +294,8 @@ impl<'a> Effect<'a> {
         let Some(found) = handlers.iter().find(|found| found.name == handler) else { return };
         let (kind, Some(own)) = (found.kind.key(), found.kind.timeout()) else { return };
         if outer <= own {
-            let text = format!("this timeout never comes: that of {whose} is as short");
-            let help = "shorten it, or lengthen the other: this one tells what happened";
+            let text = format!("this timeout never occurs: that of {whose} is as short");
+            let help = "shorten it, or lengthen the other: the error of this one is more precise";
             self.useless(&format!("handlers.{handler}.{kind}.timeout"), text, help);
         }
     }
@@ -301,7 +306,7 @@ impl<'a> Effect<'a> {
         let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
         let Some(pool) = pool.filter(|pool| pool.autoscale.is_none()) else { return };
         if in_flight > pool.workers {
-            let text = format!("no more are in flight than the pool has workers: {}", pool.workers);
+            let text = format!("the pool's workers limit the events in flight: {}", pool.workers);
             let help = "raise the `workers` of the pool: processes times `in_flight`";
             self.useless(&format!("{path}.{}.in_flight", handler.kind.key()), text, help);
         }

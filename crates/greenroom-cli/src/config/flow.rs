@@ -67,8 +67,8 @@ impl<'a> Flow<'a> {
                 self.warning(&path, text, help);
             } else if let Some(first) = self.takes_it_all(place, handler) {
                 let help = format!(
-                    "`{first}` gets all of it first; write a `match` or `where` for `{first}`, or \
-                     remove one of the two"
+                    "`{first}` takes all of its events first; write a `match` or `where` for \
+                     `{first}`, or remove one of the two"
                 );
                 self.warning(&path, text, help);
             }
@@ -111,9 +111,8 @@ impl<'a> Flow<'a> {
             let Some(meets) = type_condition(of_type) else { continue };
             if !on.iter().any(|on| may_be(on, of_type, &meets)) {
                 let path = format!("{section}.{name}.where.type");
-                let text =
-                    format!("`{name}` never takes an event: no type that it is `on` is like this");
-                let help = "name the types under `on` alone; a `where` is for what is in an event";
+                let text = format!("`{name}` never takes an event: no type of its `on` meets this");
+                let help = "name types only under `on`; a `where` is for the content of events";
                 self.warning(&path, text, help);
             }
         }
@@ -126,7 +125,8 @@ impl<'a> Flow<'a> {
         let handled = |t: &str| handlers.iter().any(|h| h.on.iter().any(|on| matches(on, t)));
         let Some(lost) = types.into_iter().find(|t| !handled(t)) else { return };
         let text = format!("no handler takes the events of the type `{lost}`");
-        let help = "each becomes a dead letter; name a handler for it, or say `no_handler: ignore`";
+        let help =
+            "each becomes a dead letter; name a handler for it, or write `no_handler: ignore`";
         self.warning("inputs", text, help);
     }
 
@@ -136,8 +136,8 @@ impl<'a> Flow<'a> {
         let mut handlers = self.config.handlers.iter().enumerate();
         let told = handlers.any(|(place, handler)| self.sends_back(place, handler));
         if !declared && !told {
-            let text = "no handler has room for what comes back in: each event that does fails";
-            let help = "say in the handler that makes them how many it makes of one: `loopback: 1`";
+            let text = "no handler has room for events that come back in: each of them fails";
+            let help = "set in their handler how many it makes from one event: `loopback: 1`";
             self.warning("loopback", text, help);
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Flow<'a> {
         for (index, back) in loopback.on.iter().enumerate() {
             let mut on = self.config.handlers.iter().flat_map(|handler| &handler.on);
             if !on.any(|on| overlap(on, back)) {
-                let text = format!("no handler takes what comes back in as `{back}`");
+                let text = format!("no handler takes the events that come back in as `{back}`");
                 let help = "name a handler for it, or leave it out here";
                 self.warning(&format!("loopback.on.{index}"), text, help);
             }
@@ -160,13 +160,14 @@ impl<'a> Flow<'a> {
         }
         let name = &handler.name;
         if handler.loopback == 0 {
-            let text =
-                format!("what `{name}` passes comes back in, for which it has no room: it fails");
+            let text = format!(
+                "the events that `{name}` passes come back in, but it has no room for them: they fail"
+            );
             let help = "leave its types out of `loopback.on`, so that they go to an output";
             return self.warning(&format!("handlers.{name}.on"), text, help);
         }
-        let text = format!("what `{name}` passes comes back in, and to `{name}` again, for ever");
-        let help = "leave its types out of `loopback.on`, or have another handler take them";
+        let text = format!("the events that `{name}` passes come back in to `{name}`, forever");
+        let help = "leave its types out of `loopback.on`, or let another handler take them";
         self.warning(&format!("handlers.{name}.loopback"), text, help);
     }
 
@@ -204,8 +205,8 @@ impl<'a> Flow<'a> {
             let help = "all of these come back in (`loopback.on`)";
             self.warning(&path, text, help);
         } else if !self.config.handlers.iter().any(|handler| may_emit(handler, output)) {
-            let help = "no handler makes such events; `log` and `drop` make none, and what `pass` \
-                        and `simulate` make has the type that they take";
+            let help = "no handler makes such events; `log` and `drop` make none, and those of \
+                        `pass` and `simulate` keep their type";
             self.warning(&path, text, help);
         }
     }
@@ -230,8 +231,8 @@ impl<'a> Flow<'a> {
         if self.config.outputs.is_empty() || !passes(handler) || handler.on.iter().any(takes) {
             return;
         }
-        let text = format!("no output takes what the handler `{}` passes", handler.name);
-        let help = "name an output for it, or write `drop` if it is to go nowhere";
+        let text = format!("no output takes the events that the handler `{}` passes", handler.name);
+        let help = "name an output for them, or write `drop` to discard them";
         self.warning(&format!("handlers.{}.on", handler.name), text, help);
     }
 }

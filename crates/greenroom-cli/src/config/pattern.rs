@@ -9,7 +9,7 @@ pub(super) fn validate(pattern: &str) -> Result<(), &'static str> {
         match segment {
             "" => return Err("a segment between dots is empty"),
             "*" | "**" => {}
-            _ if segment.contains('*') => return Err("`*` stands for a whole segment"),
+            _ if segment.contains('*') => return Err("`*` must be a whole segment"),
             _ => {}
         }
     }

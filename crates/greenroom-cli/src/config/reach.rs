@@ -229,7 +229,7 @@ impl<'a> Reach<'a> {
         if path.is_dir() {
             let text = format!("there is no file to read in the directory `{shown}`");
             let ends = EXTENSIONS.join(", .");
-            let help = format!("of a directory, files are read that end in .{ends}");
+            let help = format!("files in a directory are read if they end in .{ends}");
             self.warning(at, text, &help);
         } else {
             let help = "a run ends with an error unless there is one by then";
@@ -253,7 +253,7 @@ impl<'a> Reach<'a> {
         let text = format!("`{}`{others} {why}", at.show(&path.display().to_string()));
         let help = match waits {
             true => {
-                "the others are read, and it is tried again: make it readable, or narrow the pattern"
+                "the others are read, and this one is retried: make it readable, or narrow the pattern"
             }
             false => {
                 "the others are read, and the run then ends with an error: make it readable, or narrow the pattern"
@@ -272,7 +272,8 @@ impl<'a> Reach<'a> {
             let text = format!("a checkpoint cannot be kept in `{shown}`");
             self.error(&at, text, "name a file");
         } else if special(input) && !input.is_dir() {
-            let text = "the input is no regular file, so it cannot be read on later".to_owned();
+            let text =
+                "the input is not a regular file, so a later run cannot continue it".to_owned();
             self.error(&at, text, "leave `checkpoint` out");
         } else {
             self.output(key, path);
@@ -290,7 +291,7 @@ impl<'a> Reach<'a> {
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
         let parent = parent.unwrap_or(Path::new("."));
         if path.is_file() || path == Path::new("-") {
-            let text = format!("`{shown}` is no directory");
+            let text = format!("`{shown}` is not a directory");
             self.error(&at, text, "name one that is empty, or that does not exist yet");
         } else if !parent.is_dir() {
             let text = format!("the directory of `{shown}` is missing");
@@ -347,7 +348,7 @@ impl<'a> Reach<'a> {
         }
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let at = self.places.at(&format!("{key}.rotate"));
-            let text = "only a regular file can be put aside".to_owned();
+            let text = "only a regular file can be rotated".to_owned();
             return self.error(&at, text, "leave `rotate` out");
         }
         self.rotated.push((format!("{key}.rotate"), identity(path)));
@@ -368,7 +369,7 @@ impl<'a> Reach<'a> {
             let sets = sets.map(|(reader, _)| format!("`{reader}`"));
             if let Some(other) = read.chain(written).chain(sets).min() {
                 let at = self.places.at(&key);
-                let text = format!("a file that is put aside has a name that {other} uses");
+                let text = format!("a rotated file has a name that {other} uses");
                 self.error(&at, text, "choose another path for one of them");
             }
         }
@@ -384,14 +385,13 @@ impl<'a> Reach<'a> {
         }
         let reachable = match fs::metadata(path) {
             Ok(found) if found.is_dir() => try_to_create_beside(&path.join("segment")),
-            Ok(_) => Err(io::Error::other("it is no directory")),
+            Ok(_) => Err(io::Error::other("it is not a directory")),
             Err(error) if error.kind() == io::ErrorKind::NotFound => try_to_create_beside(path),
             Err(error) => Err(error),
         };
         if let Err(error) = reachable {
-            let text = format!("no log can be kept in `{shown}`: {error}");
-            let help =
-                "name a directory that can be written to; the one that it is in has to be there";
+            let text = format!("a log cannot be kept in `{shown}`: {error}");
+            let help = "name a writable directory; its parent must exist";
             self.error(&at, text, help);
         }
     }

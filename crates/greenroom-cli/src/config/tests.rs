@@ -420,7 +420,7 @@ fn h01_inbox_size_counts_for_each_worker() {
     let found = config.pools.iter().find(|pool| pool.name == "p").unwrap();
     assert_eq!((found.workers, found.queue), (256, 256_000));
     let both = load(&pool("queue: 5, inbox_size: 5"));
-    assert!(both.text().contains("two ways to say the same"), "{}", both.text());
+    assert!(both.text().contains("two ways to set the same size"), "{}", both.text());
     let twice = load(&pool("workers: 5, pool_size: 5"));
     assert!(twice.text().contains("`workers` is given twice"), "{}", twice.text());
 }
@@ -476,8 +476,8 @@ fn o09_an_admin_listener_that_others_can_reach_needs_a_token() {
         ("listen: 0.0.0.0:7070", "needs a `token`"),
         ("listen: '[::]:7070'", "needs a `token`"),
         ("listen: 192.0.2.1:7070", "needs a `token`"),
-        ("listen: '7070'", "no address"),
-        ("listen: example.org:7070", "no address"),
+        ("listen: '7070'", "not an address"),
+        ("listen: example.org:7070", "not an address"),
     ] {
         let loaded = load(&root(&format!("admin: {{ {admin} }}")));
         assert!(loaded.problems.errors() == 1 && loaded.text().contains(expected), "{admin}");

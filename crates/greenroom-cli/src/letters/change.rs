@@ -17,7 +17,7 @@ pub(crate) fn set<'a>(
     event: &[u8],
     changes: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<u8>, String> {
-    let no_event = "its bytes are no JSON: give the whole event";
+    let no_event = "its bytes are not JSON: give the whole event";
     let mut event = str::from_utf8(event).map_err(|_| no_event)?.to_owned();
     for change in changes {
         let wrong = || format!("`{change}` sets nothing: write `/data/name=value`");
@@ -84,7 +84,7 @@ fn place(json: &str, tokens: &[String]) -> serde_json::Result<Option<SetPlace>> 
 /// # Errors
 /// Why they are no event.
 pub(crate) fn event(bytes: &[u8]) -> Result<Event, String> {
-    Event::parse(bytes.trim_ascii()).map_err(|error| format!("this is no event: {error}"))
+    Event::parse(bytes.trim_ascii()).map_err(|error| format!("this is not an event: {error}"))
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl Telemetry {
         logs::go_to(None);
         let _ = stop.send(true);
         if ended.recv_timeout(AT_THE_END) == Err(mpsc::RecvTimeoutError::Timeout) {
-            tracing::warn!("the end of the telemetry is not exported: its endpoint takes too long");
+            tracing::warn!("the last telemetry is not exported: its endpoint takes too long");
         }
         drop((recorder, counts, source));
     }

@@ -44,15 +44,15 @@ impl EndpointReach {
         match (told, sent) {
             (ReachChange::NotNow, Sent::NotNow(error)) => tracing::warn!(
                 error,
-                "telemetry does not get through to its endpoint: what finds no room meanwhile is dropped and counted; the run goes on"
+                "telemetry does not reach its endpoint: until it does, data without room is dropped and counted; the run continues"
             ),
             (ReachChange::Refused, Sent::Refused(error)) => tracing::warn!(
                 signal,
                 error,
-                "the endpoint of the telemetry refuses what it is sent: it is dropped and counted; the run goes on"
+                "the telemetry endpoint refuses the data: it is dropped and counted; the run continues"
             ),
             (ReachChange::Again, _) => {
-                tracing::info!("telemetry gets through to its endpoint again")
+                tracing::info!("telemetry reaches its endpoint again")
             }
             _ => {}
         }

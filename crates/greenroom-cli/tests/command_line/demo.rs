@@ -38,11 +38,11 @@ fn c14_a_demo_with_a_flaky_target_loses_and_swaps_nothing_and_repeats_what_it_mu
     let played = demo(&["--seconds", "1.2", "--seed", "3"]);
     assert_eq!(played.code, 0, "{}{}", played.table, played.log);
     assert_eq!(played.row("sent"), played.row("handled"));
-    assert_ne!(played.row("tried again: refused"), ["0"], "a flaky target fails");
+    assert_ne!(played.row("retried: refused"), ["0"], "a flaky target fails");
     assert_eq!(played.row("lost"), ["0"]);
     assert_eq!(played.row("out of order"), ["0"]);
-    assert_eq!(played.row("repeated"), played.row("tried again: answer lost"));
-    assert_eq!(played.row("repeated at most"), played.row("tried again: answer lost"));
+    assert_eq!(played.row("repeated"), played.row("retried: answer lost"));
+    assert_eq!(played.row("repeated at most"), played.row("retried: answer lost"));
     assert_eq!(played.row("arrival to handled, p99").len(), 2, "a number and its unit");
     // Without a terminal: lines while it goes on, and nothing that moves a cursor.
     assert!(played.log.contains("; lanes: "), "{}", played.log);

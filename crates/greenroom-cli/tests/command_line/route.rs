@@ -119,13 +119,13 @@ order.placed  id 1 of /shop
   layers   timeout, tracing
   output   done
            output rest would take it, but another one is asked first
-           output eu does not take it: where /region (equal) does not hold
+           output eu does not take it: where /region (equal) is not met
            handler small would take it, but another one is asked first
            handler orders would take it, but another one is asked first
-           handler audit does not take it: where /audit (equal) does not hold
+           handler audit does not take it: where /audit (equal) is not met
 
 price  id 1 of /shop
-  handler  none: no handler is named for this type; it becomes a dead letter (`no_handler`)
+  handler  none: no handler has this type; it becomes a dead letter (`no_handler`)
 ";
     assert_eq!((stdout(&output).as_str(), code(&output)), (expected, 0), "{}", stderr(&output));
 }
@@ -213,8 +213,8 @@ handlers: { paid: { on: paid, order_by: subject, pass: } }
     assert_eq!(code(&missing), 1);
     assert!(stderr(&missing).contains("attribute `type`"), "{}", stderr(&missing));
     for (wrong, why) in [
-        (&["--path", "/hooks/shop"][..], "say with `--input`"),
-        (&["--input", "ticks", "--header", "a: b"], "of a `generator` input"),
+        (&["--path", "/hooks/shop"][..], "with `--input`"),
+        (&["--input", "ticks", "--header", "a: b"], "for a `generator` input"),
         (&["--input", "hooks", "--header", "a b"], "write 'Name: value'"),
     ] {
         let refused = run(wrong);

@@ -28,7 +28,8 @@ fn b03_a_log_is_checked_copied_and_exported_while_it_is_used() {
     let checked = greenroom(directory.path(), &["store", "check", "log"]);
     let told = stdout(&checked);
     assert_eq!(code(&checked), 0, "{}", stderr(&checked));
-    for part in ["100 events", "events 1 to 100", "consumer orders: done before event 1", "uses it"]
+    for part in
+        ["100 events", "events 1 to 100", "consumer orders: done before event 1", "is using it"]
     {
         assert!(told.contains(part), "{part}: {told}");
     }
@@ -86,7 +87,7 @@ fn b03_what_is_no_store_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let output = greenroom(directory.path(), &["store", "check", "."]);
     assert_eq!(code(&output), 1);
-    assert!(stderr(&output).contains("no store of greenroom"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not a store of greenroom"), "{}", stderr(&output));
 }
 
 #[test]

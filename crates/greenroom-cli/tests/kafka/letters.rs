@@ -66,7 +66,7 @@ fn d06_a_rejected_event_is_a_letter_in_a_topic_and_goes_back_and_is_handled() {
         assert!(run.code == 0 && run.stdout.contains(said), "{said:?} in {run:?}");
     };
     says("--dry-run", &format!("1 letter would be sent: {topic} (1)\n"));
-    says("--reason poisoned", "no letter was sent\n1 letter not chosen\n");
+    says("--reason poisoned", "no letter was sent\n1 letter not selected\n");
     says("--handler other --json", r#""not_chosen":1"#);
     is_mended.store(true, Ordering::SeqCst);
     let daemon = Daemon::start(&stage);
@@ -112,7 +112,7 @@ fn d06_a_redrive_that_cannot_go_on_says_why() {
     let config = |to: &str| reading(&broker, (&topic, "g"), &rest(&server, to));
     let stage = Stage::new();
     for (to, code, says) in [
-        ("file: {}".to_owned(), 1, "go to no broker"),
+        ("file: {}".to_owned(), 1, "do not go to a broker"),
         (format!("kafka: {{ brokers: '{broker}', topic: '^{missing}' }}"), 1, "lie in one topic"),
         (format!("kafka: {{ brokers: '{broker}' }}"), 2, "`topic`"),
     ] {

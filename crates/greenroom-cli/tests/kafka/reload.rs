@@ -50,7 +50,7 @@ fn c09_inputs_and_outputs_of_kafka_come_and_go_with_a_reload() {
     stage.write("greenroom.yaml", config(std::slice::from_ref(&b), &both));
     let answer = daemon.post("/api/reload").1;
     assert_eq!(answer["changed"], json!(["inputs.a (removed)"]), "{answer}");
-    wait(|| daemon.log().contains("all that it gave is settled").then_some(()));
+    wait(|| daemon.log().contains("all its events are settled").then_some(()));
     publish(&stage, &broker, &first, &by_key(5, 5));
 
     // Other settings of one that stays are named and left.

@@ -84,5 +84,5 @@ fn g05_a_signal_while_a_server_is_awaited_ends_the_run_as_it_would_later() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let run = Run::of(end(child), started);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.contains("ended before it began"), "{run:?}");
+    assert!(run.stderr.contains("ended before it started"), "{run:?}");
 }

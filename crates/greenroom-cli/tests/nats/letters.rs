@@ -61,7 +61,7 @@ dead_letters: {{ nats: {{ servers: '{address}', subject: {dead}.letters }} }}",
         assert!(run.code == 0 && run.stdout.contains(said), "{said:?} in {run:?}");
     };
     says("--dry-run", &format!("1 letter would be sent: {stream} (1)\n"));
-    says("--reason poisoned", "no letter was sent\n1 letter not chosen\n");
+    says("--reason poisoned", "no letter was sent\n1 letter not selected\n");
     let group = redrive("--group g");
     assert!(group.code == 1 && group.stderr.contains("is for letters of Kafka"), "{group:?}");
     is_mended.store(true, Ordering::SeqCst);

@@ -46,7 +46,7 @@ fn c09_inputs_of_nats_come_and_go_with_a_reload() {
     stage.write("greenroom.yaml", config(std::slice::from_ref(&b)));
     let answer = daemon.post("/api/reload").1;
     assert_eq!(answer["changed"], json!(["inputs.a (removed)"]), "{answer}");
-    wait(|| daemon.log().contains("all that it gave is settled").then_some(()));
+    wait(|| daemon.log().contains("all its events are settled").then_some(()));
     client.publish(&first, &by_key(5, 5));
 
     // It comes back under its name, and goes on where its consumer was.

@@ -95,7 +95,7 @@ telemetry: {{ otlp: {{ endpoint: '{url}', headers: {{ x-api-key: '${{KEY}}' }}, 
     assert!(headers.iter().all(|head| head.contains("x-api-key: s3cr3t")), "{headers:?}");
     assert!(headers.iter().all(|head| head.contains("authorization: basic ")), "{headers:?}");
     receiver.answer(401);
-    wait(|| daemon.log().contains("refuses what it is sent").then_some(()));
+    wait(|| daemon.log().contains("refuses the data").then_some(()));
     let log = daemon.log();
     let run = daemon.stop();
     let seen = receiver.seen();

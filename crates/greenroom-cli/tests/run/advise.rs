@@ -55,7 +55,7 @@ fn o13_advice_is_said_with_the_lines_and_changes_nothing_and_off_says_nothing() 
     daemon.wait_for("/api/advice", |advice| advice["findings"] != json!([]));
     let text = told(&stage, &daemon);
     let parts = [
-        "WARNING pools.default: Events wait long in the queue of the pool `default`\n  figures  full ",
+        "WARNING pools.default: Events wait for long in the queue of the pool `default`\n  figures  full ",
         " busy, over 1 s\n  why      ",
         "             pools:\n               default:\n                 workers: 3\n",
     ];
@@ -84,5 +84,5 @@ fn o13_advise_says_that_nobody_answers_and_what_to_do() {
     let output = stage.command("advise 127.0.0.1:9").output().unwrap();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.contains("nobody answers at 127.0.0.1:9") && text.contains("admin"), "{text}");
+    assert!(text.contains("no answer from 127.0.0.1:9") && text.contains("admin"), "{text}");
 }

@@ -244,7 +244,7 @@ fn c02_a_checkpoint_that_cannot_be_written_or_belongs_to_standard_input_is_a_mis
         ("checkpoint: kept", "checkpoint: in", "would be written over"),
         ("checkpoint: kept", "checkpoint: done", "is written by"),
         ("checkpoint: kept", "checkpoint: '-'", "a checkpoint cannot be kept in `-`"),
-        ("path: in", "path: /dev/null", "no regular file"),
+        ("path: in", "path: /dev/null", "not a regular file"),
     ] {
         stage.write("greenroom.yaml", PASS.replace(from, to));
         let run = stage.run();

@@ -303,7 +303,7 @@ fn o07_the_17th_who_listens_is_told_why() {
     }
     let (head, body) = fetch(&daemon, "/api/live");
     assert!(head.starts_with("http/1.0 503"), "{head}");
-    assert!(body.contains("16 pages listen, and no more may at once"), "{body}");
-    assert!(body.contains("close one that nobody looks at"), "{body}");
+    assert!(body.contains("16 pages are listening, which is the limit"), "{body}");
+    assert!(body.contains("close an unused page"), "{body}");
     daemon.stop();
 }

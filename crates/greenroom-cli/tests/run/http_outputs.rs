@@ -209,7 +209,7 @@ fn c09_d13_a_paused_output_that_was_removed_takes_the_options_of_one_of_its_name
     assert_eq!(answer["changed"], json!(["outputs.api.http"]), "{answer}");
     let left = |place: usize| answer["left"][place]["why"].as_str().unwrap();
     assert!(left(0).contains("is not done"), "{answer}");
-    assert!(left(1).contains("goes on: `outputs.api`, which is new"), "{answer}");
+    assert!(left(1).contains("continues: the new `outputs.api`"), "{answer}");
     wait(|| daemon.log().contains("the output has ended").then_some(()));
     assert!(!mended.requests.lock().unwrap().is_empty());
     let answer = daemon.post("/api/reload").1;

@@ -86,7 +86,7 @@ fn b01_b03_d06_what_version_0_1_0_has_left_opens_and_goes_on() {
     assert!(checked.contains("a log of 12 events in 1 segment"), "{checked}");
     assert!(checked.contains("done before event 5, 7 done beyond it"), "{checked}");
     assert_eq!(said(&stage, "store export events").lines().count(), 12);
-    assert!(said(&stage, "store check letters").contains("every page of it is whole"));
+    assert!(said(&stage, "store check letters").contains("every page is intact"));
     let edited = said(&stage, "dead-letters show 2 --store letters --json");
     let edited: Value = serde_json::from_str(&edited).unwrap();
     let data = |event: &str| edited[event]["data"].clone();

@@ -28,7 +28,7 @@ fn r06_a_weight_holds_from_the_start_and_is_left_by_a_reload() {
     let answer = daemon.post("/api/reload").1;
     assert_eq!(answer["changed"], json!([]), "{answer}");
     assert_eq!(answer["left"][0]["what"], "pools.p.weight", "{answer}");
-    assert!(answer["left"][0]["why"].as_str().unwrap().contains("start it anew"), "{answer}");
+    assert!(answer["left"][0]["why"].as_str().unwrap().contains("start it again"), "{answer}");
     let run = daemon.stop();
     assert_eq!(run.report()["dead_lettered"], 0, "{run:?}");
 }

@@ -39,7 +39,7 @@ fn c09_sighup_changes_what_can_be_changed_and_names_the_rest() {
     daemon.wait_for("/api/pools/default", |pool| pool["live"] == 5);
     let log = daemon.log();
     for left in ["pools.default.on_full", "inputs.g"] {
-        let named = log.lines().any(|line| line.contains("left as it was") && line.contains(left));
+        let named = log.lines().any(|line| line.contains("left unchanged") && line.contains(left));
         assert!(named, "{left} in\n{log}");
     }
     let run = daemon.stop();
@@ -119,7 +119,7 @@ fn c09_with_mistakes_the_old_one_goes_on_and_each_is_told() {
     assert!(details[0]["next"].as_str().unwrap().contains("`queue`"), "{error}");
     assert_eq!(settings(&daemon), (json!(2), json!(100), json!(3)), "nothing was changed");
     daemon.signal(Signal::HUP);
-    wait(|| (daemon.log().matches("the old one holds").count() == 2).then_some(()));
+    wait(|| (daemon.log().matches("the old one stays in effect").count() == 2).then_some(()));
     assert!(daemon.log().contains("unknown key `queeu`"), "{}", daemon.log());
     let before = daemon.get("/api/run").1["settled"].as_u64().unwrap();
     daemon.wait_for("/api/run", |run| run["settled"].as_u64().unwrap() > before);
@@ -206,7 +206,7 @@ fn c09_what_cannot_come_or_go_is_named_and_the_rest_goes_on() {
     let answer = daemon.post("/api/reload").1;
     assert_eq!(changes(&answer), [""; 0], "{answer}");
     assert!(left(&answer, "outputs.stored").contains("is written by `outputs.done`"), "{answer}");
-    assert!(left(&answer, "outputs.done").contains("goes on"), "{answer}");
+    assert!(left(&answer, "outputs.done").contains("but continues"), "{answer}");
     assert!(left(&answer, "inputs.g").contains("before the start"), "{answer}");
     // A new input that cannot be read, and nothing else to read.
     let stdin =

@@ -217,7 +217,7 @@ fn c02_a_rotation_that_cannot_be_is_told() {
         ("size: 20KiB", "keep: 3", "nothing says when the file is put aside"),
         ("size: 20KiB", "size: 20", "`size` has to be"),
         ("size: 20KiB", "every: 10ms", "`every` has to be"),
-        ("out/done.ndjson", "/dev/null", "only a regular file can be put aside"),
+        ("out/done.ndjson", "/dev/null", "only a regular file can be rotated"),
         ("\ninputs", &format!("{letters}inputs"), "has a name that `dead_letters.file.path` uses"),
     ] {
         stage.write("greenroom.yaml", SMALL.replace(from, to));

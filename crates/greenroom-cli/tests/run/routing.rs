@@ -101,11 +101,11 @@ fn r01_what_cannot_be_routed_is_found_before_the_run() {
     let names = "handlers: { h: { on: a, match: { Subject: x }, pass: {} } }";
     assert!(wrong(names).contains("`Subject` is not the name of an attribute"));
     let nothing = "handlers: { h: { on: a, match: { subject: '' }, pass: {} } }";
-    assert!(wrong(nothing).contains("nothing is like this"));
+    assert!(wrong(nothing).contains("no value matches this"));
     let back = "handlers: { h: { on: a, loopback: 2, pass: {} } }";
     assert!(wrong(back).contains("nothing comes back in"));
     let small = "loopback: { on: b, room: 1 }\nhandlers: { h: { on: a, loopback: 2, pass: {} } }";
-    assert!(wrong(small).contains("there is room for 1 events only"));
+    assert!(wrong(small).contains("there is room for only 1 events"));
     let twice =
         "handlers: { g: { on: a, pass: {} }, h: { on: a, match: { subject: x }, pass: {} } }";
     assert!(wrong(twice).contains("`a` is taken by the handler `g` already"));

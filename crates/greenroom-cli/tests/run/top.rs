@@ -44,5 +44,5 @@ fn o08_top_says_that_nobody_answers_and_what_to_do() {
     let looked = stage.command("top --once 127.0.0.1:9").output().unwrap();
     assert_eq!(looked.status.code(), Some(1));
     let text = String::from_utf8(looked.stderr).unwrap();
-    assert!(text.contains("nobody answers at 127.0.0.1:9") && text.contains("admin"), "{text}");
+    assert!(text.contains("no answer from 127.0.0.1:9") && text.contains("admin"), "{text}");
 }

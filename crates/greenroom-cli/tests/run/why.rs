@@ -68,10 +68,10 @@ fn c13_a_key_that_is_retried_says_what_it_waits_for() {
         said.contains(" s, last error: http: 503 ") && said.contains(" ms from http://"),
         "{said}"
     );
-    wait(|| text(daemon.why("good")).contains("nothing of `good` waits").then_some(()));
+    wait(|| text(daemon.why("good")).contains("no event of `good` waits").then_some(()));
     assert_eq!(
         text(daemon.why("good")),
-        "nothing of `good` waits or is in hand: it is done, or an output has it\n"
+        "no event of `good` waits or is in hand: all are done, or with an output\n"
     );
     let path = "/api/keys?key=bad%2F1+%262";
     let line = daemon.get(path).1["lines"][0].clone();
@@ -101,7 +101,7 @@ fn c13_where_nobody_answers_it_says_what_to_do() {
     let address = server.url.trim_start_matches("http://").trim_end_matches("/in").to_owned();
     let output = stage.command(&format!("why key {address}")).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("no greenroom"), "{said}");
+    assert!(said.contains("not a greenroom"), "{said}");
 }
 
 /// A daemon with a parked key, once it is parked.

@@ -29,8 +29,8 @@ impl Group {
 
 fn mistakes_of(opt: &'static Opt) -> impl Iterator<Item = String> {
     let name = opt.name;
-    let undocumented =
-        (!opt.doc.ends_with('.')).then(|| format!("the documentation of `{name}` is no sentence"));
+    let undocumented = (!opt.doc.ends_with('.'))
+        .then(|| format!("the documentation of `{name}` is not a sentence"));
     let mut problems = Problems::default();
     if let Some(text) = opt.left_out() {
         decode::left_out(opt, text, &mut problems);

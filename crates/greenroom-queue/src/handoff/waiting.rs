@@ -36,7 +36,7 @@ impl<T: Exchange> HandoffSlot<T> {
 
     /// For the worker, when a caller waits: puts the message where it is handled from. None if the
     /// message has been taken back.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_handed(
         &self,
         message: &mut Option<T::Message>,
@@ -69,7 +69,7 @@ impl<T: Exchange> HandoffSlot<T> {
     }
 
     /// For a caller that waits.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<HandedOutcomeOf<T>> {
         let mut between = locked(&self.0);
         let told = match between.step {

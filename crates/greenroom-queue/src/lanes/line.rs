@@ -1,8 +1,9 @@
 //! The messages that wait in a lane.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
+    deque::Deque,
     entry::{Entry, URGENT_RUN},
     payload::Payload,
     sync::Notify,
@@ -13,7 +14,7 @@ use crate::{
 #[repr(C)]
 pub(super) struct Line<T: Payload, K> {
     /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
-    pub(super) queue: VecDeque<Entry<T, K>>,
+    pub(super) queue: Deque<Entry<T, K>>,
     /// How many of them are urgent and have not been attempted: they stand before the others.
     pub(super) urgent: usize,
     /// Messages that a withdrawal looks at under no lock. Those that stay come back here, so
@@ -30,6 +31,9 @@ pub(super) struct Line<T: Payload, K> {
     pub(super) wanted: Option<(usize, Arc<Notify>)>,
     /// Why it is parked, if it is.
     pub(super) failed: Option<Arc<T::Failure>>,
+    /// Of a line that is spare: how many there are, with those below, and the next of them.
+    pub(super) spares: u32,
+    pub(super) below: Option<Box<Self>>,
 }
 
 /// Messages for which a line that is kept may have room.
@@ -38,13 +42,15 @@ const SMALL_LINE: usize = 16;
 impl<T: Payload, K> Line<T, K> {
     pub(super) const fn new() -> Self {
         Self {
-            queue: VecDeque::new(),
+            queue: Deque::new(),
             urgent: 0,
             lifted: 0,
             urgent_run: 0,
             apart: false,
             wanted: None,
             failed: None,
+            spares: 0,
+            below: None,
         }
     }
 
@@ -92,7 +98,7 @@ impl<T: Payload, K> Line<T, K> {
 
     /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
     /// by now, and before all others of their class.
-    pub(super) fn set_down(&mut self, stay: VecDeque<Entry<T, K>>) {
+    pub(super) fn set_down(&mut self, stay: Deque<Entry<T, K>>) {
         self.lifted = 0;
         let retried = self.retried();
         let mut later = std::mem::take(&mut self.queue);
@@ -101,8 +107,8 @@ impl<T: Payload, K> Line<T, K> {
                 self.queue.push_back(retry);
             }
         }
-        let (mut urgent, mut normal) = (VecDeque::new(), VecDeque::new());
-        let mut put_back = |mut entries: VecDeque<Entry<T, K>>| {
+        let (mut urgent, mut normal) = (Deque::new(), Deque::new());
+        let mut put_back = |mut entries: Deque<Entry<T, K>>| {
             while let Some(entry) = entries.pop_front() {
                 match entry.urgent {
                     _ if entry.is_retry() => self.queue.push_back(entry),

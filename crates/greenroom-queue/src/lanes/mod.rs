@@ -17,12 +17,13 @@
 
 mod line;
 
-use std::{any::TypeId, collections::VecDeque, sync::Arc};
+use std::{any::TypeId, sync::Arc};
 
 use hashbrown::HashTable;
 
 use super::{
     backlog::Backlog,
+    deque::Deque,
     discard::discard,
     entry::{Entry, first},
     payload::Payload,
@@ -118,9 +119,9 @@ impl<T: Payload, K> Lane<T, K> {
         self.line.as_ref().map(|line| line.queue.iter()).unwrap_or_default()
     }
 
-    /// As `iter`, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry<T, K>> {
-        self.line.as_mut().map(|line| line.queue.iter_mut()).unwrap_or_default()
+    /// One of these, to be changed.
+    pub fn at_mut(&mut self, place: usize) -> Option<&mut Entry<T, K>> {
+        self.line.as_mut()?.queue.get_mut(place)
     }
 
     /// How many messages wait here, those included that are lifted.
@@ -209,7 +210,7 @@ pub struct LiftedLine<T: Payload, K> {
     /// The lane.
     pub id: LaneId,
     /// The messages, or those that stay.
-    pub messages: VecDeque<Entry<T, K>>,
+    pub messages: Deque<Entry<T, K>>,
     /// How many there were.
     pub lifted: usize,
 }
@@ -279,15 +280,12 @@ pub struct Lanes<T: Payload, K> {
     next_number: u64,
     /// Messages in all lanes.
     queued: usize,
-    spare_lines: Option<Box<SpareLines<T, K>>>,
+    /// Empty lines of lanes that have closed, for the next ones: each has the one below it.
+    spare_lines: Option<Box<Line<T, K>>>,
 }
 
-/// Empty lines of lanes that have closed, for the next ones.
-#[expect(clippy::vec_box, reason = "lanes take the boxes as they are")]
-struct SpareLines<T: Payload, K>(Vec<Box<Line<T, K>>>);
-
 /// Lines that are kept: a few, because a shard that is done with its keys keeps little memory.
-const SPARE_LINES: usize = 4;
+const SPARE_LINES: u32 = 4;
 
 /// True for types of keys whose comparison is code of the standard library, and a few steps.
 #[inline]
@@ -338,6 +336,14 @@ fn is_of_hash<T: Payload, K>(hash: u32) -> impl Fn(&Lane<T, K>) -> bool {
     move |lane| lane.id.hash == hash
 }
 
+/// Takes a spare line, if there is one.
+#[inline]
+fn next_spare<T: Payload, K>(spare: &mut Option<Box<Line<T, K>>>) -> Option<Box<Line<T, K>>> {
+    let mut line = spare.take()?;
+    *spare = line.below.take();
+    Some(line)
+}
+
 impl<T: Payload, K> Lanes<T, K> {
     /// No lanes.
     pub fn new() -> Self {
@@ -354,14 +360,13 @@ impl<T: Payload, K> Lanes<T, K> {
     where
         K: PartialEq,
     {
-        let is_it = |lane: &Lane<T, K>| lane.id.hash == hash && lane.key.get() == key;
-        self.table.find(spread(hash), is_it).map(|lane| lane.id)
+        self.named(hash, &|lane| lane.key.get() == key)
     }
 
     /// Where a message waits for others of its key, if that has a lane and no other party has to
     /// hear of the message. For keys that may be compared under the lock; where others have a
     /// lane with this hash, the caller has to look.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn behind(&mut self, entry: &Entry<T, K>) -> Behind<'_, T, K>
     where
         K: PartialEq + 'static,
@@ -373,7 +378,7 @@ impl<T: Payload, K> Lanes<T, K> {
             return Behind::Unknown;
         }
         if lane.line.is_none() {
-            lane.line = self.spare_lines.as_mut().and_then(|spare| spare.0.pop());
+            lane.line = next_spare(&mut self.spare_lines);
         }
         Behind::Lane(LaneEnd { line: lane.line(), queued: &mut self.queued })
     }
@@ -381,8 +386,10 @@ impl<T: Payload, K> Lanes<T, K> {
     /// The lanes whose keys may equal one with this hash.
     pub fn candidates(&mut self, hash: u32) -> Vec<(LaneId, Arc<K>)> {
         let mut candidates = Vec::new();
-        for lane in self.of_hash_mut(hash) {
-            if let Some(key) = lane.key.share() {
+        for lane in self.table.iter_hash_mut(spread(hash)) {
+            if lane.id.hash == hash
+                && let Some(key) = lane.key.share()
+            {
                 candidates.push((lane.id, key));
             }
         }
@@ -395,12 +402,10 @@ impl<T: Payload, K> Lanes<T, K> {
         !self.table.is_empty() && self.table.find(spread(hash), is_of_hash(hash)).is_some()
     }
 
-    fn of_hash(&self, hash: u32) -> impl Iterator<Item = &Lane<T, K>> {
-        self.table.iter_hash(spread(hash)).filter(move |lane| lane.id.hash == hash)
-    }
-
-    fn of_hash_mut(&mut self, hash: u32) -> impl Iterator<Item = &mut Lane<T, K>> {
-        self.table.iter_hash_mut(spread(hash)).filter(move |lane| lane.id.hash == hash)
+    /// The lane with this hash that is such a one.
+    fn named(&self, hash: u32, is_such: &dyn Fn(&Lane<T, K>) -> bool) -> Option<LaneId> {
+        let found = self.table.find(spread(hash), |lane| lane.id.hash == hash && is_such(lane));
+        found.map(|lane| lane.id)
     }
 
     /// Opens a lane for this key, which has none.
@@ -437,8 +442,7 @@ impl<T: Payload, K> Lanes<T, K> {
 
     /// The lane with this hash that this worker runs.
     pub fn run_by(&self, hash: u32, worker: usize) -> Option<LaneId> {
-        let running = LaneState::Running(worker);
-        self.of_hash(hash).find(|lane| lane.state == running).map(|lane| lane.id)
+        self.named(hash, &|lane| lane.state == LaneState::Running(worker))
     }
 
     /// Puts a message into this line, behind the others of its class. An error with the message if
@@ -447,7 +451,7 @@ impl<T: Payload, K> Lanes<T, K> {
         let lane = self.table.find_mut(spread(id.hash), is_named(id));
         let Some(lane) = lane else { return Err(entry) };
         if lane.line.is_none() {
-            lane.line = self.spare_lines.as_mut().and_then(|spare| spare.0.pop());
+            lane.line = next_spare(&mut self.spare_lines);
         }
         lane.line().push(entry);
         self.queued += 1;
@@ -461,6 +465,22 @@ impl<T: Payload, K> Lanes<T, K> {
             None => return Err(entry),
         }
         self.queued += 1;
+        Ok(())
+    }
+
+    /// As `push_front`, for several messages, in order.
+    pub fn put_first(
+        &mut self,
+        id: LaneId,
+        mut entries: Deque<Entry<T, K>>,
+    ) -> Result<(), Deque<Entry<T, K>>> {
+        let Some(lane) = self.table.find_mut(spread(id.hash), is_named(id)) else {
+            return Err(entries);
+        };
+        self.queued += entries.len();
+        let queue = &mut lane.line().queue;
+        entries.append(queue);
+        *queue = entries;
         Ok(())
     }
 
@@ -485,7 +505,7 @@ impl<T: Payload, K> Lanes<T, K> {
     }
 
     /// Takes out the next message of this lane, if it `may`, or removes the lane if there is none.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_or_close(&mut self, id: LaneId, may: bool) -> InOwnLane<T, K> {
         let found = self.table.find_entry(spread(id.hash), is_named(id));
         let Ok(mut found) = found else { return InOwnLane::Closed(None) };
@@ -515,9 +535,12 @@ impl<T: Payload, K> Lanes<T, K> {
     }
 
     fn keep(&mut self, line: &mut Option<Box<Line<T, K>>>) {
-        let spare = self.spare_lines.get_or_insert_with(|| Box::new(SpareLines(Vec::new())));
-        if spare.0.len() < SPARE_LINES {
-            spare.0.extend(line.take());
+        let below = self.spare_lines.as_ref().map_or(0, |spare| spare.spares);
+        if below < SPARE_LINES
+            && let Some(mut line) = line.take()
+        {
+            (line.spares, line.below) = (below + 1, self.spare_lines.take());
+            self.spare_lines = Some(line);
         }
     }
 
@@ -542,8 +565,8 @@ impl<T: Payload, K> Lanes<T, K> {
     pub fn set_down(
         &mut self,
         id: LaneId,
-        stay: VecDeque<Entry<T, K>>,
-    ) -> Result<(), VecDeque<Entry<T, K>>> {
+        stay: Deque<Entry<T, K>>,
+    ) -> Result<(), Deque<Entry<T, K>>> {
         let messages = stay.len();
         match self.get(id) {
             Some(lane) => lane.line().set_down(stay),
@@ -558,25 +581,27 @@ impl<T: Payload, K> Lanes<T, K> {
     /// those included that are lifted.
     pub fn drain(
         &mut self,
-        entries: &mut Vec<Entry<T, K>>,
+        entries: &mut Deque<Entry<T, K>>,
         unowned: &mut Vec<Lane<T, K>>,
     ) -> usize {
-        let mut apart = 0;
+        let (mut apart, mut closed) = (0, Vec::new());
         self.queued = 0;
         for lane in &mut self.table {
+            if !matches!(lane.state, LaneState::Running(_)) {
+                closed.push(lane.id);
+            }
             if lane.is_apart() {
                 apart += lane.len();
             }
             if let Some(line) = &mut lane.line {
                 line.urgent = 0;
-                while let Some(entry) = line.queue.pop_front() {
-                    entries.push(entry);
-                }
+                entries.append(&mut line.queue);
             }
         }
-        let is_unowned = |lane: &mut Lane<_, _>| !matches!(lane.state, LaneState::Running(_));
-        for lane in self.table.extract_if(is_unowned) {
-            unowned.push(lane);
+        for id in closed {
+            if let Ok(lane) = self.table.find_entry(spread(id.hash), is_named(id)) {
+                unowned.push(lane.remove().0);
+            }
         }
         apart
     }
@@ -643,16 +668,16 @@ impl<T: Payload, K> Lanes<T, K> {
 
     /// Takes out the messages that have failed for good: one, or several of a batch, perhaps among
     /// others that have attempts left.
-    pub fn take_failed(&mut self, id: LaneId) -> Vec<Entry<T, K>> {
-        let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
-            return Vec::new();
-        };
-        let (mut failed, mut place) = (Vec::new(), 0);
-        while line.queue.get(place).is_some_and(Entry::is_retry) {
-            if !line.queue[place].has_failed_for_good() {
+    pub fn take_failed(&mut self, id: LaneId) -> Deque<Entry<T, K>> {
+        let (mut failed, mut place) = (Deque::new(), 0);
+        let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else { return failed };
+        while let Some(entry) = line.queue.get(place)
+            && entry.is_retry()
+        {
+            if !entry.has_failed_for_good() {
                 place += 1;
             } else if let Some(entry) = line.queue.remove(place) {
-                failed.push(entry);
+                failed.push_back(entry);
             }
         }
         self.queued -= failed.len();
@@ -660,12 +685,12 @@ impl<T: Payload, K> Lanes<T, K> {
     }
 
     /// Takes out everything that waits in a lane.
-    pub fn empty(&mut self, id: LaneId) -> Vec<Entry<T, K>> {
+    pub fn empty(&mut self, id: LaneId) -> Deque<Entry<T, K>> {
         let Some(line) = self.get(id).and_then(|lane| lane.line.as_mut()) else {
-            return Vec::new();
+            return Deque::new();
         };
         (line.urgent, line.urgent_run) = (0, 0);
-        let all = Vec::from(std::mem::take(&mut line.queue));
+        let all = std::mem::take(&mut line.queue);
         self.queued -= all.len();
         all
     }
@@ -682,8 +707,8 @@ impl<T: Payload, K> Lanes<T, K> {
 
     /// True if another lane with the hash of this one is parked too.
     pub fn has_other_parked(&self, id: LaneId) -> bool {
-        let mut those = self.of_hash(id.hash);
-        those.any(|lane| lane.id != id && lane.state == LaneState::Parked)
+        let other = |lane: &Lane<T, K>| lane.id != id && lane.state == LaneState::Parked;
+        self.named(id.hash, &other).is_some()
     }
 
     /// How many lanes the table has room for.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::{outbox::ShardOutbox, turns::Turns, variety::Variety};
 use crate::{
-    backlog::KeyBounds, block_queue::BlockQueue, entry::Entry, offer::Offer, payload::Payload,
-    stamp::Stamp,
+    backlog::KeyBounds, block_queue::BlockQueue, deque::Deque, entry::Entry, offer::Offer,
+    payload::Payload, stamp::Stamp,
 };
 
 /// What senders fill, under the first lock. In the order of its fields: what a sender writes on its
@@ -34,7 +34,7 @@ pub struct ShardInbox<T: Payload, K> {
     /// Messages in the order of acceptance.
     pub queue: BlockQueue<Entry<T, K>>,
     /// Messages to be taken before those in the queue, here or in the outbox.
-    pub urgent: VecDeque<Entry<T, K>>,
+    pub urgent: Deque<Entry<T, K>>,
     pub(super) uncounted: Uncounted,
 }
 
@@ -67,7 +67,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
             turn: SenderTurn { turns, is_over: false },
             variety: Variety::default(),
             queue: BlockQueue::new(),
-            urgent: VecDeque::new(),
+            urgent: Deque::new(),
             uncounted: Uncounted { bound: bounds.waiting, beyond: 0, counted: false },
         }
     }
@@ -129,13 +129,13 @@ impl<T: Payload, K> ShardInbox<T, K> {
     }
 
     /// True if the next message can be queued by [`push_fast`](Self::push_fast).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn is_fast(&self) -> bool {
         self.fast > 0
     }
 
     /// Appends a normal message if that [is fast](Self::is_fast).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn push_fast(
         &mut self,
         offer: &mut impl Offer<T>,
@@ -180,7 +180,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
 
     /// Appends a message, stamped by its number. True if no worker is bound to look at the shard
     /// yet: the caller must announce it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn push(
         &mut self,
         offer: &mut impl Offer<T>,
@@ -202,7 +202,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
     }
 
     /// A message with this hash is queued. Costs nothing if there are no keys.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn note_key(&mut self, hash: u32) {
         if size_of::<Option<K>>() != 0 {
             self.variety.note(hash);
@@ -225,19 +225,29 @@ impl<T: Payload, K> ShardInbox<T, K> {
         self.accepted += 1;
     }
 
-    /// As `push`, for several plain messages.
+    /// As `push`, for several plain messages: up to `most` from the front. Also returns how many.
     pub fn push_each(
         &mut self,
-        messages: impl Iterator<Item = T::Message>,
+        messages: &mut VecDeque<T::Message>,
+        most: usize,
         stamp: impl Fn(u64) -> Stamp,
-    ) -> bool {
-        for message in messages {
-            self.queue.push_back(Entry::plain(message, stamp(self.accepted)));
+    ) -> (usize, bool) {
+        let pushed = most.min(messages.len());
+        for _ in 0..pushed {
+            let stamp = stamp(self.accepted);
+            self.queue.push_made(|| {
+                #[expect(
+                    clippy::expect_used,
+                    reason = "so many are there, and nobody else has them"
+                )]
+                let message = messages.pop_front().expect("a message");
+                Entry::plain(message, stamp)
+            });
             self.accepted += 1;
         }
         self.end_fast_path();
         self.turn.is_over = self.turn.turns.is_over(0, self.queue.len());
-        !std::mem::replace(&mut self.scheduled, true)
+        (pushed, !std::mem::replace(&mut self.scheduled, true))
     }
 
     fn schedule(&mut self) -> bool {

@@ -1,15 +1,15 @@
 //! Messages that are out of their shard while a withdrawal looks at them.
 
-use std::collections::VecDeque;
-
-use crate::{block_queue::BlockQueue, entry::Entry, lanes::LiftedLine, payload::Payload};
+use crate::{
+    block_queue::BlockQueue, deque::Deque, entry::Entry, lanes::LiftedLine, payload::Payload,
+};
 
 /// The messages of a shard, while a withdrawal looks at them, or those that stay.
 pub struct Lifted<T: Payload, K> {
     /// From the outbox, and behind that from the inbox.
     pub queue: BlockQueue<Entry<T, K>>,
     /// From the inbox.
-    pub urgent: VecDeque<Entry<T, K>>,
+    pub urgent: Deque<Entry<T, K>>,
 }
 
 /// How much is out of a shard.
@@ -28,13 +28,13 @@ pub(super) fn hashes<T: Payload, K>(lifted: &Lifted<T, K>, lines: &[LiftedLine<T
             hashes.push(entry.hash);
         }
     }
-    for entry in &lifted.urgent {
+    for entry in lifted.urgent.iter() {
         if is_counted(entry) {
             hashes.push(entry.hash);
         }
     }
     for line in lines {
-        for entry in &line.messages {
+        for entry in line.messages.iter() {
             if !entry.is_retry() {
                 hashes.push(line.id.hash);
             }

@@ -98,12 +98,12 @@ impl<T: Payload, K> Shard<T, K> {
     /// Urgent messages stay in the inbox, and later ones stand behind them; so the outbox may be
     /// empty still.
     pub fn refill(&self, outbox: &mut ShardOutbox<T, K>) -> bool {
-        self.refill_or(outbox, || {})
+        self.refill_or(outbox, &|| {})
     }
 
     /// As `refill`; calls `empty` if there is nothing, before any sender can schedule the
     /// shard again.
-    pub fn refill_or(&self, outbox: &mut ShardOutbox<T, K>, empty: impl FnOnce()) -> bool {
+    pub fn refill_or(&self, outbox: &mut ShardOutbox<T, K>, empty: &dyn Fn()) -> bool {
         if !outbox.queue.is_empty() {
             return true;
         }
@@ -119,7 +119,7 @@ impl<T: Payload, K> Shard<T, K> {
 
     /// The inbox, where a message lies. If none does (`Err`), the shard is no longer scheduled, and
     /// no sender can schedule it again while the inbox is held.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn filled_inbox(&self) -> Result<InboxOf<'_, T, K>, InboxOf<'_, T, K>> {
         let mut inbox = self.inbox.lock();
         if inbox.is_empty() {
@@ -134,7 +134,7 @@ impl<T: Payload, K> Shard<T, K> {
     pub fn refill_and_take(
         &self,
         outbox: &mut ShardOutbox<T, K>,
-        empty: impl FnOnce(),
+        empty: &dyn Fn(),
     ) -> Option<Refilled<Entry<T, K>>> {
         let mut inbox = match self.filled_inbox() {
             Ok(inbox) => inbox,
@@ -260,7 +260,7 @@ impl<T: Payload, K> Shard<T, K> {
 
     /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer
     /// scheduled, and `empty` is called before any sender can schedule it again.
-    pub fn has_more_or(&self, outbox: &ShardOutbox<T, K>, empty: impl FnOnce()) -> bool {
+    pub fn has_more_or(&self, outbox: &ShardOutbox<T, K>, empty: &dyn Fn()) -> bool {
         if !outbox.queue.is_empty() {
             return true;
         }
@@ -296,7 +296,7 @@ fn counted<T: Payload, K>(
     for entry in inbox.queue.iter() {
         backlog.count(entry);
     }
-    for entry in &inbox.urgent {
+    for entry in inbox.urgent.iter() {
         backlog.count(entry);
     }
     outbox.lanes.count_into(&mut backlog);

@@ -1,6 +1,6 @@
 //! The part of a shard that workers empty.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{lifted::LiftedCount, ready_lanes::ReadyLanes, token::Token, variety::Variety};
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
     lanes::{Behind, InOwnLane, KEPT_WHEN_EMPTY, LaneId, LaneState, Lanes},
     payload::Payload,
     slot::Slot,
+    sync::Notify,
 };
 
 /// What workers empty, under the second lock. In the order of its fields: what a worker writes as
@@ -63,7 +64,7 @@ impl Streak {
 
     /// Counts a message that is taken from the queue. False, and not counted, if its key has had
     /// its quota.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn admits<T: Payload, K>(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
         let same = entry.key.is_some() && self.hash == entry.hash;
         if same && self.count >= quota {
@@ -147,7 +148,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
     }
 
     /// Takes the next message of the queue.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_queue(&mut self) -> Option<Entry<T, K>> {
         let is_there = !self.queue.is_empty();
         self.taken = self.taken.wrapping_add(u64::from(is_there));
@@ -168,6 +169,14 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         }
     }
 
+    /// The rooms in which senders are to be woken, under no lock.
+    pub fn take_freed(&mut self) -> Vec<Arc<Notify>> {
+        match &mut self.backlog {
+            Some(backlog) => backlog.take_freed(),
+            None => Vec::new(),
+        }
+    }
+
     /// Takes the next message of a lane.
     pub fn pop_lane(&mut self, id: LaneId) -> Option<Entry<T, K>> {
         let entry = self.lanes.pop_front(id)?;
@@ -178,7 +187,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
 
     /// As `pop_lane`, for the owner of the lane, and if it `may`; a lane in which nothing waits is
     /// removed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_or_close(&mut self, id: LaneId, may: bool) -> InOwnLane<T, K> {
         let found = self.lanes.pop_or_close(id, may);
         if let InOwnLane::Next(entry) = &found {
@@ -298,7 +307,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
     /// The next message of the queue goes into the slot, and its key into the hands of the
     /// holder of the token, if nothing prevents it; otherwise nothing has changed. Returns the key
     /// that the holder has done with, to be dropped under no lock, and the hash of the new one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn step(
         &mut self,
         epoch: u64,
@@ -327,7 +336,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
 
     /// True if nothing stands before the queue or needs a look at each message: no token, no lane
     /// that is ready, no key that is counted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn is_plain(&self) -> bool {
         let is_nothing_ready = self.ready.all.is_empty() && self.ready.urgent.is_empty();
         self.token.is_none() && self.backlog.is_none() && is_nothing_ready
@@ -337,7 +346,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
     /// its key and that key to the caller; those before it wait behind their keys. None, with the
     /// next message left in place, if more has to be weighed: keys that are not compared here, a
     /// lane with a collector, a key that has had its quota.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_free(&mut self, quota: u32, slot: &mut impl Slot<T>) -> Option<(u32, Option<K>)>
     where
         K: PartialEq + 'static,
@@ -375,7 +384,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
     /// those of the key that has had its quota, and no lane is needed.
     pub fn pop_other(&mut self, hash: u32) -> Option<Entry<T, K>> {
         let lanes = &self.lanes;
-        let other = self.queue.remove_near(LOOK_AHEAD, |entry| match entry.key {
+        let other = self.queue.remove_near(LOOK_AHEAD, &|entry| match entry.key {
             Some(_) => entry.hash != hash && !lanes.has(entry.hash),
             None => true,
         })?;

@@ -1,4 +1,4 @@
-use std::mem::offset_of;
+use std::{collections::VecDeque, mem::offset_of};
 
 use super::{outbox::Streak, *};
 use crate::{
@@ -125,8 +125,8 @@ fn a_shard_that_is_found_empty_has_no_fast_path_any_more() {
     type Finds = fn(&Numbers, &mut ShardOutbox<u64, ()>) -> bool;
     let ways: [Finds; 3] = [
         |shard, outbox| shard.refill(outbox),
-        |shard, outbox| shard.has_more_or(outbox, || {}),
-        |shard, outbox| shard.refill_and_take(outbox, || {}).is_some(),
+        |shard, outbox| shard.has_more_or(outbox, &|| {}),
+        |shard, outbox| shard.refill_and_take(outbox, &|| {}).is_some(),
     ];
     for (which, finds) in ways.iter().enumerate() {
         let shard = fast();
@@ -148,7 +148,7 @@ fn who_takes_the_last_message_of_a_shard_leaves_no_fast_path_there() {
     assert!(shard.refill(&mut outbox));
     while outbox.pop_queue().is_some() {}
     assert!(send(&shard, 2));
-    let refilled = shard.refill_and_take(&mut outbox, || {});
+    let refilled = shard.refill_and_take(&mut outbox, &|| {});
     assert!(matches!(refilled, Some(Refilled::Last(_))) && outbox.queue.is_empty());
     let mut inbox = shard.inbox.lock();
     assert!(!inbox.scheduled && !inbox.is_fast());
@@ -256,7 +256,9 @@ fn what_is_queued_otherwise_is_seen_to_by_who_sends_next() {
     drop(inbox);
     let shard = fast();
     let mut inbox = shard.inbox.lock();
-    assert!(!inbox.push_each([2, 3].into_iter(), |_| Stamp::default()), "it is scheduled");
+    let mut messages = VecDeque::from([2, 3, 4]);
+    let pushed = inbox.push_each(&mut messages, 2, |_| Stamp::default());
+    assert_eq!((pushed, messages.len()), ((2, false), 1), "it is scheduled");
     assert!(!inbox.is_fast());
     assert_eq!(inbox.take_credit(), 6);
 }
@@ -285,7 +287,7 @@ fn what_is_written_for_a_message_lies_in_two_cache_lines() {
     assert!(locks.iter().all(|lock| lock % 128 == 0));
     assert_eq!(outbox + size_of::<Lanes<u64, u64>>(), 64, "the lock and the lanes");
     // Of a queue, its length and the ends of its first and its last block.
-    let (first, last) = (40, 64);
+    let (first, last) = (40, 72);
     assert_eq!(outbox + offset_of!(Outbox, queue) + first, 128);
     assert!(inbox + offset_of!(Inbox, queue) + last <= 128);
 }

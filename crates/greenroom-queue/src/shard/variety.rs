@@ -10,7 +10,7 @@ pub(super) struct Variety {
 }
 
 impl Variety {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn note(&mut self, hash: u32) {
         self.is_mixed |= hash != self.hash;
         self.hash = hash;

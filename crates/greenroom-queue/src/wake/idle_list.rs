@@ -79,7 +79,7 @@ impl Idle {
     }
 
     /// None when the worker was not there.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn remove(&mut self, worker: usize) -> Option<Picked> {
         let is_there = match self.stack.last() == Some(&worker) {
             true => self.stack.pop().is_some(),

@@ -264,7 +264,7 @@ impl Wake {
     }
 
     /// Waits until the worker is taken off the idle list, and says what for.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn woken(
         &self,
         worker: usize,

@@ -1,9 +1,9 @@
-//! Senders outside of the runtime: threads that have to wait, and may not await.
+//! Senders outside of the runtime: threads that have to wait, but cannot await.
 
 use crate::{Address, CallError, SendError};
 
 impl<M: Send, R: Send, E: Send> Address<M, R, E> {
-    /// As [`send`](Self::send), for a thread outside of the runtime: it blocks the thread while
+    /// Like [`send`](Self::send), for a thread outside of the runtime: it blocks the thread while
     /// the pool is full.
     ///
     /// ```
@@ -24,26 +24,26 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// ```
     ///
     /// # Errors
-    /// As `send`.
+    /// Those of `send`.
     ///
     /// # Panics
     /// In async code, a handler for instance, on any runtime: it would block a thread that others
-    /// need. Await `send` there, or go through
-    /// [`spawn_blocking`](tokio::task::spawn_blocking), in which this may be called.
+    /// need. There, await `send`, or go through [`spawn_blocking`](tokio::task::spawn_blocking), in
+    /// which this may be called.
     #[track_caller]
     pub fn blocking_send(&self, message: M) -> Result<(), SendError<M>> {
         self.runtime().block_on(self.send(message))
     }
 
-    /// As [`call`](Self::call), for a thread outside of the runtime: it blocks the thread until
-    /// there is a reply. Something else has to drive the pool's runtime meanwhile, also if that is
-    /// a runtime of one thread.
+    /// Like [`call`](Self::call), for a thread outside of the runtime: it blocks the thread until
+    /// there is a reply. Something else has to drive the pool's runtime until then, even a runtime
+    /// with a single thread.
     ///
     /// # Errors
-    /// As `call`.
+    /// Those of `call`.
     ///
     /// # Panics
-    /// As [`blocking_send`](Self::blocking_send).
+    /// Those of [`blocking_send`](Self::blocking_send).
     #[track_caller]
     pub fn blocking_call(&self, message: M) -> Result<R, CallError<E, M>> {
         self.runtime().block_on(self.call(message))

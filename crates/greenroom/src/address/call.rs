@@ -1,4 +1,4 @@
-//! Calls, and sends that say more than their message.
+//! Calls, and sends with metadata.
 
 use std::{collections::VecDeque, future::Future, pin::pin, time::Duration};
 
@@ -15,13 +15,13 @@ use crate::{
 };
 
 impl<M, R, E> Address<M, R, E> {
-    /// As [`send`](Self::send), with what the envelope says.
+    /// Like [`send`](Self::send), with an envelope.
     ///
     /// # Errors
-    /// As `send`.
+    /// Those of `send`.
     ///
     /// # Cancel safety
-    /// As `send`.
+    /// That of `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<(), SendError<M>> {
         let mut payload = enveloped(message, envelope.class, envelope.about, None);
         let Err(refused) = self.vtable.try_push(&mut payload, self.place(), Urgency::CanStepAside)
@@ -33,10 +33,10 @@ impl<M, R, E> Address<M, R, E> {
         pushed.unwrap_or(Err(NotAccepted::Full)).map_err(|why| self.refuse(payload, why))
     }
 
-    /// As [`try_send`](Self::try_send), with an envelope.
+    /// Like [`try_send`](Self::try_send), with an envelope.
     ///
     /// # Errors
-    /// As `try_send`.
+    /// Those of `try_send`.
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<(), TrySendError<M>> {
         let mut payload = enveloped(message, envelope.class, envelope.about, None);
         match self.vtable.try_push(&mut payload, self.place(), Urgency::Now) {
@@ -45,26 +45,26 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// As [`send`](Self::send), but waits for room no longer than this.
+    /// Like [`send`](Self::send), but waits for room at most this long.
     ///
     /// # Errors
-    /// As `send`; also [`SendError::Full`] with the message, if there was no room in time.
+    /// Those of `send`; also [`SendError::Full`] with the message, if there was no room in time.
     ///
     /// # Cancel safety
-    /// As `send`.
+    /// That of `send`.
     pub async fn send_timeout(&self, message: M, limit: Duration) -> Result<(), SendError<M>> {
         self.send_with(message, Envelope::new().timeout(limit)).await
     }
 
-    /// As [`call`](Self::call), with what the envelope says.
+    /// Like [`call`](Self::call), with an envelope.
     ///
     /// # Errors
-    /// As `call`; also [`CallError::TimedOut`] or [`CallError::Expired`] if the
-    /// envelope has limits. If there was no room within its timeout, the message comes back as
-    /// from [`send_timeout`](Self::send_timeout).
+    /// Those of `call`; also [`CallError::TimedOut`] or [`CallError::Expired`] if the envelope has
+    /// limits. If there was no room within its timeout, the message comes back as from
+    /// [`send_timeout`](Self::send_timeout).
     ///
     /// # Cancel safety
-    /// As `call`.
+    /// That of `call`.
     pub async fn call_with(&self, message: M, envelope: Envelope) -> Result<R, CallError<E, M>> {
         let (port, reply) = reply::channel();
         let mut payload = enveloped(message, envelope.class, envelope.about, Some(port));
@@ -79,13 +79,14 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// As [`call`](Self::call), and gives up after this time.
+    /// Like [`call`](Self::call), but gives up after this time.
     ///
     /// # Errors
-    /// As `call`, and [`CallError::TimedOut`]; the message, if there was no room for it in time.
+    /// Those of `call`, and [`CallError::TimedOut`]; the message, if there was no room for it in
+    /// time.
     ///
     /// # Cancel safety
-    /// As `call`.
+    /// That of `call`.
     pub async fn call_timeout(&self, message: M, limit: Duration) -> Result<R, CallError<E, M>> {
         self.call_with(message, Envelope::new().timeout(limit)).await
     }
@@ -149,12 +150,12 @@ impl<M, R, E> Address<M, R, E> {
     /// ```
     ///
     /// # Errors
-    /// As [`call`](Self::call), but the message, which carries the port, is not given back. If a
-    /// message is not answered, its port is dropped with it: [`CallError::Dropped`].
+    /// Those of [`call`](Self::call), but the message, which carries the port, is not given back.
+    /// If a message is not answered, its port is dropped with it: [`CallError::Dropped`].
     ///
     /// # Cancel safety
-    /// Dropping the future gives up the reply. The message is still handled: only its
-    /// handler knows its port.
+    /// Dropping the future gives up the reply. The message is still handled: only its handler knows
+    /// its port.
     pub async fn ask<T, F>(
         &self,
         message: impl FnOnce(ReplyPort<T, F>) -> M,
@@ -167,8 +168,8 @@ impl<M, R, E> Address<M, R, E> {
         reply.await.unwrap_or(Err(CallError::Dropped))
     }
 
-    /// Hands this pool a message that was sent to another pool: this one is its fallback. A refused
-    /// message stays in its place.
+    /// Passes this pool a message that was sent to another pool: this one is its fallback. A
+    /// refused message stays in its place.
     pub(crate) fn take_over(&self, payload: &mut Outgoing<M, R, E>) -> Result<(), Refused> {
         self.vtable.try_push(payload, self.place(), Urgency::Now).map_err(|refused| match refused {
             Refused::Dropped => Refused::Dropped,
@@ -176,7 +177,7 @@ impl<M, R, E> Address<M, R, E> {
         })
     }
 
-    /// As `take_over`, for as many from the front as there is room for.
+    /// Like `take_over`, for as many messages from the front as there is room for.
     pub(crate) fn take_over_many(&self, messages: &mut VecDeque<M>) -> Result<usize, Refused> {
         if messages.is_empty() {
             return Ok(0);
@@ -188,8 +189,8 @@ impl<M, R, E> Address<M, R, E> {
 
 impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// Sends a message and waits for its reply. There is no timeout: a call ends when the message
-    /// has its outcome. Handlers of two pools that call each other may wait in a circle, for ever:
-    /// give calls that handlers make a limit ([`call_timeout`](Self::call_timeout); see [Calls in a
+    /// has its outcome. Handlers of two pools that call each other may wait in a circle, forever:
+    /// limit the calls that handlers make ([`call_timeout`](Self::call_timeout); see [Calls in a
     /// circle](crate::pool#calls-in-a-circle)).
     ///
     /// # Errors

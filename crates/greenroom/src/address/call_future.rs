@@ -190,7 +190,7 @@ impl<M: Send, R: Send, E: Send> Future for Call<'_, M, R, E> {
 
     // Always inlined: the caller looks at the outcome in place, and the rest is in
     // functions of their own.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let reply = match &mut this.state {

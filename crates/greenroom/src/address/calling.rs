@@ -15,19 +15,19 @@ use crate::{
     reply::Reply,
 };
 
-/// Waits for the reply of a call; made by [`Permit::call`](crate::pool::Permit::call)
-/// and by a [`PoolService`](crate::service::PoolService).
+/// Waits for the reply of a call; made by [`Permit::call`](crate::pool::Permit::call) and by a
+/// [`PoolService`](crate::service::PoolService).
 ///
 /// Its message is queued before the caller waits. If a worker of that pool then waits for the reply
 /// itself, and no other worker is left to answer, the call ends in [`CallError::WouldDeadlock`],
 /// and the message is skipped when its turn comes.
 ///
 /// # Cancel safety
-/// As with [`call`](crate::Address::call): dropping it abandons the call, and a message that has
+/// That of [`call`](crate::Address::call): dropping it abandons the call, and a message that has
 /// not been started is skipped when its turn comes.
 ///
 /// # Panics
-/// When it is polled again after it has resolved.
+/// If it is polled again after it has resolved.
 #[must_use = "dropping it abandons the call"]
 pub struct Calling<R, E, M = ()>(State<R, E, M>);
 
@@ -35,12 +35,12 @@ enum State<R, E, M> {
     /// The message is queued or in hand.
     Waiting {
         reply: Reply<R, E>,
-        /// Present if a worker of the pool has queued it and has not waited so far.
+        /// Present if a worker of the pool has queued it and has not waited yet.
         own: Option<OwnCall>,
-        /// A worker of the pool waits.
+        /// Present while a worker of the pool waits.
         inside: Option<ReentrancyGuard>,
     },
-    /// The pool took no message; `None` once this has been told.
+    /// The pool did not accept the message; `None` once this was returned.
     Refused(Option<CallError<E, M>>),
 }
 
@@ -56,7 +56,7 @@ impl<R, E, M> Calling<R, E, M> {
         Self(State::Refused(Some(why)))
     }
 
-    /// The same call, whose error does not give the message back: for contracts that ask for an
+    /// The same call, whose error does not give the message back: for contracts that require an
     /// error of any thread.
     pub fn without_message(self) -> Calling<R, E> {
         Calling(match self.0 {

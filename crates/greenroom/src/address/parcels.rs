@@ -1,4 +1,4 @@
-//! What a sender makes of a message before it is queued, and hears if it is not.
+//! Prepares a message before it is queued, and turns a refusal into an error.
 
 use crate::{
     CallError, Class, NotAccepted, ReplyPort, SendError,
@@ -6,7 +6,7 @@ use crate::{
     pool::outgoing::Outgoing,
 };
 
-/// A message with what its sender says of it.
+/// A message with its sender's metadata.
 pub(crate) fn enveloped<M, R, E>(
     message: M,
     class: Class,
@@ -23,7 +23,7 @@ pub(crate) fn mark_own_call<M, R, E>(payload: &mut Outgoing<M, R, E>) {
     extra.waiter = Waiter::Worker;
 }
 
-/// What the caller of a message hears of a pool that takes it not. The message is taken out.
+/// The error for the caller of a message that a pool does not accept. Takes the message out.
 pub(crate) fn refusal_of<M, R, E, F>(
     payload: &mut Outgoing<M, R, E>,
     why: NotAccepted,
@@ -35,7 +35,7 @@ pub(crate) fn refusal_of<M, R, E, F>(
     }
 }
 
-/// The message, with the reason; gone with it if the pool has dropped it.
+/// The message, with the reason; without the message if the pool has dropped it.
 pub(crate) fn refused<M>(message: Option<M>, why: NotAccepted) -> SendError<M> {
     match message {
         Some(message) => SendError::new(message, why),

@@ -26,7 +26,7 @@ pub struct Permit<M, R, E> {
     /// A handle of the sender that reserved, so that messages sent through it queue in order with
     /// the sender's others.
     address: Address<M, R, E>,
-    /// The pool has taken the permit over.
+    /// Whether the pool has taken over the permit.
     used: bool,
 }
 
@@ -47,7 +47,7 @@ impl<M, R, E> Address<M, R, E> {
     /// ```
     ///
     /// # Errors
-    /// When the pool has stopped or has no workers left.
+    /// If the pool has stopped or has no workers left.
     ///
     /// # Cancel safety
     /// A dropped future has reserved nothing.
@@ -63,7 +63,7 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// Room for one message, when there is some now.
+    /// Room for one message, if there is some now.
     ///
     /// # Errors
     /// Why there is none.
@@ -74,8 +74,8 @@ impl<M, R, E> Address<M, R, E> {
         }
     }
 
-    /// Another handle of the same sender. A clone would be another sender, and its messages would
-    /// lie in another line.
+    /// Another handle of the same sender. A clone would be another sender, with another line for
+    /// its messages.
     pub(super) fn same_sender(&self) -> Self {
         self.vtable.handle_made();
         Self::at(self.vtable.clone(), self.place())
@@ -86,12 +86,12 @@ impl<M, R, E> Permit<M, R, E> {
     /// Queues a message in the reserved room.
     ///
     /// # Errors
-    /// The message, if the pool was stopped after the permit was taken, or if its key may
-    /// have no more ([`max_per_key`](crate::PoolBuilder::max_per_key)): the room was taken
-    /// before the key was known.
+    /// The message, if the pool was stopped after the permit was taken, or if its key may have no
+    /// more messages ([`max_per_key`](crate::PoolBuilder::max_per_key)): the room was taken before
+    /// the key was known.
     ///
     /// # Panics
-    /// When the key function of the pool panics; nothing has been accepted then.
+    /// If the key function of the pool panics; nothing has been accepted then.
     pub fn send(mut self, message: M) -> Result<(), SendError<M>> {
         let mut payload = Outgoing::new(message, None);
         let pushed = self.push(&mut payload);
@@ -105,7 +105,7 @@ impl<M, R, E> Permit<M, R, E> {
     /// [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock) at once.
     ///
     /// # Panics
-    /// When the key function of the pool panics; nothing has been accepted then.
+    /// If the key function of the pool panics; nothing has been accepted then.
     pub fn call(mut self, message: M) -> Calling<R, E, M> {
         let (port, reply) = reply::channel();
         let mut payload = Outgoing::new(message, Some(Extra::new(Some(port))));
@@ -122,7 +122,7 @@ impl<M, R, E> Permit<M, R, E> {
         }
     }
 
-    /// The pool uses the permit or gives it back, also when the key function panics.
+    /// The pool uses the permit or gives it back, even if the key function panics.
     fn push(&mut self, payload: &mut Outgoing<M, R, E>) -> Result<(), NotAccepted> {
         self.used = true;
         self.address.vtable.push_permitted(payload, self.address.place())

@@ -1,4 +1,4 @@
-//! Readiness as tower and futures mean it: asked for by polling, kept until it is used.
+//! Readiness in the sense of tower and futures: requested by polling, kept until it is used.
 
 use std::{
     pin::Pin,
@@ -15,18 +15,18 @@ use crate::{
 type PermitFuture<M, R, E> =
     Pin<Box<dyn Future<Output = Result<Permit<M, R, E>, NotAccepted>> + Send>>;
 
-/// A permit that is asked for by polling.
+/// A permit that is requested by polling.
 ///
 /// The mutex is never locked: it makes a future that only its owner polls shareable by reference,
-/// which frameworks ask of a service although they never use it.
+/// which frameworks require of a service although they never use it.
 pub(super) struct Readiness<M, R, E>(Mutex<State<M, R, E>>);
 
 enum State<M, R, E> {
     /// Not polled since the last permit was used. Left by `poll`.
     Unasked,
-    /// In line for room. Leaves when there is room, or when the pool has stopped.
+    /// In line for room. Left when there is room, or when the pool has stopped.
     PermitFuture(PermitFuture<M, R, E>),
-    /// Leaves by `take`.
+    /// Left by `take`.
     Held(Permit<M, R, E>),
 }
 
@@ -35,7 +35,7 @@ impl<M, R, E> Readiness<M, R, E> {
         Self(Mutex::new(State::Unasked))
     }
 
-    /// The permit, when one is held.
+    /// The permit, if one is held.
     pub(super) fn take(&mut self) -> Option<Permit<M, R, E>> {
         match std::mem::replace(self.0.get_mut(), State::Unasked) {
             State::Held(permit) => Some(permit),

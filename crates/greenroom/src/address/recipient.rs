@@ -1,4 +1,4 @@
-//! An address of which only the message is known.
+//! An address that is only typed by its message.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -32,9 +32,8 @@ where
     }
 }
 
-/// An address of an actor or pool that handles `M`, whatever its reply and error types:
-/// for senders that expect no reply, and for receivers of many kinds. It keeps the pool
-/// alive, as an address does.
+/// An address of an actor or pool that handles `M`, whatever its reply and error types: for senders
+/// that expect no reply, and for receivers of many kinds. It keeps the pool alive, like an address.
 ///
 /// A clone is cheap and is the same sender: messages sent through either are
 /// queued together, in order.
@@ -58,18 +57,18 @@ pub struct Recipient<M> {
 }
 
 impl<M> Recipient<M> {
-    /// As [`Address::try_send`].
+    /// Like [`Address::try_send`].
     ///
     /// # Errors
-    /// The message, with the reason, when it was not accepted.
+    /// The message, with the reason, if it was not accepted.
     pub fn try_send(&self, message: M) -> Result<(), TrySendError<M>> {
         self.address.try_send(message)
     }
 
-    /// As [`Address::send`], at the price of one allocation more.
+    /// Like [`Address::send`], at the price of one more allocation.
     ///
     /// # Errors
-    /// The message, when the pool has stopped or has no workers left.
+    /// The message, if the pool has stopped or has no workers left.
     ///
     /// # Cancel safety
     /// A dropped future has either queued the message or done nothing; the message is dropped

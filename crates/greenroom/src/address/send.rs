@@ -17,7 +17,7 @@ use crate::{
 /// The future of [`Address::send`]: resolves once the message is queued.
 ///
 /// Written by hand, so that a message is moved from here straight into its place in the queue.
-/// Waiting is rare, and is in a box.
+/// Waiting is rare, and is boxed.
 #[must_use = "nothing is sent before the future is polled"]
 pub struct Sending<'a, M, R, E> {
     address: &'a Address<M, R, E>,
@@ -33,8 +33,8 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     /// Queues a message, waiting for room. Waiting senders are served first come, first served.
     ///
     /// # Errors
-    /// The message, when the pool has stopped or has no workers left, when its key is parked and
-    /// has no room for more, and when it has no key in a pool that requires one.
+    /// The message, if the pool has stopped or has no workers left, if its key is parked and has no
+    /// room for more, or if it has no key in a pool that requires one.
     ///
     /// # Cancel safety
     /// A dropped future has either queued the message or done nothing; the message is dropped with
@@ -45,7 +45,7 @@ impl<M: Send, R: Send, E: Send> Address<M, R, E> {
     }
 }
 
-/// Nothing in it is pinned but the box.
+/// Nothing in it is pinned except the box.
 impl<M, R, E> Unpin for Sending<'_, M, R, E> {}
 
 impl<'a, M: Send, R: Send, E: Send> Sending<'a, M, R, E> {

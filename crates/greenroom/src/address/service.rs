@@ -23,14 +23,14 @@ pub use crate::address::sink::{PoolSink, SinkError};
 ///                     └── drop: the room goes to the next who waits
 /// ```
 ///
-/// It is a type of its own, not [`Address`] itself: a service that is ready keeps a permit in
-/// itself, and an address is shared by reference and has no place for one.
+/// It is a separate type, not [`Address`] itself: a ready service holds a permit, and an address is
+/// shared by reference and has no place for one.
 ///
 /// A clone starts without a permit and is another sender. A service that was not ready keeps its
-/// place in line as long as it is kept, and is granted room even if it is not polled; drop the
-/// services that you do not use. With tower's load-shed layer around it, a full pool answers
-/// `Overloaded` at once. Such layers want a standard error, which [`CallError`] is if the actor's
-/// error is one; a text, for instance, comes through tower's `map_err`.
+/// place in line as long as it is kept, and is granted room even if it is not polled; drop services
+/// that you do not use. With tower's load-shed layer around it, a full pool answers `Overloaded` at
+/// once. Such layers require a standard error, which [`CallError`] is if the actor's error is one;
+/// a text, for instance, becomes one through tower's `map_err`.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -69,22 +69,22 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
     type Error = CallError<E>;
     type Future = Calling<R, E>;
 
-    /// Ready when a permit is held, which the next call uses.
+    /// Ready once a permit is held, which the next call uses.
     ///
     /// # Errors
-    /// [`CallError::NotAccepted`], if the pool takes no more messages. A permit from before is not
-    /// checked again: the call fails then.
+    /// [`CallError::NotAccepted`], if the pool accepts no more messages. An earlier permit is not
+    /// checked again: the call then fails.
     fn poll_ready(&mut self, task: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         let ready = self.readiness.poll(&self.address, task);
         ready.map_err(|why| CallError::NotAccepted(SendError::new((), why)))
     }
 
-    /// Queues the message before it returns; the future waits for the reply, and is cancel-safe as
-    /// [`Address::call`] is.
+    /// Queues the message before it returns; the future waits for the reply, and is as cancel-safe
+    /// as [`Address::call`].
     ///
     /// # Panics
-    /// When the service is not ready; and when the key function of the pool panics: nothing
-    /// has been accepted then.
+    /// If the service is not ready; and if the key function of the pool panics: nothing has been
+    /// accepted then.
     #[track_caller]
     #[expect(
         clippy::expect_used,

@@ -17,11 +17,11 @@ use crate::{
 /// A pool for streams to flow into, with back-pressure: the stream waits while the pool is full.
 ///
 /// A message counts as flushed once it is *accepted*, not handled: flushing and closing return at
-/// once. Closing gives an unused permit back and leaves the pool running; to see the messages
-/// handled, stop the pool.
+/// once. Closing returns an unused permit and leaves the pool running; stop the pool to wait until
+/// messages are handled.
 ///
-/// It is a type of its own for the reason that [`PoolService`](crate::service::PoolService) gives.
-/// All messages of one sink lie in one line; a clone is another sender and starts without a permit.
+/// It is a separate type for the reason that [`PoolService`](crate::service::PoolService) gives.
+/// All messages of one sink form one line; a clone is another sender and starts without a permit.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -38,7 +38,7 @@ use crate::{
 pub struct PoolSink<M, R, E> {
     address: Address<M, R, E>,
     readiness: Readiness<M, R, E>,
-    /// A message for which there was room in the pool and none behind its key: it waits there.
+    /// A message that the pool had room for, but not its key: it waits there.
     behind_key: Option<SinkFuture<M>>,
 }
 
@@ -52,7 +52,7 @@ impl<M, R, E> Address<M, R, E> {
 }
 
 impl<M, R, E> PoolSink<M, R, E> {
-    /// Ready when nothing waits behind its key.
+    /// Ready once nothing waits behind its key.
     fn poll_line(&mut self, task: &mut Context<'_>) -> Poll<Result<(), SinkError<M>>> {
         let Some(waiting) = &mut self.behind_key else { return Poll::Ready(Ok(())) };
         let queued = ready!(waiting.as_mut().poll(task));
@@ -70,7 +70,7 @@ impl<M, R, E> Clone for PoolSink<M, R, E> {
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSink<M, R, E> {
     type Error = SinkError<M>;
 
-    /// Ready when a permit is held, which the next message uses.
+    /// Ready once a permit is held, which the next message uses.
     fn poll_ready(
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
@@ -83,8 +83,8 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
     /// Queues the message.
     ///
     /// # Panics
-    /// When the sink is not ready; and when the key function of the pool panics: nothing
-    /// has been accepted then.
+    /// If the sink is not ready; and if the key function of the pool panics: nothing has been
+    /// accepted then.
     #[track_caller]
     #[expect(clippy::expect_used, reason = "a documented panic: the contract asks for poll_ready")]
     fn start_send(mut self: Pin<&mut Self>, message: M) -> Result<(), Self::Error> {
@@ -100,7 +100,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
         }
     }
 
-    /// At once, if nothing waits behind its key: every message sent has been accepted.
+    /// Returns at once, if nothing waits behind its key: every message sent has been accepted.
     fn poll_flush(
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
@@ -108,7 +108,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
         self.poll_line(task)
     }
 
-    /// As flushing; a held permit goes to the next waiting sender.
+    /// Like flushing; a held permit goes to the next waiting sender.
     fn poll_close(
         mut self: Pin<&mut Self>,
         task: &mut Context<'_>,
@@ -125,7 +125,7 @@ impl<M, R, E> fmt::Debug for PoolSink<M, R, E> {
     }
 }
 
-/// Why a sink took no message; with the message, if it had been handed one.
+/// Why a sink did not accept a message; with the message, if there was one.
 pub type SinkError<M> = SendError<Option<M>>;
 
 fn sink_error<M>(error: SendError<M>) -> SinkError<M> {

@@ -1,4 +1,4 @@
-//! Messages to an actor later, or again and again.
+//! Messages to an actor later, or periodically.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use super::Address;
 use crate::timer::Timer;
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
-    /// Sends a message after this long. When the mailbox is full then, the message waits in line
-    /// like that of any sender, in a task of its own, and holds the address meanwhile. When the
-    /// actor is gone, it is dropped.
+    /// Sends a message after this long. If the mailbox is then full, the message waits in line like
+    /// that of any sender, in its own task, which holds the address until then. If the actor is
+    /// gone, it is dropped.
     ///
     /// May be called from any thread: the timer runs on the pool's runtime.
     ///
@@ -36,10 +36,10 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Address<M, R, E> {
         self.send_every_with(move || message.clone(), period)
     }
 
-    /// Sends what `make` returns, the first time after one period (of at least a millisecond). A
-    /// tick that finds the mailbox full is skipped, and so are ticks that the runtime was too
-    /// late for: they are [counted](Timer::skipped), never sent in a burst. The time between
-    /// ticks does not drift.
+    /// Sends the messages that `make` returns, the first one after one period (of at least a
+    /// millisecond). A tick that finds the mailbox full is skipped, and so are ticks that the
+    /// runtime was too late for: they are [counted](Timer::skipped), never sent in a burst. The
+    /// interval does not drift.
     ///
     /// `make` runs on the task that serves all timers of the runtime: it must not block. A panic
     /// in it ends the timer.

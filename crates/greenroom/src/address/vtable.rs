@@ -40,7 +40,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
         sender: u32,
         urgency: Urgency,
     ) -> Result<(), Refused> {
-        message.lent(|payload| self.try_push(payload, sender, urgency))
+        message.lent(&mut |payload| self.try_push(payload, sender, urgency))
     }
     /// Takes a permit and queues the message, or leaves it in its place and says why. Runs
     /// the key function first.
@@ -97,7 +97,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     fn enter_call(&self, payload: &Outgoing<M, R, E>)
     -> Result<Option<ReentrancyGuard>, Reentrant>;
     /// The same, and notes it in the message.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn enter(&self, payload: &mut Outgoing<M, R, E>) -> Result<Option<ReentrancyGuard>, Reentrant> {
         let inside = self.enter_call(payload)?;
         if inside.is_some() {
@@ -120,13 +120,13 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// As `enter_call`, before it is known who will wait: for a worker of the pool,
     /// if one is polled here.
     fn own_call(self: Arc<Self>, payload: &Outgoing<M, R, E>) -> Option<OwnCall>;
-    /// The workers that handle messages now, each once, in the order of their slots.
+    /// Shows the workers that handle messages now, each once, in the order of their slots.
     #[cfg(feature = "gather")]
-    fn live_workers(self: Arc<Self>) -> Vec<WorkerVtable<M, R, E>>;
+    fn show_live(self: Arc<Self>, show: &mut ShowWorker<'_, M, R, E>);
 }
 
-/// The slot of a worker, and the way to it.
-pub(crate) type WorkerVtable<M, R, E> = (usize, Arc<dyn SenderVtable<M, R, E>>);
+/// Is shown workers, one after the other: the slot of each, and the way to it.
+pub(crate) type ShowWorker<'a, M, R, E> = dyn FnMut(usize, Arc<dyn SenderVtable<M, R, E>>) + 'a;
 
 /// A vtable that does not keep its pool alive.
 pub(crate) enum WeakSenderVtable<M, R, E> {

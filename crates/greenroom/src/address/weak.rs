@@ -1,7 +1,7 @@
 //! An address that does not keep its pool alive.
 //!
 //! A pool drains and stops when its last [`Address`] is dropped. An occasional sender (a
-//! subscription, a registry, a timer) must not keep the pool running for ever: it holds a weak
+//! subscription, a registry, a timer) must not keep the pool running forever: it holds a weak
 //! address, and upgrades it for the moment of the send.
 
 use std::fmt;
@@ -27,7 +27,7 @@ use crate::{
 /// ```
 pub struct WeakAddress<M, R, E> {
     vtable: WeakSenderVtable<M, R, E>,
-    /// Of the address that it was made from: messages through either are queued together, in order.
+    /// That of the original address: messages through either are queued together, in order.
     place: u32,
 }
 

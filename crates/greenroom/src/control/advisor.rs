@@ -1,5 +1,4 @@
-//! What to change in a pool's settings, said every few minutes from what the pool looked like
-//! in that time.
+//! Recommends changes to a pool's settings every few minutes, based on its figures in that time.
 //!
 //! ```text
 //!                        full more than 10 times a minute       p99 above 100 ms             otherwise
@@ -11,8 +10,8 @@
 //!                                                                  the handler
 //! ```
 //!
-//! The first column that applies counts, and in it the first row. All depths are per worker, as
-//! `inbox_size` is; the limits are those of the [`Advisor`].
+//! The first column that applies counts, and in it the first row. All depths are per worker, like
+//! `inbox_size`; the limits are those of the [`Advisor`].
 //!
 //! # What the rules mean
 //! 1. **Back-pressure** is how often the inbox *becomes* full: senders find no room, and it was
@@ -23,19 +22,19 @@
 //! 2. **p99** covers the whole time that messages of the period were in the pool, waiting and in
 //!    hand. If they wait in a long queue, a shorter queue and more workers (half as many again)
 //!    shorten the wait. Workers are added only if the present ones are busy for half of their time,
-//!    because late messages beside idle workers wait for their key, or for a limit. If there is no
-//!    queue, the time is the handler's.
-//! 3. An inbox is shrunk to no less than the **most that waited** at a time within a day (all that
-//!    there was room for if it was full, twice that if it had to grow). A period in which nothing
-//!    was sent does not shrink it: a quiet night is no reason to be short of room in the morning.
+//!    because messages that are late while workers are idle wait for their key, or for a limit. If
+//!    there is no queue, the time is the handler's.
+//! 3. An inbox is not shrunk below the **most that waited** at a time within a day (its whole room
+//!    if it was full, twice that if it had to grow). A period in which nothing was sent does not
+//!    shrink it: a quiet night is no reason to be short of room in the morning.
 //!
 //! # Advice
 //! Advice ([`Advice`]) names its rule, the figures, and the lines of the configuration to change.
 //! The pool keeps the latest ([`PoolAdmin::advice`](crate::PoolAdmin::advice)), and reports when it
 //! changes ([`PoolEvent::Advised`](crate::PoolEvent::Advised), which is logged).
 //!
-//! The advisor changes nothing itself. A running pool is given another advisor, or none, with
-//! [`PoolAdmin::set_advisor`](crate::PoolAdmin::set_advisor).
+//! The advisor changes nothing itself. [`PoolAdmin::set_advisor`](crate::PoolAdmin::set_advisor)
+//! gives a running pool another advisor, or none.
 //!
 //! # Which to use
 //! | for | there is |
@@ -46,8 +45,8 @@
 //! Both can be used together: then the advisor leaves the number of workers to the autoscaler.
 //!
 //! # Price
-//! A look at the queues a second, and a copy of the pool's measurements (some fifteen kilobytes) a
-//! period.
+//! One look at the queues per second, and a copy of the pool's measurements (some fifteen
+//! kilobytes) per period.
 
 use std::time::Duration;
 
@@ -68,21 +67,21 @@ pub use settings::Advisor;
 
 use super::peaks::Peaks;
 
-/// How long the number of waiting messages is remembered: a day has its busy hours.
+/// How long the number of waiting messages is remembered: a day includes its busy hours.
 const REMEMBERED: Duration = Duration::from_secs(24 * 3600);
 
-/// The state between two periods, without clock, task or lock. A pool that is set up with
+/// The state between two periods, without clock, task or lock. A pool with
 /// [`advise`](crate::PoolBuilder::advise) feeds it the figures of each period; for other pools,
 /// their owner can.
 #[derive(Debug, Clone)]
 pub struct Judge {
     settings: Advisor,
-    /// For how many messages room was needed at a time, lately.
+    /// How many messages recently needed room at a time.
     peaks: Peaks,
 }
 
 impl Judge {
-    /// A judge that has seen nothing.
+    /// A judge without observations.
     ///
     /// # Errors
     /// A setting out of range.
@@ -95,19 +94,19 @@ impl Judge {
         &self.settings
     }
 
-    /// Looks at the figures of a period and says what they ask for.
+    /// Returns advice for the figures of a period.
     pub fn advise(&mut self, figures: &Figures) -> Advice {
         let finding = self.settings.finding(figures);
         let needed = match finding.grows() {
-            // The number that would have come in is unknown. What is grown now is not taken away as
-            // soon as it helps.
+            // The number that would have arrived is unknown. Room that is added now is not removed
+            // as soon as it helps.
             true => 2.0 * figures.capacity() as f64,
             false => figures.most_waiting(),
         };
         self.peaks.add(figures.at, needed, REMEMBERED);
         let change = self.settings.proposal(finding, figures, self.peaks.peak());
         let finding = match change {
-            // All of it was needed lately.
+            // All of it was needed recently.
             None if finding == Finding::Roomy => Finding::Fine,
             _ => finding,
         };

@@ -1,4 +1,4 @@
-//! How many workers a pool should have, decided from what it looks like once a second.
+//! Decides once a second how many workers a pool should have.
 //!
 //! ```text
 //!             late, and the workers are busy ─────────────▶ grow at once to the size that is needed
@@ -7,18 +7,18 @@
 //!             otherwise ──────────────────────────────────▶ nothing
 //! ```
 //!
-//! The decision is a state machine without clock, task or lock. A pool that is set up with
+//! The decision is a state machine without clock, task or lock. A pool with
 //! [`autoscale`](crate::PoolBuilder::autoscale) feeds it one [`Sample`] a second and carries out
 //! its decisions; for other pools, their owner can.
 //!
-//! **What is needed** to be in time: with `r` messages handled per second by a busy worker,
-//! `q / (r t)` workers clear a queue of `q` within the target age `t`; work that goes on arriving
-//! needs `arrivals / r` more. So the pool takes at once all the steps that the measured throughput
+//! **The need** to be in time: with `r` messages handled per second by a busy worker, `q / (r t)`
+//! workers clear a queue of `q` within the target age `t`; work that continues to arrive needs
+//! `arrivals / r` more. So the pool takes all the steps at once that the measured throughput
 //! justifies, and never adds more than one worker per waiting message.
 //!
-//! **Busy is not idle.** The decision to shrink goes by how busy the workers were, not by how much
-//! they finished: a pool in which every handler takes a minute finishes nothing for a minute, and
-//! keeps its size.
+//! **Busy is not idle.** The decision to shrink depends on how busy the workers were, not on how
+//! much they finished: a pool in which every handler takes a minute finishes nothing for a minute,
+//! and keeps its size.
 //!
 //! **More workers do not always help.** Messages that wait behind their key, or for another
 //! attempt, are late although workers are idle. A pool grows only while its workers are busy.
@@ -48,22 +48,22 @@ pub struct Autoscaler {
     settings: Autoscale,
     last: Option<Last>,
     throughput: Throughput,
-    /// When the last change was asked for.
+    /// The time of the last change.
     changed: Option<Duration>,
-    /// Ends when the pool is late, and with every change: how busy workers were at another size
-    /// says little.
+    /// Ends when the pool is late, and with every change: the load of workers at another size says
+    /// little.
     cooldown: Option<Cooldown>,
 }
 
-/// The stretch before a pool shrinks, in which it is not late.
+/// The period before a pool shrinks, in which it is not late.
 #[derive(Debug, Clone)]
 struct Cooldown {
     since: Duration,
-    /// How many workers were busy at a time, in its last part.
+    /// The number of busy workers in its last part.
     busy: Peaks,
 }
 
-/// What the last sample said.
+/// The values of the last sample.
 #[derive(Debug, Clone, Copy)]
 struct Last {
     at: Duration,
@@ -71,7 +71,7 @@ struct Last {
 }
 
 impl Autoscaler {
-    /// A scaler that has seen nothing.
+    /// A scaler without observations.
     ///
     /// # Errors
     /// A setting out of range.
@@ -90,8 +90,8 @@ impl Autoscaler {
         &self.settings
     }
 
-    /// Looks at a sample and says what to do. It assumes that a decision is carried out; if that
-    /// fails, the next decision comes after the cool-down.
+    /// Returns the decision for a sample. It assumes that a decision is carried out; if that fails,
+    /// the next decision comes after the cool-down.
     ///
     /// The first sample only begins the measurement. A sample that is not later than the
     /// last is ignored.
@@ -129,7 +129,7 @@ impl Autoscaler {
         self.grow(sample, last, seconds, reason)
     }
 
-    /// Why the pool is late for want of workers, if it is.
+    /// Why the pool is late for lack of workers, if it is.
     fn late(&self, sample: &Sample) -> Option<Reason> {
         let Sample { queued, oldest, workers, .. } = *sample;
         if queued == 0 || busy_share(sample) < self.settings.busy_share {
@@ -182,12 +182,12 @@ impl Autoscaler {
     }
 }
 
-/// The share of a sample, if it makes sense.
+/// The share of a sample, if it is valid.
 fn busy_share(sample: &Sample) -> f64 {
     if sample.busy.is_nan() { 0.0 } else { sample.busy.clamp(0.0, 1.0) }
 }
 
-/// A time that may be beyond all bounds.
+/// A time that may exceed all bounds.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

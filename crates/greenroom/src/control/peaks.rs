@@ -5,8 +5,8 @@ use std::{collections::VecDeque, time::Duration};
 /// The highest value within a window of time, in constant time on average for each value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Peaks {
-    /// When, and which value: falling from front to back, so that the front is the peak. A
-    /// value that is not higher than a later one can never be the peak again and is not kept.
+    /// Times and values, falling from front to back, so that the front is the peak. A value that is
+    /// not higher than a later one can never be the peak again and is not kept.
     falling: VecDeque<(Duration, f64)>,
 }
 

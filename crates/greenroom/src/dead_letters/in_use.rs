@@ -11,16 +11,16 @@ use super::{
 };
 use crate::{Address, DeadLetter, NotAccepted};
 
-/// A letter out of its place. Dropped, it goes back, or is removed if its message was accepted.
+/// A letter out of its place. On drop it goes back, or is removed if its message was accepted.
 pub(super) struct InUse<'a, M: Send + 'static, E: Send + 'static> {
-    /// The store that has its place.
+    /// The store that holds its place.
     store: &'a Mutex<Store>,
-    /// With its number, by which its place is found.
+    /// With its number, which identifies its place.
     pub(super) info: LetterInfo,
     /// Always present, until it is dropped.
     pub(super) letter: Option<DeadLetter<M, E>>,
-    /// Its message, once that is sent, until it is accepted: a queue of one, because sending from
-    /// a queue leaves messages in it that were not accepted, also if a key function panics.
+    /// Its message, once sent, until it is accepted: a queue of one, because sending from a queue
+    /// leaves messages in it that were not accepted, even if a key function panics.
     sent: Option<VecDeque<M>>,
 }
 

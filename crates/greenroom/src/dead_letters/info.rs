@@ -13,27 +13,27 @@ use crate::{DeadLetter, DeadLetterReason};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LetterInfo {
-    /// Its number in its queue. Later ones have higher numbers; none is given twice.
+    /// Its number in its queue. Later letters have higher numbers; no number is used twice.
     pub id: u64,
-    /// Why it is a dead letter.
+    /// The reason.
     pub reason: DeadLetterReason,
     /// How many attempts were made.
     pub attempts: u32,
-    /// The panic's message, if there was one.
+    /// The panic's message, if any.
     pub panic: Option<Arc<str>>,
     /// Whether it has a message, which can be replayed. It has none if the handler had taken it and
     /// the pool keeps no [copies](crate::PoolBuilder::keep_copies).
     pub has_message: bool,
-    /// When it became one, by the calendar.
+    /// The time when it became one, by the calendar.
     pub at: SystemTime,
-    /// When it became one, by the runtime's clock.
+    /// The time when it became one, by the runtime's clock.
     pub since: Instant,
     /// The age of its message at that time, since its acceptance, if known.
     pub age: Option<Duration>,
 }
 
 impl LetterInfo {
-    /// Its number is given when it is kept.
+    /// Its number is assigned when it is kept.
     pub(super) fn of<M, E>(letter: &DeadLetter<M, E>) -> Self {
         Self {
             id: 0,
@@ -48,17 +48,17 @@ impl LetterInfo {
     }
 }
 
-/// What became of a letter that was pushed.
+/// The result of pushing a letter.
 #[derive(Debug)]
 #[must_use = "the letter that is given back is dropped here, wherever that is"]
 pub struct Kept<M, E> {
-    /// Its number. `None` when the queue keeps none: it is given back itself then.
+    /// Its number. `None` if the queue keeps none: the letter itself is then given back.
     pub id: Option<u64>,
-    /// The letter that had to go for it.
+    /// The letter that was removed for it.
     pub dropped: Option<DeadLetter<M, E>>,
 }
 
-/// Why a letter cannot be had.
+/// Why a letter is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoLetter {

@@ -1,15 +1,15 @@
-//! Replays: a message that is accepted anew, as if it had just been sent.
+//! Replays: a message is accepted again, as if it had just been sent.
 
 use super::{DeadLetters, LetterInfo, NoLetter, in_use::InUse};
 use crate::{Address, NotAccepted};
 
-/// What a replay of several letters came to.
+/// The result of a replay of several letters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Replayed {
     /// How many messages were accepted. Their letters are gone.
     pub replayed: usize,
-    /// The refused letters, and why. They are in their places. After the first refusal no further
+    /// The refused letters, and why. They are in their places. After the first refusal, no further
     /// letter is tried, so that none overtakes an older one.
     pub refused: Vec<(u64, NotAccepted)>,
     /// The number of letters that have no message left. They are in their places.
@@ -22,7 +22,7 @@ pub struct Replayed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotReplayed {
-    /// It cannot be had.
+    /// It is not available.
     #[error(transparent)]
     NoLetter(#[from] NoLetter),
     /// Its handler had taken the message, and no copy exists.
@@ -43,15 +43,15 @@ impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
     /// Why it was not replayed. The letter stays in its place.
     ///
     /// # Panics
-    /// When the key function of the pool does. The letter stays in its place.
+    /// If the key function of the pool panics. The letter stays in its place.
     pub fn replay<R>(&self, id: u64, to: &Address<M, R, E>) -> Result<(), NotReplayed> {
         let sent = self.take_out(id)?.send(to);
         sent.ok_or(NotReplayed::NoMessage)?.map_err(NotReplayed::Refused)
     }
 
-    /// Replays the letters that the predicate chooses, oldest first, by their information and by
-    /// their message, if they have one: those of one key, for instance. Letters that arrive during
-    /// the call are not asked about.
+    /// Replays the letters that the predicate selects, oldest first, by their information and their
+    /// message, if they have one: those of one key, for instance. Letters that arrive during the
+    /// call are not considered.
     ///
     /// # Panics
     /// If the predicate or the key function of the pool panics. Letters that were not accepted

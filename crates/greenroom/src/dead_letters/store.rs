@@ -1,5 +1,5 @@
-//! The letters by their numbers, whatever their messages are. No user code runs here: values to be
-//! dropped are returned.
+//! The letters by number, for any type of message. No user code runs here: values to drop are
+//! returned.
 
 use std::{any::Any, collections::BTreeMap};
 
@@ -19,9 +19,9 @@ pub(super) struct Store {
     pub(super) letters: BTreeMap<u64, LetterPlace>,
     /// How many may be kept.
     pub(super) bound: usize,
-    /// Rises with every letter, so that numbers are in the order of age.
+    /// Rises with every letter, so that numbers follow age.
     next_id: u64,
-    /// Letters that had to go at the bound.
+    /// Letters that were removed at the bound.
     pub(super) dropped: u64,
 }
 
@@ -41,8 +41,8 @@ impl Store {
         Self { letters: BTreeMap::new(), bound, next_id: 1, dropped: 0 }
     }
 
-    /// Returns its number, and the letter that has to go for it. A queue that keeps none gives it
-    /// back itself.
+    /// Returns its number, and the letter removed for it. A queue that keeps none gives back the
+    /// letter itself.
     pub(super) fn push(
         &mut self,
         letter: AnyLetter,
@@ -54,7 +54,7 @@ impl Store {
         }
         let oldest = if self.letters.len() < self.bound { None } else { self.letters.pop_first() };
         let dropped = oldest.and_then(|(_, place)| place.letter);
-        // A letter in use may yet be replayed; it is counted when it finds its place gone.
+        // A letter in use may still be replayed; it is counted when it finds its place gone.
         self.dropped += u64::from(dropped.is_some());
         info.id = self.next_id;
         self.next_id += 1;
@@ -86,7 +86,7 @@ impl Store {
         }
     }
 
-    /// Gives up the place of a letter that was taken out and does not come back.
+    /// Gives up the place of a letter that was taken out and will not come back.
     pub(super) fn forget(&mut self, id: u64) {
         self.letters.remove(&id);
     }

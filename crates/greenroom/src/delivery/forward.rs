@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Sender, reply port, class, deadline, trace and the count of attempts go along; the first handler
-//! is done with it, and the second one's reply goes straight to the caller. In the ledger of the
-//! first it is handled, and accepted in the second's.
+//! is done with it, and the second one's reply goes straight to the caller. The first ledger counts
+//! it as handled, the second as accepted.
 
 use greenroom_queue::urgency::Urgency;
 use tokio::time::Instant;
@@ -19,7 +19,7 @@ use crate::{
     pool::{Outgoing, Refusals},
 };
 
-/// Why a delivery was not forwarded. It is still whole.
+/// Why a delivery was not forwarded. It is still complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForwardError {
@@ -32,13 +32,13 @@ pub enum ForwardError {
 }
 
 impl<M, R, E> Delivery<M, R, E> {
-    /// Hands the delivery to another address, waiting for room there. The handler then returns
+    /// Passes the delivery to another address, waiting for room there. The handler then returns
     /// [`Answer::Deferred`](crate::Answer::Deferred); an error or a panic after this changes
     /// nothing for the message.
     ///
     /// # Errors
-    /// Why it was not accepted there; it is still here then, whole, unless the other
-    /// pool drops what arrives.
+    /// Why it was not accepted there; it is then still here, complete, unless the other pool
+    /// drops it.
     ///
     /// # Cancel safety
     /// A dropped future has either forwarded the delivery or left it as it was.
@@ -60,7 +60,7 @@ impl<M, R, E> Delivery<M, R, E> {
         Ok(())
     }
 
-    /// As `forward`, but waits for room even if the other pool does not let its senders wait.
+    /// Like `forward`, but waits for room even if the other pool does not let its senders wait.
     pub(crate) async fn hand_on(&mut self, to: &Address<M, R, E>) -> Result<(), NotAccepted> {
         let mut lent = LentDelivery::new(self);
         to.vtable.push_waiting(&mut lent.payload, to.place()).await?;
@@ -74,9 +74,9 @@ impl<M, R, E> Delivery<M, R, E> {
 struct LentDelivery<'a, M, R, E> {
     delivery: &'a mut Delivery<M, R, E>,
     payload: Outgoing<M, R, E>,
-    /// When it was accepted here, if that is noted: the other address accepts it anew.
+    /// When it was accepted here, if known: the other address accepts it again.
     accepted: Option<Instant>,
-    /// Workers here that do not take it: the other address has others.
+    /// Workers here that do not take it: the other address has different ones.
     refusals: Option<Box<Refusals>>,
 }
 
@@ -105,7 +105,7 @@ impl<M, R, E> Drop for LentDelivery<'_, M, R, E> {
         if let Some(extra) = &mut self.delivery.extra {
             extra.accepted = self.accepted;
             extra.refusals = self.refusals.take();
-            // Of the other pool's bytes, where it was waiting there.
+            // It belongs to the other pool's bytes, if it waited there.
             extra.claim = None;
         }
     }

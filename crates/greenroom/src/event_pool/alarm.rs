@@ -1,20 +1,20 @@
-//! Checks periodically whether memory is above its ceiling, and reports it. Not on
-//! the path of a message.
+//! Checks periodically whether memory is above its ceiling, and reports it. Not on the path of a
+//! message.
 
 use std::time::Duration;
 
 use super::memory::PoolMemory;
 use crate::{AnyAddress, PoolEvent, PoolEvents};
 
-/// How often it looks: memory that matters takes longer to fill, and a look takes
-/// the lock of each shard.
+/// The interval of checks: memory that matters takes longer to fill, and a check takes the lock of
+/// each shard.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// It has fallen when it is below this many tenths of the ceiling: a value that swings around the
-/// ceiling is told once.
+/// ceiling is reported once.
 const FALLEN: u64 = 9;
 
-/// Whether it was told that memory is above the ceiling.
+/// Whether memory was reported as above the ceiling.
 #[derive(Debug)]
 pub(super) struct MemoryAlarm {
     ceiling: u64,
@@ -26,7 +26,7 @@ impl MemoryAlarm {
         Self { ceiling, told: false }
     }
 
-    /// The event to be told, if any.
+    /// The event to report, if any.
     fn look(&mut self, memory: &PoolMemory) -> Option<PoolEvent> {
         let used = memory.used();
         if used > self.ceiling && !self.told {
@@ -38,7 +38,7 @@ impl MemoryAlarm {
         None
     }
 
-    /// Until the pool has ended.
+    /// Runs until the pool has ended.
     pub(super) async fn watch(
         mut self,
         pool: AnyAddress,

@@ -87,8 +87,8 @@ where
     K: Hash + Eq + Clone + Send + Sync + 'static,
     M: Send + 'static,
 {
-    /// How to tell the size of a message, in bytes, for the memory estimate: 200 is assumed without
-    /// this. It is asked in the sender, for one message in 61.
+    /// Returns the size of a message, in bytes, for the memory estimate: 200 is assumed without
+    /// this. It is called in the sender, for one message in 61.
     pub fn message_size(mut self, size_of: impl Fn(&M) -> usize + Send + Sync + 'static) -> Self {
         self.size_of = Some(Box::new(move |keyed| size_of(&keyed.message)));
         self
@@ -97,8 +97,8 @@ where
     /// Starts the pool, and logs its memory estimate.
     ///
     /// # Errors
-    /// Everything in the configuration that is out of range, or why the pool could not start;
-    /// nothing is left running then.
+    /// All settings that are out of range, or why the pool could not start; nothing is left running
+    /// then.
     pub async fn spawn(self) -> Result<EventPool<A>, EventPoolError> {
         self.config.check()?;
         let Self { config, pool, key_required, size_of, memory } = self;
@@ -122,7 +122,7 @@ where
     }
 }
 
-/// The pool as the configuration has it.
+/// The pool with the settings of the configuration.
 fn settled<A: Actor>(pool: PoolBuilder<A>, config: &EventPoolConfig) -> PoolBuilder<A> {
     let pool = pool.workers(config.pool_size()).mailbox(config.inbox_size());
     let pool = pool.max_restarts(config.max_restarts);
@@ -140,7 +140,7 @@ impl<A: Actor> fmt::Debug for EventPoolBuilder<A> {
 }
 
 impl<A: Actor> EventPool<A> {
-    /// Sets up a pool whose workers `factory` builds, as [`Pool::new`] does.
+    /// Sets up a pool whose workers `factory` builds, like [`Pool::new`].
     #[expect(clippy::new_ret_no_self, reason = "a pool is started by its builder")]
     pub fn new(
         config: EventPoolConfig,

@@ -19,8 +19,8 @@ options! {
     /// ```
     #[derive(Copy, Eq)]
     pub struct EventPoolConfig = "an event pool", then EventPoolConfig::fitting {
-        /// Both sizes, by what the pool is for; [`Preset::Standard`] unless said otherwise. Each
-        /// size may be overridden.
+        /// Both sizes, by the purpose of the pool; [`Preset::Standard`] by default. Each size may
+        /// be overridden.
         preset: Preset = word().default("standard");
         /// Workers: how many messages may be in hand at once. 1 to 65,536; 256 with the standard
         /// preset.
@@ -28,16 +28,16 @@ options! {
         /// Messages per worker that may wait; the bound is one for the whole pool. 1 to 10,000,000;
         /// 1,000 with the standard preset.
         inbox_size: Option<usize> = count(1..=10_000_000).optional();
-        /// Restarts of a worker within a minute before its slot is disabled. 0 to 1,000,000; 3
-        /// unless said otherwise.
+        /// Restarts of a worker within a minute before its slot is disabled. 0 to 1,000,000; 3 by
+        /// default.
         max_restarts: u32 = count(0..=1_000_000).default("3");
-        /// Whether the pool tells what happens to it ([`PoolEvents`](crate::PoolEvents)), and logs
-        /// it; it does unless said otherwise.
+        /// Whether the pool reports its events ([`PoolEvents`](crate::PoolEvents)) and logs them;
+        /// it does by default.
         enable_event_stream: bool = flag().default("true");
-        /// What order there is; [`Engine::Keyed`] unless said otherwise.
+        /// The order of messages; [`Engine::Keyed`] by default.
         engine: Engine = word().default("keyed");
         /// Bytes of memory above which [`MemoryAboveCeiling`](crate::PoolEvent::MemoryAboveCeiling)
-        /// is told. 1MiB or more; 2GiB unless said otherwise.
+        /// is reported. 1MiB or more; 2GiB by default.
         memory_ceiling: u64 = size(1 << 20..=u64::MAX).default("2GiB");
     }
 }
@@ -55,8 +55,8 @@ impl From<Preset> for EventPoolConfig {
 }
 
 impl EventPoolConfig {
-    /// The settings of a YAML text: a mapping from keys to values. A key that is left out is
-    /// as in [`default`](Self::default). With the feature `config`.
+    /// The settings of a YAML text: a mapping from keys to values. Missing keys are those of
+    /// [`default`](Self::default). With the feature `config`.
     ///
     /// ```
     /// use greenroom::event_pool::EventPoolConfig;
@@ -73,13 +73,13 @@ impl EventPoolConfig {
     /// ```
     ///
     /// # Errors
-    /// Everything that is wrong, in one go, each with its line and column.
+    /// All mistakes at once, each with its line and column.
     #[cfg(feature = "config")]
     pub fn from_yaml(text: &str) -> Result<Self, Problems> {
         greenroom_config::read(greenroom_config::Yaml, text)
     }
 
-    /// As [`from_yaml`](Self::from_yaml), of a TOML text.
+    /// Like [`from_yaml`](Self::from_yaml), for a TOML text.
     ///
     /// ```
     /// # use greenroom::event_pool::EventPoolConfig;
@@ -89,26 +89,26 @@ impl EventPoolConfig {
     /// ```
     ///
     /// # Errors
-    /// Everything that is wrong, in one go.
+    /// All mistakes at once.
     #[cfg(feature = "config")]
     pub fn from_toml(text: &str) -> Result<Self, Problems> {
         greenroom_config::read(greenroom_config::Toml, text)
     }
 
-    /// How many workers there are.
+    /// The number of workers.
     pub fn pool_size(&self) -> usize {
         self.pool_size.unwrap_or(self.preset.pool_size())
     }
 
-    /// How many messages may wait for each of them.
+    /// The number of messages that may wait for each of them.
     pub fn inbox_size(&self) -> usize {
         self.inbox_size.unwrap_or(self.preset.inbox_size())
     }
 
-    /// Looks whether everything is in its range.
+    /// Checks that everything is within its range.
     ///
     /// # Errors
-    /// All that is not.
+    /// Everything that is not.
     pub fn check(&self) -> Result<(), Problems> {
         let mut problems = Problems::new("EventPoolConfig", "");
         for (key, number) in [
@@ -135,7 +135,7 @@ impl EventPoolConfig {
         None
     }
 
-    /// What holds of both sizes together.
+    /// Checks both sizes together.
     fn too_large(&self) -> Option<String> {
         let (workers, inbox) = (self.pool_size(), self.inbox_size());
         let most = MAX_CAPACITY / workers.max(1);

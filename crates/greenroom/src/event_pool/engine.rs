@@ -3,8 +3,8 @@
 use greenroom_config::words;
 
 words! {
-    /// How an [`EventPool`](super::EventPool) hands out its messages. One key of the configuration,
-    /// so that a service can compare, and go back.
+    /// How an [`EventPool`](super::EventPool) distributes its messages. One key of the
+    /// configuration, so that a service can compare, and go back.
     ///
     /// | | one key's messages | a slow key delays |
     /// |---|---|---|
@@ -12,7 +12,7 @@ words! {
     /// | `sticky` | in order, by the same worker | the other keys of its worker |
     /// | `shared` | in no order | no other key |
     pub enum Engine {
-        /// In order per key, by whichever worker is free. The usual choice.
+        /// In order per key, by any free worker. The usual choice.
         Keyed = "keyed",
         /// In order per key, by the worker that has it: for workers that keep state
         /// for each of their keys.

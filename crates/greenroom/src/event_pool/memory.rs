@@ -1,13 +1,13 @@
-//! The memory of a pool: how much it may take when it is full, and how much it takes now.
+//! The memory of a pool: the most it may take when it is full, and the memory that it takes now.
 
 use std::fs;
 
 use crate::pool_events::Holding;
 
-/// A pool is warned about if it may take more than one part in this many of the machine's memory.
+/// A warning is due if a pool may take more than one part in this many of the machine's memory.
 const SHARE: u64 = 4;
 
-/// A source of figures about memory: [`Machine`] unless said otherwise.
+/// A source of figures about memory: [`Machine`] by default.
 pub trait MemoryReading: Send + Sync + 'static {
     /// Bytes that this process holds in memory, if known.
     fn process(&self) -> Option<u64>;
@@ -16,7 +16,7 @@ pub trait MemoryReading: Send + Sync + 'static {
     fn machine(&self) -> Option<u64>;
 }
 
-/// The figures from Linux, or from the control group that bounds the process if there is one.
+/// The figures from Linux, or from the control group that limits the process if there is one.
 /// Elsewhere nothing is known.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Machine;
@@ -34,14 +34,14 @@ impl MemoryReading for Machine {
     }
 }
 
-/// The figure on the line of this name (proc(5)).
+/// The number on the line with this name (proc(5)).
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The memory of a pool. Sizes are in bytes, and of messages alone: what a
-/// handler holds is its own.
+/// The memory of a pool. Sizes are in bytes, and of messages alone: memory of a handler is not
+/// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolMemory {
@@ -54,9 +54,9 @@ pub struct PoolMemory {
     pub estimate: u64,
     /// The size of the messages that wait to be started, for the first time or again.
     pub queues: u64,
-    /// What those take that are in the line of a parked key.
+    /// The size of the messages in the line of a parked key.
     pub parked: u64,
-    /// What the dead letters take that are kept.
+    /// The size of the dead letters that are kept.
     pub dead_letters: u64,
     /// Bytes of the whole process, if known.
     pub process: Option<u64>,
@@ -76,7 +76,7 @@ impl PoolMemory {
         self.process.unwrap_or(held)
     }
 
-    /// What the pool holds, the most first.
+    /// The parts that the pool holds, the largest first.
     pub(super) fn holds(&self) -> Vec<(Holding, u64)> {
         let mut holds = vec![
             (Holding::Queues, self.queues),

@@ -1,10 +1,10 @@
-//! Well-considered sizes, by purpose.
+//! Proven sizes, by purpose.
 
 use greenroom_config::words;
 
 words! {
-    /// Workers and inbox by name: a quality that counts most, or a scenario. Every other setting
-    /// is as it is without a preset, and each can be overridden.
+    /// Workers and inbox by name: the quality that matters most, or a scenario. Every other setting
+    /// is the same as without a preset, and each can be overridden.
     ///
     /// | preset | workers x inbox | for |
     /// |---|---|---|

@@ -1,24 +1,24 @@
-//! How large messages are on average, by looking at few of them.
+//! The average size of messages, from a small sample of them.
 
 use std::cell::Cell;
 
 use greenroom_queue::lock::Mutex;
 
-/// The size of a message, in bytes, before one was measured.
+/// The size of a message, in bytes, until one is measured.
 pub(super) const ASSUMED: u64 = 200;
 
 /// One message in this many is measured: a measurement may walk through the whole message, and more
-/// of them would cost too much. A prime, so that no rhythm of messages hides a size.
+/// would cost too much. A prime, so that no rhythm of messages hides a size.
 const SAMPLED: u32 = 61;
 
 /// The average covers about this many of the last samples: sizes change with the time of day.
 const REMEMBERED: u64 = 4_096;
 
-/// How to tell the size of a message, in bytes.
+/// Returns the size of a message, in bytes.
 pub(super) type MessageSize<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
 
-/// The average size of messages. A message that is not sampled costs a look at a
-/// number of its thread.
+/// The average size of messages. A message that is not sampled costs a look at a thread-local
+/// number.
 pub(super) struct Sizes<M> {
     /// `None` if nothing is measured.
     size_of: Option<MessageSize<M>>,
@@ -58,14 +58,14 @@ impl<M> Sizes<M> {
         }
     }
 
-    /// The average, once there is one.
+    /// The average, if there is one.
     pub(super) fn measured(&self) -> Option<u64> {
         let samples = *self.samples.lock();
         samples.sum.checked_div(samples.number)
     }
 }
 
-/// True for the first message of a thread, and for one in [`SAMPLED`] then.
+/// True for the first message of a thread, and then for one in [`SAMPLED`].
 fn is_sampled() -> bool {
     thread_local! {
         static SKIPPED: Cell<u32> = const { Cell::new(0) };

@@ -1,4 +1,4 @@
-//! What an inspection returns.
+//! The result of an inspection.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl WorkerInspection {
     }
 }
 
-/// What the runtime knows of a worker.
+/// The runtime's figures of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerFigures {
@@ -52,8 +52,8 @@ pub struct WorkerFigures {
     /// Messages that wait for this worker and for no other. Those that any worker may take are
     /// in the pool's figures.
     pub mailbox: usize,
-    /// Those of them that are to go to another worker, and wait until this one has finished
-    /// its message in hand.
+    /// Those of them that will move to another worker, and wait until this one has finished its
+    /// message in hand.
     pub held: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Which items are wanted.
+//! Selects the items of an inspection.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -30,12 +30,12 @@ impl Items {
         Self::Keys(keys.into_iter().map(Into::into).collect())
     }
 
-    /// True when the runtime's figures are wanted.
+    /// True if the runtime's figures are wanted.
     pub fn figures(&self) -> bool {
         matches!(self, Self::All | Self::Figures)
     }
 
-    /// True when the value that was published for this key is wanted.
+    /// True if the value that was published for this key is wanted.
     pub fn wants(&self, key: &str) -> bool {
         match self {
             Self::All => true,
@@ -44,7 +44,7 @@ impl Items {
         }
     }
 
-    /// True when any published value is wanted.
+    /// True if any published value is wanted.
     pub(crate) fn any_value(&self) -> bool {
         !matches!(self, Self::Figures)
     }

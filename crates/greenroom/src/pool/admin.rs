@@ -38,7 +38,7 @@ use change::Change;
 use error::AdminError;
 
 /// A pool's administration. Each method answers in bounded time, however busy the pool is, and says
-/// what was begun or why nothing was. Holding it does not keep the pool running.
+/// which change has begun or why none has. Holding it does not keep the pool running.
 ///
 /// # Who is in which list
 /// A worker is *live* once its `started` hook has returned. Until then, and after each death until
@@ -79,25 +79,26 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone()
     }
 
-    /// Begins to start so many more workers, behind the others. A worker that cannot be started is
-    /// tried again with backoff; the change reports its first attempt.
+    /// Begins to start this many more workers, after the others. A worker that cannot be started is
+    /// retried with backoff; the change reports its first attempt.
     ///
     /// # Errors
-    /// The pool is not running, or would have more workers than it may.
+    /// The pool is not running, or would have more workers than allowed.
     pub fn add(&self, workers: usize) -> Result<Change, AdminError> {
         changes::add(&self.pool(), workers)
     }
 
-    /// Takes an actor or another pool in as a worker: it is handed deliveries whole, one at a time,
+    /// Includes an actor or another pool as a worker: it receives whole deliveries, one at a time,
     /// as fast as it has room for them, and its replies go straight to the callers. It stays until
-    /// it is removed or has stopped, and leaves then by itself. This pool does not stop it.
+    /// it is removed or has stopped, and then leaves by itself. This pool does not stop it.
     ///
     /// A message that it does not take (it has stopped, has no workers, or its policy or keys
-    /// forbid it) goes to another worker, at once. If none takes it, its caller hears why, and a
-    /// send becomes a dead letter for the reason [`NoWorkers`](crate::DeadLetterReason::NoWorkers).
-    /// A pool that [holds](crate::PoolBuilder::hold_when_empty) its messages asks all of its
-    /// workers again ten times a second, as long as they only lack workers. If the last worker
-    /// leaves because it has stopped, queued messages become dead letters as well.
+    /// forbid it) goes to another worker at once. If none takes it, its caller gets the reason, and
+    /// a send becomes a dead letter with the reason
+    /// [`NoWorkers`](crate::DeadLetterReason::NoWorkers). A pool that
+    /// [holds](crate::PoolBuilder::hold_when_empty) its messages asks all of its workers again ten
+    /// times a second, as long as they only lack workers. If the last worker leaves because it has
+    /// stopped, queued messages become dead letters as well.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -112,7 +113,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Errors
-    /// The pool is not running, has as many workers as it may, keeps order per key, or would
+    /// The pool is not running, has as many workers as allowed, keeps order per key, or would
     /// contain itself.
     pub fn adopt(
         &self,
@@ -121,11 +122,11 @@ impl<A: Actor> PoolAdmin<A> {
         self.take_in(other, false)
     }
 
-    /// As [`adopt`](Self::adopt), for an actor or pool that belongs to this pool from here on: once
-    /// the pool has ended, however that comes, the member handles what it was handed, and stops, as
-    /// if its last address was dropped. The stop of the pool does not wait for that. A pool that
-    /// was killed drops the handlers of its member as well. A member that leaves before, because
-    /// it is [deleted](Self::delete) or removed, goes on by itself.
+    /// Like [`adopt`](Self::adopt), for an actor or pool that belongs to this pool from now on:
+    /// once the pool has ended, for whatever reason, the member handles the messages that it
+    /// received, and stops, as if its last address was dropped. The stop of the pool does not wait
+    /// for that. A pool that was killed drops the handlers of its member as well. A member that
+    /// leaves earlier, because it is [deleted](Self::delete) or removed, continues by itself.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -146,7 +147,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Errors
-    /// As `adopt`.
+    /// Those of `adopt`.
     pub fn put(
         &self,
         member: Address<A::Message, A::Reply, A::Error>,
@@ -159,7 +160,7 @@ impl<A: Actor> PoolAdmin<A> {
         other: Address<A::Message, A::Reply, A::Error>,
         is_owned: bool,
     ) -> Result<Change, AdminError> {
-        // Not by `Control`: only those who adopt are to compile it.
+        // Not through `Control`: only programs that adopt should compile it.
         let core = self.control.clone().typed().downcast::<Core<A, Infallible>>();
         let core = core.map_err(|_| match self.control.frame().lifecycle.check_running() {
             Ok(()) => AdminError::Ordered,
@@ -171,11 +172,11 @@ impl<A: Actor> PoolAdmin<A> {
     }
 
     /// Tells a member to leave that was [put](Self::put) or [adopted](Self::adopt): it finishes
-    /// handing on its message, is no worker of this pool any more, and goes on by itself. If it was
-    /// taken in several times, it leaves once.
+    /// passing on its message, is then no worker of this pool any more, and continues by itself. If
+    /// it was included several times, it leaves once.
     ///
     /// # Errors
-    /// As [`remove`](Self::remove), and if the address is of no such member.
+    /// Those of [`remove`](Self::remove), and if the address is not that of a member.
     pub fn delete(
         &self,
         member: &Address<A::Message, A::Reply, A::Error>,
@@ -183,9 +184,9 @@ impl<A: Actor> PoolAdmin<A> {
         changes::delete(&self.pool(), &member.erase())
     }
 
-    /// Tells so many workers to leave: disabled ones first, then idle ones, then those that joined
-    /// last. Each finishes the message in hand. If there are fewer, all of them leave, and the
-    /// change says so.
+    /// Tells this many workers to leave: disabled ones first, then idle ones, then those that
+    /// joined last. Each finishes the message in hand. If there are fewer, all of them leave, and
+    /// the change says so.
     ///
     /// A pool whose last worker was removed refuses messages, unless it
     /// [holds](crate::PoolBuilder::hold_when_empty) them. Messages that are already queued wait for
@@ -193,7 +194,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// do their callers: give a call a time limit if that may take long.
     ///
     /// # Errors
-    /// The pool is not running, or would have fewer workers than it may.
+    /// The pool is not running, or would have fewer workers than allowed.
     pub fn remove(&self, workers: usize) -> Result<Change, AdminError> {
         changes::remove(&self.pool(), workers)
     }
@@ -201,7 +202,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// Tells the worker in this slot to leave.
     ///
     /// # Errors
-    /// As [`remove`](Self::remove), and if there is no such worker.
+    /// Those of [`remove`](Self::remove), and if there is no such worker.
     pub fn remove_worker(&self, slot: usize) -> Result<Change, AdminError> {
         changes::remove_worker(&self.pool(), slot)
     }
@@ -213,12 +214,12 @@ impl<A: Actor> PoolAdmin<A> {
     /// one worker does, whenever it has one (see [Order](crate::pool#order)).
     ///
     /// # Errors
-    /// The pool is not running, or may not have that many workers.
+    /// The pool is not running, or cannot have that many workers.
     pub fn resize(&self, workers: usize) -> Result<Change, AdminError> {
         changes::resize(&self.pool(), workers)
     }
 
-    /// Starts a worker in a slot that was disabled, with a restart budget as if new.
+    /// Starts a worker in a disabled slot, with a new restart budget.
     ///
     /// # Errors
     /// The pool is not running, or there is no such slot, or it is not disabled.
@@ -226,9 +227,9 @@ impl<A: Actor> PoolAdmin<A> {
         changes::enable(&self.pool(), slot)
     }
 
-    /// Gives the pool this advisor, in place of its present one, or none
-    /// (`None`). A period begins with it, and earlier advice is forgotten;
-    /// see [`PoolBuilder::advise`](crate::PoolBuilder::advise).
+    /// Gives the pool this advisor, in place of its present one, or none (`None`). A period begins
+    /// with it, and earlier advice is forgotten; see
+    /// [`PoolBuilder::advise`](crate::PoolBuilder::advise).
     ///
     /// # Errors
     /// The pool is not running, or a setting is out of range; nothing has changed then.
@@ -236,11 +237,11 @@ impl<A: Actor> PoolAdmin<A> {
         changes::set_advisor(&self.pool(), advisor.into())
     }
 
-    /// Sets how many messages in all may be accepted and not started, whatever the size of the
-    /// pool: what [`PoolBuilder::capacity`](crate::PoolBuilder::capacity) sets at the start. New
-    /// room goes to waiting senders at once, first come, first served. If more messages are queued
-    /// than there is room for, none is accepted until they have gone; queued messages stay, in
-    /// their order.
+    /// Sets how many messages in total may be accepted and not started, whatever the size of the
+    /// pool; [`PoolBuilder::capacity`](crate::PoolBuilder::capacity) sets it at the start. New room
+    /// goes to waiting senders at once, first come, first served. If more messages are queued than
+    /// there is room for, none is accepted until they have gone; queued messages stay, in their
+    /// order.
     ///
     /// In a pool with a policy that chooses a worker, each worker's own mailbox keeps its size. The
     /// bound behind one key keeps its value from the start.
@@ -299,8 +300,8 @@ impl<A: Actor> PoolAdmin<A> {
         changes::set_limit(self.control.frame(), limit, |gate| gate.set_concurrency(messages))
     }
 
-    /// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by): to be looked at,
-    /// limited, held and paused.
+    /// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by): to inspect, limit,
+    /// hold and pause.
     ///
     /// # Errors
     /// The pool was built without.
@@ -308,17 +309,17 @@ impl<A: Actor> PoolAdmin<A> {
         Shares::of(self.control.clone())
     }
 
-    /// The workers that run or are being started, in the order in which they joined, each with an
-    /// address of its own; [`Worker::status`] says which of the two. Messages to a worker that is
-    /// being started wait for it. These addresses keep the pool running, as others do.
+    /// The workers that run or are being started, in the order in which they joined, each with its
+    /// own address; [`Worker::status`] says which of the two. Messages to a worker that is being
+    /// started wait for it. These addresses keep the pool running, like others.
     pub fn workers(&self) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         self.control.clone().workers()
     }
 
-    /// Waits until so many workers run. As [`Pool::ready`](crate::Pool::ready).
+    /// Waits until this many workers run. Like [`Pool::ready`](crate::Pool::ready).
     ///
     /// # Errors
-    /// When the time is over, and at once when the pool is stopping.
+    /// When the time is over, or at once if the pool is stopping.
     ///
     /// # Cancel safety
     /// A dropped future changes nothing.
@@ -326,49 +327,48 @@ impl<A: Actor> PoolAdmin<A> {
         ready(&*self.control, workers, within).await
     }
 
-    /// What the pool is doing. Takes the lock of each shard for a moment.
+    /// The figures of the pool. Takes the lock of each shard for a moment.
     pub fn stats(&self) -> PoolStats {
         figures(&*self.control)
     }
 
-    /// How long messages waited, were in hand, and were in the pool, in buckets. Takes a lock for
-    /// some microseconds that each measured message takes.
+    /// How long messages waited, were in hand, and were in the pool, in buckets. Takes, for some
+    /// microseconds, a lock that each measured message takes.
     pub fn latencies(&self) -> Latencies {
         self.control.frame().telemetry.measured.latencies()
     }
 
-    /// Messages that hold a place of the capacity. As [`Pool::depth`](crate::Pool::depth).
+    /// Messages that hold a place of the capacity. Like [`Pool::depth`](crate::Pool::depth).
     pub fn depth(&self) -> u64 {
         self.control.depth() as u64
     }
 
-    /// Withdraws the messages that wait and are chosen by `is_such`: those that are queued, that
-    /// wait behind a busy key or for another attempt, that are parked, and those in the mailboxes
-    /// of single workers. They are never started, and give their room back at once. Says how many
-    /// they were.
+    /// Withdraws the waiting messages that `is_such` selects: those that are queued, that wait
+    /// behind a busy key or for another attempt, that are parked, and those in the mailboxes of
+    /// single workers. They are never started, and free their room at once. Returns their number.
     ///
     /// A withdrawn message is dropped, counts as [`withdrawn`](PoolStats::withdrawn) and is no dead
-    /// letter; its caller hears [`CallError::Withdrawn`](crate::CallError::Withdrawn). The other
-    /// messages keep their order. A message in a handler goes on, and so does one with which a
+    /// letter; its caller gets [`CallError::Withdrawn`](crate::CallError::Withdrawn). The other
+    /// messages keep their order. A message in a handler continues, and so does one with which a
     /// worker is about to call it or collects a [batch](crate::PoolBuilder::batches). A parked key
-    /// stays parked without the message that had failed, as long as others wait in its line, and is
-    /// released when none is left.
+    /// stays parked without its failed message, as long as others wait in its line, and is released
+    /// when none is left.
     ///
     /// # What comes meanwhile
-    /// The call meets messages that were accepted before it and wait. It does not meet messages
-    /// that are queued later, that fail during the call and are attempted again, or that
-    /// are just on their way from one place to another, such as from the mailbox of a worker
-    /// that leaves to the queue. To keep all of these from being started, build the pool with
-    /// [`starts_if`](crate::PoolBuilder::starts_if): first make it say no, then withdraw. A
-    /// collecting batch, too, gives up unwanted messages.
+    /// The call covers messages that were accepted before it and wait. It does not cover messages
+    /// that are queued later, that fail during the call and are attempted again, or that are just
+    /// moving from one place to another, such as from the mailbox of a worker that leaves to the
+    /// queue. To keep all of these from being started, build the pool with
+    /// [`starts_if`](crate::PoolBuilder::starts_if): first make it return false, then withdraw. A
+    /// collecting batch also gives up unwanted messages.
     ///
     /// # Price
-    /// Each waiting message is looked at, and nothing of its shard is started until then. A pool
+    /// Each waiting message is examined, and nothing of its shard is started until then. A pool
     /// that drops the [oldest](crate::Overflow::DropOldest) message for a new one may find none to
     /// drop during that time, and refuse the new one. Pools that do not call it pay nothing.
     ///
     /// `is_such` is called on this thread, under no lock, perhaps more than once for a message. It
-    /// may ask the pool for its figures and send to it. If it calls `withdraw` of the same pool,
+    /// may ask the pool for its figures and send to it. If it calls `withdraw` on the same pool,
     /// that finds nothing. While another thread withdraws, this call waits for it.
     ///
     /// ```
@@ -386,13 +386,13 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Panics
-    /// If `is_such` panics, after the withdrawal of the messages that it had chosen by then; all
+    /// If `is_such` panics, after the messages that it had selected by then were withdrawn; all
     /// others stay in their places.
     pub fn withdraw(&self, mut is_such: impl FnMut(&A::Message) -> bool) -> usize {
         self.control.withdraw(&mut is_such)
     }
 
-    /// The keys of the pool. As [`Pool::keys`](crate::Pool::keys).
+    /// The keys of the pool. Like [`Pool::keys`](crate::Pool::keys).
     ///
     /// ```
     /// # use greenroom::{PoolAdmin, prelude::*};
@@ -407,21 +407,21 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Errors
-    /// When the keys are of another type, or there are none.
+    /// If the keys have another type, or there are none.
     pub fn keys<K: Hash + Eq + Send + Sync + 'static>(&self) -> Result<Keys<A, K>, WrongKeyType> {
         Keys::of(&self.control)
     }
 
-    /// The messages that could not be handled. As
-    /// [`Pool::dead_letters`](crate::Pool::dead_letters): the result has an address to replay to,
-    /// which keeps the pool running.
+    /// The messages that could not be handled. Like
+    /// [`Pool::dead_letters`](crate::Pool::dead_letters): the result contains an address for
+    /// replays, which keeps the pool running.
     pub fn dead_letters(&self) -> PoolDeadLetters<A::Message, A::Reply, A::Error> {
         PoolDeadLetters::new(self.control.dead_letters(), self.control.clone().address())
     }
 
-    /// The pool as one that gives each message to all of its live workers. As
-    /// [`Pool::broadcast`](crate::Pool::broadcast): the result keeps the pool running, as an
-    /// address does.
+    /// The pool as one that gives each message to all of its live workers. Like
+    /// [`Pool::broadcast`](crate::Pool::broadcast): the result keeps the pool running, like an
+    /// address.
     #[cfg(feature = "gather")]
     pub fn broadcast(&self) -> super::gather::BroadcastAddress<A::Message, A::Reply, A::Error>
     where
@@ -436,7 +436,7 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.frame().controllers.advising.lock().advice.as_deref().copied()
     }
 
-    /// What each slot of the pool has done and does, by slot, including disabled and vacant slots.
+    /// The figures of each slot of the pool, by slot, including disabled and vacant slots.
     pub fn worker_stats(&self) -> Vec<WorkerStats> {
         worker_figures(&*self.control)
     }
@@ -448,10 +448,9 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.frame().telemetry.measured.snapshot()
     }
 
-    /// Looks at the pool and its workers: the runtime's own figures, and the values that
-    /// workers have published ([`Context::publish`](crate::Context::publish)), as far as they
-    /// are wanted. No worker is asked, so it answers at once even if the pool is full and its
-    /// workers are stuck.
+    /// Inspects the pool and its workers: the runtime's own figures, and the values that workers
+    /// have published ([`Context::publish`](crate::Context::publish)), as far as requested. No
+    /// worker is asked, so it answers at once even if the pool is full and its workers are stuck.
     ///
     /// ```
     /// # use greenroom::{inspect::Items, prelude::*};
@@ -489,12 +488,12 @@ impl<A: Actor> PoolAdmin<A> {
         self.control.clone().stop(how).await
     }
 
-    /// Stops the pool as [`stop`](Self::stop) does, and returns what was not handled as
-    /// deliveries. A call among them is still open: [forward](Delivery::forward) it, answer it
-    /// through its [port](Delivery::take_reply_port), or drop it, which its caller hears as
-    /// [`CallError::Dropped`](crate::CallError::Dropped). Wait for no caller of the pool while you
-    /// hold the report: it waits for you. `stop` tells callers that the pool has stopped, and is
-    /// free of that.
+    /// Stops the pool like [`stop`](Self::stop), and returns unhandled messages as deliveries. A
+    /// call among them is still open: [forward](Delivery::forward) it, answer it through its
+    /// [port](Delivery::take_reply_port), or drop it, which its caller sees as
+    /// [`CallError::Dropped`](crate::CallError::Dropped). Do not wait for a caller of the pool
+    /// while you hold the report: it waits for you. With `stop`, callers get the error that the
+    /// pool has stopped, so that cannot happen.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -518,7 +517,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// ```
     ///
     /// # Cancel safety
-    /// As [`stop`](Self::stop); callers then hear that the pool has stopped.
+    /// That of [`stop`](Self::stop); callers then get the error that the pool has stopped.
     pub async fn stop_keeping_calls(
         &self,
         how: Stop,

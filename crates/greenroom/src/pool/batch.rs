@@ -1,9 +1,9 @@
-//! Batches: several messages of one key in one handling (K12).
+//! Batches: several messages of one key handled at once (K12).
 //!
-//! A database takes a hundred rows in little more time than one. A pool that is set up with
-//! [`Pool::batched`] gives its actor up to so many of the messages that wait behind the first
-//! message of a key, and waits a little for more if asked to. Senders and callers are not affected:
-//! each message is accepted, answered, retried and counted by itself.
+//! A database takes a hundred rows in little more time than one. A pool made with [`Pool::batched`]
+//! gives its actor a number of the messages that wait behind the first message of a key, and waits
+//! a little for more if asked to. Senders and callers are not affected: each message is accepted,
+//! answered, retried and counted by itself.
 //!
 //! ```text
 //! key 7:  a b c │ d          a ✓ reply
@@ -19,11 +19,11 @@
 //! | the handler panics, or takes too long | nobody knows whose fault it was: each message is attempted again, alone |
 //! | there are fewer results than messages | the others are dead letters; none at all is a panic |
 //!
-//! A limit on what the pool does ([`rate`](PoolBuilder::rate),
-//! [`concurrency`](PoolBuilder::concurrency)) counts a batch as one.
+//! A limit of the pool ([`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency))
+//! counts a batch as one.
 //!
 //! # Price
-//! The price is a copy of each message while it is in hand, and three allocations a batch. Use
+//! The price is a copy of each message while it is in hand, and three allocations per batch. Use
 //! batches if a handler costs more than that.
 
 pub(crate) mod batches;
@@ -62,10 +62,10 @@ impl<M> IntoIterator for Batch<M> {
     }
 }
 
-/// An actor of single messages that has them handled in batches. Made by [`Pool::batched`].
+/// An actor of single messages that handles them in batches. Made by [`Pool::batched`].
 pub struct Batched<A: Actor> {
     actor: A,
-    /// What the actor is lent as its context.
+    /// The context that the actor borrows.
     inner: Option<Context<A>>,
 }
 
@@ -83,9 +83,9 @@ impl<A: Actor> fmt::Debug for Batched<A> {
 }
 
 impl<A: Actor> Pool<A> {
-    /// As [`new`](Self::new), for an actor that handles several messages of a key at once.
-    /// Its reply is a result for each, in order; senders and callers of the pool deal with
-    /// single messages.
+    /// Like [`new`](Self::new), for an actor that handles several messages of a key at once. Its
+    /// reply is a result for each, in order; senders and callers of the pool deal with single
+    /// messages.
     ///
     /// ```
     /// use greenroom::{batch::{Batch, Batches}, prelude::*};
@@ -129,7 +129,7 @@ impl<A: Actor> Pool<A> {
     }
 }
 
-/// Hooks are the actor's, with the context lent to it.
+/// The actor's hooks, with the context lent to it.
 impl<A, M, R> Actor for Batched<A>
 where
     M: Send + 'static,

@@ -36,7 +36,7 @@ use crate::{
     control::{advisor::Advisor, autoscale::Autoscale},
     layer::Layered,
 };
-use bounds::checked_bytes;
+use bounds::check_bytes;
 use config::{LimitConfig, PoolConfig, checked::Surroundings};
 use functions::{CopyOf, FunctionsOf, KeyOf, ShareOf};
 use overflow::Overflow;
@@ -726,10 +726,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let (table_slots, key_bounds) = (self.checked_table()?, self.checked_key_bounds(capacity)?);
         let key_share = self.key_share();
         let functions = &mut self.functions;
-        let boxed = |most, size_of| Box::new(ByteBound::new(most, size_of));
-        let bytes = checked_bytes("max bytes", functions.bytes.take(), boxed)?;
-        let batch_bytes =
-            checked_bytes("batch bytes", functions.batch_bytes.take(), BatchBytes::new)?;
+        let (bytes, batch_bytes) = (functions.bytes.take(), functions.batch_bytes.take());
+        check_bytes("max bytes", bytes.as_ref().map(|(most, _)| *most))?;
+        check_bytes("batch bytes", batch_bytes.as_ref().map(|(most, _)| *most))?;
+        let bytes = bytes.map(|(most, size_of)| Box::new(ByteBound::new(most, size_of)));
+        let batch_bytes = batch_bytes.map(|(most, size_of)| BatchBytes::new(most, size_of));
         let is_weighed = functions.dispatch.is_some() || bytes.is_some();
         let chooses = is_weighed || self.key_of.is_some() || functions.sticky.is_some();
         let asks = functions.starts_if.is_some();

@@ -10,6 +10,7 @@
 
 use std::{
     future::{Future, poll_fn},
+    ops::Deref,
     pin::pin,
     sync::Arc,
     task::Poll,
@@ -17,7 +18,7 @@ use std::{
 
 use greenroom_queue::{
     lock::user_code_follows,
-    permits::{Closed, Refused},
+    permits::{Closed, Permits, Refused},
 };
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
@@ -26,6 +27,11 @@ pub(crate) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
 
 pub(crate) struct ByteBound<M> {
     size_of: SizeOf<M>,
+    room: ByteRoom,
+}
+
+/// The bytes that may wait, whatever the messages are.
+pub(crate) struct ByteRoom {
     /// Bytes that one permit stands for: a claim is counted in 32 bits.
     unit: usize,
     /// All permits.
@@ -44,34 +50,43 @@ impl<M> ByteBound<M> {
         let unit = most.div_ceil(u32::MAX as usize);
         let units = u32::try_from(most / unit).unwrap_or(u32::MAX);
         let free = Arc::new(Semaphore::new(units as usize));
-        Self { size_of, unit, units, free, closed: Notify::new() }
+        Self { size_of, room: ByteRoom { unit, units, free, closed: Notify::new() } }
     }
 
     /// Permits for a message. Runs user code.
     pub(crate) fn units_of(&self, message: &M) -> u32 {
         user_code_follows();
-        let units = (self.size_of)(message).div_ceil(self.unit);
+        self.room.units((self.size_of)(message))
+    }
+}
+
+impl<M> Deref for ByteBound<M> {
+    type Target = ByteRoom;
+
+    fn deref(&self) -> &ByteRoom {
+        &self.room
+    }
+}
+
+impl ByteRoom {
+    fn units(&self, bytes: usize) -> u32 {
+        let units = bytes.div_ceil(self.unit);
         u32::try_from(units).map_or(self.units, |units| units.min(self.units))
     }
 
-    /// Room for a message, if there is some now and no sender waits for it.
-    pub(crate) fn try_claim(&self, message: &M) -> Result<Claim, Refused> {
-        let units = self.units_of(message);
+    /// Room for so many units, if there is some now and no sender waits for it.
+    pub(crate) fn try_claim(&self, units: u32) -> Result<Claim, Refused> {
         self.free.clone().try_acquire_many_owned(units).map_err(|_| Refused::Full)
     }
 
     /// Waits for room for so many units, first come, first served. Cancel-safe.
-    pub(crate) async fn claim(
-        &self,
-        units: u32,
-        is_closed: impl Fn() -> bool,
-    ) -> Result<Claim, Closed> {
+    pub(crate) async fn claim(&self, units: u32, permits: &Permits) -> Result<Claim, Closed> {
         let mut claimed = pin!(self.free.clone().acquire_many_owned(units));
         loop {
             let mut closed = pin!(self.closed.notified());
             closed.as_mut().enable();
             // After each call as well: the pool may have a worker again.
-            if is_closed() {
+            if permits.is_closed() {
                 return Err(Closed);
             }
             let ready = poll_fn(|task| match claimed.as_mut().poll(task) {

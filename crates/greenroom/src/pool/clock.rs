@@ -4,7 +4,7 @@
 //! need it, so it is started with the first alarm, or when no other task of the pool is left that
 //! would notice the runtime's end.
 //!
-//! Messages lie here as values of any type, so that the clock is one type for all pools.
+//! Messages are stored here as values of any type, so that the clock is one type for all pools.
 
 use std::{
     any::Any,
@@ -20,7 +20,7 @@ use tokio::{
     time::Instant,
 };
 
-use super::pool_payload::Queued;
+use super::pool_payload::{Entries, Queued};
 use crate::Actor;
 use timed::later;
 
@@ -36,7 +36,7 @@ pub(crate) struct Clock {
     started: AtomicBool,
     /// An alarm has become the earliest, or the pool has ended.
     changed: Notify,
-    /// By when it is due, then by number.
+    /// By due time, then by number.
     due: Mutex<BTreeMap<AlarmTime, ClockEntry>>,
     /// Orders alarms of the same instant.
     next: AtomicU64,
@@ -162,7 +162,7 @@ impl Clock {
         self.changed.notified()
     }
 
-    /// One message less waits.
+    /// One waiting message less.
     pub(super) fn message_rang(&self) {
         self.messages.fetch_sub(1, Ordering::Relaxed);
     }
@@ -187,7 +187,7 @@ impl Clock {
         self.messages.load(Ordering::Relaxed)
     }
 
-    /// Takes every message without a key that waits out, to be looked at under no lock. They are
+    /// Takes out every waiting message without a key, to examine them under no lock. They are
     /// counted as if they were there.
     pub(crate) fn lift(&self) -> Vec<WaitingRetry> {
         let mut due = self.due.lock();
@@ -198,7 +198,7 @@ impl Clock {
         lifted.map(|(time, alarm)| WaitingRetry(time, alarm)).collect()
     }
 
-    /// Puts back the lifted alarms that stay; so many were withdrawn.
+    /// Puts back the lifted alarms that stay; this many were withdrawn.
     pub(crate) fn set_down(&self, stay: Vec<WaitingRetry>, withdrawn: usize) {
         self.messages.fetch_sub(withdrawn, Ordering::Relaxed);
         self.due.lock().extend(stay.into_iter().map(|waiting| (waiting.0, waiting.1)));
@@ -206,26 +206,32 @@ impl Clock {
         self.changed.notify_one();
     }
 
-    /// The message is gone for which this lane was to be woken.
+    /// The message that this lane was to be woken for is gone.
     pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
         let is_such = |what: &PoolAlarm| matches!(what, PoolAlarm::Lane(of) if *of == id);
         self.due.lock().retain(|_, alarm| alarm.index != index || !is_such(&alarm.what));
     }
 
-    /// The messages are gone for which these table slots were to be woken.
+    /// The messages that these table slots were to be woken for are gone.
     pub(crate) fn forget_tags(&self, tags: &[u32]) {
         let is_such = |what: &PoolAlarm| matches!(what, PoolAlarm::Tag(tag) if tags.contains(tag));
         self.due.lock().retain(|_, alarm| !is_such(&alarm.what));
     }
 
-    /// Takes every message without a key that waits. Lanes keep theirs.
-    pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Vec<Queued<A, K>> {
-        let alarms = std::mem::take(&mut *self.due.lock());
-        let mut messages = Vec::new();
-        for (_, alarm) in alarms {
-            messages.extend(alarm.what.message().and_then(WaitingMessage::own::<A, K>));
+    /// Takes every waiting message without a key. Lanes keep theirs.
+    pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Entries<A, K> {
+        let mut messages = Entries::<A, K>::new();
+        for message in self.take_messages() {
+            if let Some(entry) = message.own::<A, K>() {
+                messages.push_back(entry);
+            }
         }
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages
+    }
+
+    fn take_messages(&self) -> Vec<WaitingMessage> {
+        let alarms = std::mem::take(&mut *self.due.lock());
+        alarms.into_values().filter_map(|alarm| alarm.what.message()).collect()
     }
 }

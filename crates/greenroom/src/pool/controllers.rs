@@ -26,10 +26,11 @@ pub(crate) struct Controllers {
     pub(crate) advising: Mutex<Advising>,
     /// The notices for its keeper, if it has one. Set before the keeper starts.
     pub(crate) notices: OnceLock<Arc<Notices>>,
-    /// Hears of a worker's end when its restart budget is used up, if the pool leaves
-    /// that to others.
+    /// Notified of a worker's end when its restart budget is used up, if the pool leaves that to
+    /// others.
     pub(crate) escalation: Mutex<Option<Escalation>>,
-    /// It has a supervisor: slots whose budget is used up rest, and queued messages are kept.
+    /// Whether it has a supervisor: slots whose budget is used up then rest, and queued messages
+    /// are kept.
     pub(crate) supervised: AtomicBool,
 }
 
@@ -56,7 +57,7 @@ impl Controllers {
         }
     }
 
-    /// Tells the supervisor, if it has not been told since it started the pool.
+    /// Notifies the supervisor, unless it was notified since it started the pool.
     pub(crate) fn notify_supervisor(&self, reason: &ExitReason) {
         let supervisor = self.escalation.lock().take();
         if let Some(tell) = supervisor {
@@ -67,7 +68,6 @@ impl Controllers {
 
 /// Waits until a pool has ended (true), or this moment has come.
 async fn ends_by(lifecycle: &Lifecycle, at: Instant) -> bool {
-    // Pairs with nothing: after a stale `false` the caller looks at the pool once more, and its
-    // next call sees the end.
-    timeout_at(at, lifecycle.ends()).await.is_ok() || lifecycle.ended.load(Ordering::SeqCst)
+    // After a stale `false` the caller looks at the pool once more, and its next call sees the end.
+    timeout_at(at, lifecycle.ends()).await.is_ok() || lifecycle.ended.load(Ordering::Relaxed)
 }

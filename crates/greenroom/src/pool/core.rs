@@ -11,8 +11,7 @@ use std::{
 use greenroom_queue::{
     discard::discard,
     entry::Hashed,
-    lock::{Mutex, user_code_follows},
-    per_slot::PerSlot,
+    lock::user_code_follows,
     permits::{Closed, Queues},
     places::{KEYED_SHARDS, Places},
     queue::WorkQueue,
@@ -24,6 +23,7 @@ use super::{
     builder::{config::PoolConfig, overflow::Overflow, settings::Settings, threads::Threads},
     clock::Clock,
     controllers::Controllers,
+    desk::{Desk, Desks},
     env::Env,
     frame::{AnyCore, Frame},
     handoff::{
@@ -33,7 +33,7 @@ use super::{
     left_over::LeftOver,
     lifecycle::{Acceptance, Lifecycle},
     limits::Gate,
-    membership::{Membership, mailbox::Mailbox},
+    membership::Membership,
     outgoing::{LendOutgoing, OutgoingOf},
     pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
     push::Push,
@@ -79,9 +79,6 @@ mod workers;
 /// How the pool pushes, if it does.
 pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
 
-/// The place of a worker's own mailbox, once there is one.
-pub(crate) type MailboxCell<A, K> = Mutex<Option<Arc<Mailbox<A, K>>>>;
-
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
     /// What its builder has settled of its messages. Never changes.
@@ -93,9 +90,9 @@ pub(crate) struct Core<A: Actor, K> {
     /// How messages are pushed to workers, if they are.
     pub(crate) push: Option<PushOf<A, K>>,
     /// Calls that skip the queue.
-    pub(crate) handoff: Handoff<A>,
-    /// The mailboxes of single workers, if they have one.
-    pub(crate) mailboxes: PerSlot<MailboxCell<A, K>>,
+    pub(crate) handoff: Handoff,
+    /// What single workers have of their own: see [`desk`](Self::desk).
+    pub(crate) desks: Desks,
     /// What could not be handled, if no hook takes it.
     pub(crate) letters: DeadLetters<A::Message, A::Error>,
     /// What was given back because the pool has stopped.
@@ -133,8 +130,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             queue: WorkQueue::new(shards, keyed, bounds, capacity, workers, awake_limit),
             routing: Routing::new(&config, &mut settings),
             push,
-            handoff: Handoff::new(workers),
-            mailboxes: PerSlot::new(workers),
+            handoff: Handoff::default(),
+            desks: Desks::new(workers),
             letters: DeadLetters::new(config.failure.dead_letters),
             left_over: LeftOver::new(),
             urgent: OnceLock::new(),
@@ -160,6 +157,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             core.frame.telemetry.coarse.note_pace(pace);
         }
         core
+    }
+
+    /// What the worker in this slot has of its own.
+    #[inline]
+    pub(crate) fn desk(&self, slot: usize) -> &Desk<A, K> {
+        self.desks.at(slot)
     }
 
     /// Tells how long a handler took, on average over a few.
@@ -208,18 +211,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         most: usize,
         sender: u32,
     ) -> Result<(usize, bool), Closed> {
-        let (run, is_late) = (most.min(messages.len()).min(RUN), self.is_late());
+        let is_late = self.is_late();
         let mut inbox = self.queue.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
         if inbox.closed {
             return Err(Closed);
         }
         let stamp = |number| self.frame.telemetry.coarse.stamp(number, is_late);
-        Ok((run, inbox.push_each(messages.drain(..run), stamp)))
+        Ok(inbox.push_each(messages, most.min(RUN), stamp))
     }
 
     /// False if the coarse clock may have stood still since the last look at a scheduled shard:
     /// without the watchdog, while every worker waits.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_timely(&self) -> bool {
         self.frame.telemetry.coarse.is_timely(|| self.queue.wake.awake())
     }
@@ -267,7 +270,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let outbox = shard.outbox.lock();
             queued += outbox.queued() + shard.inbox.lock().queued();
         }
-        for slot in 0..self.mailboxes.len() {
+        for slot in 0..self.desks.len() {
             queued += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
         }
         queued + self.handed() + self.routing.held.lock().len() + self.frame.clock.messages()
@@ -314,9 +317,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if self.has_key_in_hand(payload, slot) {
             return Err(Reentrant);
         }
-        // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
-        // might as well have come later.
-        self.handoff.calls.enter(self.identity(), self.frame.membership.live.load(Ordering::SeqCst))
+        // One count, compared once: a worker that joins or leaves meanwhile might as well have come
+        // later.
+        let live = self.frame.membership.live.load(Ordering::Relaxed);
+        self.handoff.calls.enter(self.identity(), live)
     }
 
     /// True if a worker is the owner of this message's key.

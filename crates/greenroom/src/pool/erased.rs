@@ -1,4 +1,4 @@
-//! What can be asked of a pool, and told it, without knowing what it handles.
+//! Queries and orders to a pool whose messages are not known.
 
 use std::{
     any::Any,
@@ -32,9 +32,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant> {
-        // Pairs with nothing: one count, compared once. A worker that joins or leaves meanwhile
-        // might as well have come later.
-        self.handoff.calls.enter(self.identity(), self.frame.membership.live.load(Ordering::SeqCst))
+        // One count, compared once: a worker that joins or leaves meanwhile might as well have come
+        // later.
+        let live = self.frame.membership.live.load(Ordering::Relaxed);
+        self.handoff.calls.enter(self.identity(), live)
     }
 
     fn any(self: Arc<Self>) -> AnyAddress {

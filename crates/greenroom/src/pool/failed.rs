@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::DeadLetterReason;
 
-/// When an attempt failed: it tells the failures of a key apart.
+/// When an attempt failed: it distinguishes the failures of a key.
 pub(crate) type FailedAt = Instant;
 
 /// A failed attempt.
@@ -16,10 +16,9 @@ pub(crate) type FailedAt = Instant;
 pub(crate) struct Failed<E> {
     /// How it failed.
     pub(crate) reason: DeadLetterReason,
-    /// The handler's error, if there is one and no caller got it. Taken out while it is
-    /// being looked at.
+    /// The handler's error, if there is one and no caller got it. Taken out while it is shown.
     error: Mutex<Option<E>>,
-    /// The panic's message, if there was one.
+    /// The panic's message, if any.
     pub(crate) panic: Option<String>,
     pub(crate) at: FailedAt,
     /// The worker that had it in hand.
@@ -47,7 +46,7 @@ impl<E> Failed<E> {
     }
 }
 
-/// An error that is being looked at. It goes back to its place, even after a panic.
+/// An error that is being shown. It goes back to its place, even after a panic.
 struct PutBack<'a, E>(&'a Mutex<Option<E>>, Option<E>);
 
 impl<E> Drop for PutBack<'_, E> {

@@ -1,7 +1,7 @@
-//! One message to several workers, and what comes back.
+//! One message to several workers, and their answers.
 //!
-//! A pool gives a message to one worker. Three tasks need more than one: telling all of them
-//! something, asking several of them the same, and dividing a request among them.
+//! A pool gives a message to one worker. Three tasks need more than one: notifying all of them,
+//! asking several of them the same, and dividing a request among them.
 //!
 //! | for | there is | to whom | the reply |
 //! |---|---|---|---|
@@ -14,9 +14,9 @@
 //! part as an error; it never hangs.
 //!
 //! # Price
-//! The price is a copy of the message and two allocations for each worker that is asked; one
-//! for each worker in a broadcast `send`. Dropping a gathering abandons its calls: messages that
-//! have not been started are skipped; those that have been started go on with their [cancellation
+//! The price is a copy of the message and two allocations for each worker that is asked; one for
+//! each worker in a broadcast `send`. Dropping a gathering abandons its calls: messages that have
+//! not been started are skipped; started ones continue with their [cancellation
 //! token](crate::CancellationToken) cancelled.
 //!
 //! # When to use something else

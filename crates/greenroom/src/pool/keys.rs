@@ -1,4 +1,4 @@
-//! The keys of a pool, to be looked at, and decided about if they wait for an operator.
+//! The keys of a pool: their states, and decisions on those that wait for an operator.
 
 use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
 
@@ -16,10 +16,10 @@ pub(crate) mod figures;
 
 /// The keys of a pool with [`ordered_by`](crate::PoolBuilder::ordered_by).
 ///
-/// Nothing is counted for it while messages pass: it looks when it is asked, and takes the lock
-/// of each shard, or of the one that a key belongs to, for as long as it takes to walk over that
-/// queue. Keys are compared, as everywhere; queued messages of a key are counted by its hash, which
-/// one pair of keys in four billion shares.
+/// Nothing is counted for it while messages pass: it looks on request, and takes the lock of each
+/// shard, or of the one that a key belongs to, for as long as it takes to walk over that queue.
+/// Keys are compared, as everywhere; queued messages of a key are counted by its hash, which one
+/// pair of keys in four billion shares.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -45,21 +45,21 @@ pub struct Keys<A: Actor, K> {
     core: Arc<Core<A, K>>,
 }
 
-/// The keys of the pool are of another type, or it has none.
+/// The keys of the pool have another type, or it has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the pool has {}, not keys of type {asked}", match is {
     Some(is) => format!("keys of type {is}"),
     None => "no keys".to_owned(),
 })]
 pub struct WrongKeyType {
-    /// The type that was asked for.
+    /// The requested type.
     pub asked: &'static str,
-    /// The type that they have.
+    /// Their actual type.
     pub is: Option<&'static str>,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
-    /// Those of the pool behind `control`.
+    /// The keys of the pool behind `control`.
     pub(super) fn of(control: &Arc<dyn Control<A>>) -> Result<Self, WrongKeyType> {
         let core = control.clone().typed().downcast::<Core<A, K>>().ok();
         match core.filter(|core| core.keyed()) {
@@ -73,7 +73,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         key_counts(&self.core)
     }
 
-    /// The keys that wait for an operator, those that wait longest first.
+    /// The keys that wait for an operator, longest first.
     pub fn parked(&self) -> Vec<ParkedKey<K>> {
         let mut parked = parked_keys(&self.core);
         parked.sort_by_key(|parked| std::cmp::Reverse(parked.since));
@@ -103,11 +103,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         keys_in_hand(&self.core)
     }
 
-    /// Where a key stands and why. `describe` puts the error of its last attempt into words; it is
-    /// called under no lock. `None` if none of its messages is in hand or waits.
+    /// The state of a key and the reason. `describe` puts the error of its last attempt into words;
+    /// it is called under no lock. `None` if none of its messages is in hand or waits.
     ///
     /// # Panics
-    /// When `describe` does.
+    /// If `describe` panics.
     pub fn status(&self, key: &K, describe: impl FnOnce(&A::Error) -> String) -> Option<KeyStatus> {
         why_key(&self.core, key, describe)
     }
@@ -122,7 +122,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
             .map_or_else(Vec::new, |sketch| sketch.by_count(most))
     }
 
-    /// The keys whose messages have been in hand for longest in all, at most 64.
+    /// The keys whose messages have been in hand for longest in total, at most 64.
     pub fn hottest_by_time(&self, most: usize) -> Vec<HotKey<K, Duration>> {
         self.core
             .frame
@@ -132,48 +132,48 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
             .map_or_else(Vec::new, |sketch| sketch.by_time(most))
     }
 
-    /// The longest line. Looks at every message that waits.
+    /// The longest line. Looks at every waiting message.
     pub fn longest_line(&self) -> Option<LongestLine<K>> {
         longest_line(&self.core)
     }
 
-    /// Lets a parked key go on behind the message that has failed, which becomes a dead letter; so
-    /// do others of its batch that have failed for good with it. False if the key is not parked.
+    /// Releases a parked key after the failed message, which becomes a dead letter; so do other
+    /// messages of its batch that have failed for good with it. False if the key is not parked.
     pub fn release(&self, key: &K) -> bool {
         self.core.release_key(key, None)
     }
 
-    /// As [`release`](Self::release), if it was parked by the failure of that moment
-    /// ([`KeyStatus::failed_at`]): so nobody decides about another message than the one that they
-    /// have looked at.
+    /// Like [`release`](Self::release), if it was parked by the failure at that moment
+    /// ([`KeyStatus::failed_at`]): so a decision never affects another message than the one that
+    /// was inspected.
     pub fn release_if(&self, key: &K, failed_at: Instant) -> bool {
         self.core.release_key(key, Some(failed_at))
     }
 
-    /// Lets a parked key go on with the message that has failed: it is attempted anew, as if it had
-    /// not failed before. False if the key is not parked.
+    /// Releases a parked key with the failed message: it is attempted again, as if it had not
+    /// failed before. False if the key is not parked.
     pub fn replay(&self, key: &K) -> bool {
         self.core.replay_key(key, None)
     }
 
-    /// As [`replay`](Self::replay), if it was parked by the failure of that moment.
+    /// Like [`replay`](Self::replay), if it was parked by the failure at that moment.
     pub fn replay_if(&self, key: &K, failed_at: Instant) -> bool {
         self.core.replay_key(key, Some(failed_at))
     }
 
-    /// Whether this key is parked: so cheap that a sender may ask before each message, as it costs
-    /// a lock of one shard.
+    /// Whether this key is parked: cheap enough to ask before each message, as it costs a lock of
+    /// one shard.
     pub fn is_parked(&self, key: &K) -> bool {
         self.core.is_parked(key)
     }
 
-    /// Takes the line of a parked key out, the message that has failed first; the messages count as
+    /// Takes out the line of a parked key, the failed message first; the messages count as
     /// returned. Later messages of the key are handled. `None` if the key is not parked.
     pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {
         self.core.remove_key(key, None)
     }
 
-    /// As [`remove`](Self::remove), if it was parked by the failure of that moment.
+    /// Like [`remove`](Self::remove), if it was parked by the failure at that moment.
     pub fn remove_if(&self, key: &K, failed_at: Instant) -> Option<Vec<A::Message>> {
         self.core.remove_key(key, Some(failed_at))
     }

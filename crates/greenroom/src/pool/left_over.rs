@@ -5,7 +5,7 @@ use greenroom_queue::sync::Mutex;
 use crate::{CallError, Delivery, ReplyPort};
 
 /// Callers hear at once that the pool has stopped, unless a stop is under way that returns their
-/// calls: nobody else could answer them, and they would wait for ever.
+/// calls: nobody else could answer them, and they would wait forever.
 pub(crate) struct LeftOver<M, R, E>(Mutex<LeftOverState<M, R, E>>);
 
 struct LeftOverState<M, R, E> {
@@ -66,8 +66,8 @@ impl<M, R, E> Drop for CallKeeper<'_, M, R, E> {
 pub(crate) fn into_messages<M, R, E>(mut deliveries: Vec<Delivery<M, R, E>>) -> Vec<M> {
     tell_stopped(take_ports(&mut deliveries));
     let mut messages = Vec::with_capacity(deliveries.len());
-    for delivery in deliveries {
-        if let Some(message) = delivery.message {
+    for delivery in &mut deliveries {
+        if let Some(message) = delivery.message.take() {
             messages.push(message);
         }
     }
@@ -86,8 +86,8 @@ fn take_ports<M, R, E>(deliveries: &mut [Delivery<M, R, E>]) -> Vec<ReplyPort<R,
     ports
 }
 
-fn tell_stopped<R, E>(ports: Vec<ReplyPort<R, E>>) {
-    for port in ports {
+fn tell_stopped<R, E>(mut ports: Vec<ReplyPort<R, E>>) {
+    while let Some(port) = ports.pop() {
         port.resolve(CallError::Stopped);
     }
 }

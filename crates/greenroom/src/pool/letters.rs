@@ -1,4 +1,4 @@
-//! A pool's dead letters together with the way back into the pool.
+//! A pool's dead letters, with the way back into the pool.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use crate::{
     dead_letters::{LetterInfo, NoLetter, NotReplayed, Replayed},
 };
 
-/// The dead letters of a pool, with its address to replay them to. It counts as an address: it
-/// keeps the pool running.
+/// The dead letters of a pool, with its address for replays. It counts as an address: it keeps the
+/// pool running.
 ///
-/// Letters stay after the pool has stopped; they can then be looked at and removed. A letter holds
+/// Letters stay after the pool has stopped; they can then be inspected and removed. A letter holds
 /// its message, unless the handler had taken it and the pool [keeps no
 /// copies](crate::PoolBuilder::keep_copies), as by default. If the message holds an address of its
 /// own pool, it keeps the pool running for as long as the letter is kept.
@@ -51,19 +51,19 @@ impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
         &self.letters
     }
 
-    /// Information on the letters after this one (on all, after `None`), oldest first, at
-    /// most so many.
+    /// Information on the letters after this one (on all, after `None`), oldest first, up to the
+    /// limit.
     pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
         self.letters.list(after, limit)
     }
 
-    /// Looks at a letter.
+    /// Inspects a letter.
     ///
     /// # Errors
-    /// When there is no such letter, or it is in use.
+    /// If there is no such letter, or it is in use.
     ///
     /// # Panics
-    /// When the closure does. The letter is kept.
+    /// If the closure panics. The letter is kept.
     pub fn inspect<T>(
         &self,
         id: u64,
@@ -75,12 +75,12 @@ impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
     /// Takes a letter away.
     ///
     /// # Errors
-    /// When there is no such letter, or it is in use.
+    /// If there is no such letter, or it is in use.
     pub fn remove(&self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
         self.letters.remove(id)
     }
 
-    /// Takes all letters away, oldest first, but for those that are in use.
+    /// Takes all letters away, oldest first, except those in use.
     pub fn remove_all(&self) -> Vec<DeadLetter<M, E>> {
         self.letters.remove_all()
     }
@@ -92,13 +92,13 @@ impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
     /// Why it was not replayed. The letter stays in its place.
     ///
     /// # Panics
-    /// When the key function of the pool does. The letter stays in its place.
+    /// If the key function of the pool panics. The letter stays in its place.
     pub fn replay(&self, id: u64) -> Result<(), NotReplayed> {
         self.letters.replay(id, &self.address)
     }
 
-    /// Replays the letters that the predicate chooses, oldest first: those of one key,
-    /// for instance.
+    /// Replays the letters that the predicate selects, oldest first: those of one key, for
+    /// instance.
     ///
     /// # Panics
     /// If the predicate or the key function of the pool panics. Letters that were not accepted stay
@@ -120,7 +120,7 @@ impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
         self.letters.len()
     }
 
-    /// True when none is kept.
+    /// True if none is kept.
     pub fn is_empty(&self) -> bool {
         self.letters.is_empty()
     }

@@ -20,7 +20,7 @@ pub(crate) enum Acceptance {
 
 /// Whether a pool accepts messages, whether it has ended, and the waiters for both.
 pub(crate) struct Lifecycle {
-    /// From its spawn to its end, with those that hear of the end.
+    /// From its spawn to its end, with the parties that are notified of the end.
     pub(crate) life: Arc<Life<AnyAddress>>,
     /// Why it ends, if it is not simply stopped. The first reason counts.
     pub(crate) cause: OnceLock<ExitReason>,
@@ -29,16 +29,16 @@ pub(crate) struct Lifecycle {
     /// The last slot was disabled: queued messages become dead letters. Written under `gate`, and
     /// never true while that is open: a pool with a worker does not dead-letter what it accepts.
     pub(crate) ruined: AtomicBool,
-    /// The pool accepts nothing any more.
+    /// Whether the pool has stopped accepting.
     pub(crate) closing: AtomicBool,
-    /// All is done: idle workers end.
+    /// Whether all is done: idle workers end.
     pub(crate) ended: AtomicBool,
-    /// The end was told.
+    /// Whether the end was reported.
     pub(crate) told_end: AtomicBool,
-    /// Tells stops that a worker found nothing to do while the pool was closing, or that a
-    /// task has ended.
+    /// Notifies stops that a worker found nothing to do while the pool was closing, or that a task
+    /// has ended.
     pub(crate) progress: Notify,
-    /// Told once, when `ended` is set, to workers between restarts.
+    /// Notified once, when `ended` is set, for workers between restarts.
     pub(crate) over: Notify,
     /// Tasks of the pool that have not ended: workers, and the clock.
     pub(crate) running: AtomicUsize,
@@ -47,7 +47,7 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// Of a pool that is about to start.
+    /// For a pool that is about to start.
     pub(super) fn new() -> Self {
         Self {
             life: Arc::default(),
@@ -78,7 +78,7 @@ impl Lifecycle {
         }
     }
 
-    /// What a stop waits for, unless it finds, when it looks next, that all is done.
+    /// Resolves when a stop should look again whether all is done.
     pub(crate) fn next_progress(&self) -> impl Future<Output = ()> {
         let progress = self.progress.notified();
         // Pairs with the fence of `Wake::pass_on`, by a worker that parks and then calls
@@ -88,7 +88,7 @@ impl Lifecycle {
         progress
     }
 
-    /// Tells stops that a message may have been the last one.
+    /// Notifies stops that a message may have been the last one.
     pub(crate) fn notify_progress(&self) {
         // Pairs with the store in `close`, through the fence in `next_progress`: the caller,
         // behind a fence, has counted its message before. It sees that the pool closes, or the stop
@@ -106,7 +106,7 @@ impl Lifecycle {
         }
     }
 
-    /// Why it ends, unless there was a reason before.
+    /// Sets the reason for the end, unless there is one already.
     pub(crate) fn ends_because(&self, reason: ExitReason) {
         let _ = self.cause.set(reason);
     }

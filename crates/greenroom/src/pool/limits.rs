@@ -1,16 +1,15 @@
-//! What a pool may do at most: how many messages a second, and how many at once.
+//! Limits of a pool: how many messages per second, and how many at once.
 //!
 //! | limit | bounds | for |
 //! |---|---|---|
 //! | [`TokenBucket`] | messages started per second, with a burst | a contract: "no more than 50 requests a second" |
 //! | [`AdaptiveLimit`] | messages in hand at once | a service whose capacity nobody knows, or that changes |
 //!
-//! Each is a state machine without clock, task or lock. Its owner tells it the time,
-//! as the time passed since a moment of the owner's choice. A pool that is set up with
-//! [`rate`](crate::PoolBuilder::rate), [`concurrency`](crate::PoolBuilder::concurrency) or
-//! [`adaptive`](crate::PoolBuilder::adaptive) asks its own before a worker takes a message:
-//! a worker that has to wait holds no shard and no key, and one worker at a time waits for
-//! the next token.
+//! Each is a state machine without clock, task or lock. Its owner passes the time, counted from a
+//! moment of the owner's choice. A pool with [`rate`](crate::PoolBuilder::rate),
+//! [`concurrency`](crate::PoolBuilder::concurrency) or [`adaptive`](crate::PoolBuilder::adaptive)
+//! asks its own before a worker takes a message: a worker that has to wait holds no shard and no
+//! key, and one worker at a time waits for the next token.
 
 mod adaptive;
 mod baseline;

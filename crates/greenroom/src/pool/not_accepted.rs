@@ -1,10 +1,10 @@
-//! What a sender is told.
+//! The error of a sender.
 
 use greenroom_queue::permits::Refused;
 
 use crate::NotAccepted;
 
-/// What a sender is told that was refused. `why_closed` says what has closed the pool.
+/// The error of a refused sender. `why_closed` says why the pool is closed.
 pub(crate) fn not_accepted(
     refused: Refused,
     why_closed: impl FnOnce() -> NotAccepted,

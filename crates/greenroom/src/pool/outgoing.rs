@@ -1,6 +1,9 @@
 //! A message on its way into a queue.
 
-use greenroom_queue::offer::{Offer, Unpacked};
+use greenroom_queue::{
+    offer::{Offer, Unpacked},
+    permits::Refused,
+};
 
 use super::pool_payload::PoolPayload;
 use crate::{Actor, Class, delivery::Extra};
@@ -28,40 +31,44 @@ impl<M, R, E> Outgoing<M, R, E> {
     }
 }
 
+/// Does more with a payload than to queue it.
+pub(crate) type Borrower<'a, M, R, E> =
+    dyn FnMut(&mut Outgoing<M, R, E>) -> Result<(), Refused> + 'a;
+
 /// What a sender lends out: all of it, or, for a plain send, the message alone, which costs nothing
 /// for unused parts.
 pub(crate) trait LendOutgoing<M, R, E>: Offer<PoolPayload<M, R, E>> {
     /// Lends it as a payload, if there is more to do with it than to queue it.
-    fn lent<T>(&mut self, to: impl FnOnce(&mut Outgoing<M, R, E>) -> T) -> T;
+    fn lent(&mut self, to: &mut Borrower<'_, M, R, E>) -> Result<(), Refused>;
 }
 
 impl<M, R, E> Offer<PoolPayload<M, R, E>> for Outgoing<M, R, E> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn message(&self) -> Option<&M> {
         self.message.as_ref()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn unpack(&mut self) -> Option<Unpacked<PoolPayload<M, R, E>>> {
         Some((self.message.take()?, self.extra.take()))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn is_urgent(&self) -> bool {
         self.class.is_urgent()
     }
 }
 
 impl<M, R, E> LendOutgoing<M, R, E> for Outgoing<M, R, E> {
-    #[inline(always)]
-    fn lent<T>(&mut self, to: impl FnOnce(&mut Self) -> T) -> T {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn lent(&mut self, to: &mut Borrower<'_, M, R, E>) -> Result<(), Refused> {
         to(self)
     }
 }
 
 impl<M, R, E> LendOutgoing<M, R, E> for Option<M> {
     #[cold]
-    fn lent<T>(&mut self, to: impl FnOnce(&mut Outgoing<M, R, E>) -> T) -> T {
+    fn lent(&mut self, to: &mut Borrower<'_, M, R, E>) -> Result<(), Refused> {
         let mut payload = Outgoing { message: self.take(), extra: None, class: Class::Normal };
         let done = to(&mut payload);
         *self = payload.message;

@@ -1,22 +1,22 @@
-//! Policies: which worker a message is for.
+//! Policies: choose the worker for a message.
 //!
 //! ```text
 //! pulling (default, and with keys)          choosing (RoundRobin, Random, LeastLoaded, your own)
 //! sender ─▶ pool's queue ─▶ any free worker   sender ─ policy ─▶ mailbox of one worker ─▶ that worker
 //! ```
 //!
-//! If workers pull, no message waits beside an idle worker. A policy that chooses binds a message
-//! to a worker before it is known which will be free first. Use one if a worker has something
-//! that others lack (a cache, a connection, a share of the keys), or if a fixed order is wanted.
+//! If workers pull, no message waits while a worker is idle. A policy that chooses binds a message
+//! to a worker before it is known which will be free first. Use one if a worker has something that
+//! others lack (a cache, a connection, a share of the keys), or if a fixed order is wanted.
 //! Messages that a chosen worker has not started when it leaves or is disabled go to any other.
 //!
 //! A policy runs in the sender, before the message is accepted, under no lock. Only a message that
-//! it [holds](Choice::Hold) is accepted first; then the policy is asked again.
+//! it [holds](Choice::Hold) is accepted first; the policy is then asked again.
 //!
-//! A worker that calls its own pool is not given its own call, for which it would wait
-//! for ever. If the policy would take another worker ([`is_strict`](Policy::is_strict)
-//! is false), this one is passed over; otherwise the call is refused
-//! with [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock).
+//! A worker that calls its own pool does not get its own call, for which it would wait forever. If
+//! the policy would take another worker ([`is_strict`](Policy::is_strict) is false), this one is
+//! skipped; otherwise the call is refused with
+//! [`CallError::WouldDeadlock`](crate::CallError::WouldDeadlock).
 
 use crate::{AnyAddress, Class};
 
@@ -50,7 +50,7 @@ pub use round_robin::RoundRobin;
 /// # Ok(()) }
 /// ```
 pub trait Policy<M>: Send + Sync + 'static {
-    /// Chooses. A panic unwinds into the sender, with nothing accepted.
+    /// Chooses. A panic unwinds into the sender, and nothing is accepted.
     fn choose(&self, message: &M, about: &About<'_>, crew: &Crew<'_>) -> Choice;
 
     /// True if the message is for the chosen worker and no other: a sender waits for room there.
@@ -61,7 +61,7 @@ pub trait Policy<M>: Send + Sync + 'static {
     }
 }
 
-/// What a policy has chosen.
+/// The choice of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Choice {
@@ -78,14 +78,15 @@ pub enum Choice {
     Several(Vec<usize>),
     /// The first free worker.
     Any,
-    /// No worker now: asked again when a worker has started. It holds a permit until then.
+    /// No worker now: the policy is asked again when a worker has started. The message holds a
+    /// permit until then.
     Hold,
-    /// No worker, ever: the sender gets it back
-    /// with [`NotAccepted::Refused`](crate::NotAccepted::Refused).
+    /// No worker, ever: the sender gets it back with
+    /// [`NotAccepted::Refused`](crate::NotAccepted::Refused).
     Refuse,
 }
 
-/// What is known of a message besides itself.
+/// The metadata of a message.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct About<'a> {
@@ -93,7 +94,7 @@ pub struct About<'a> {
     pub class: Class,
     /// True for a call.
     pub is_call: bool,
-    /// The sender, if it was given.
+    /// The sender, if given.
     pub sender: Option<&'a AnyAddress>,
 }
 
@@ -102,13 +103,13 @@ pub struct Crew<'a> {
     pub(crate) members: &'a dyn Members,
 }
 
-/// What a policy may know of workers.
+/// The workers, as far as a policy may know them.
 pub(crate) trait Members {
     fn len(&self) -> usize;
     fn member(&self, place: usize) -> Member;
 }
 
-/// One worker, as a policy sees it: figures of this moment.
+/// One worker, as a policy sees it: current figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Member {
@@ -123,7 +124,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// True when no further message fits in.
+    /// True if no further message fits in.
     pub fn is_full(&self) -> bool {
         self.waiting >= self.capacity
     }
@@ -135,7 +136,7 @@ impl Member {
 }
 
 impl Crew<'_> {
-    /// How many there are. At least one: without workers no policy is asked.
+    /// The number of workers. At least one: without workers no policy is asked.
     pub fn len(&self) -> usize {
         self.members.len()
     }
@@ -155,7 +156,7 @@ impl Crew<'_> {
         (0..self.len()).map(|place| self.members.member(place))
     }
 
-    /// The first place at or behind this one, going round, whose worker has room; the place itself
+    /// The first place at or after this one, going round, whose worker has room; the place itself
     /// if none has.
     pub fn with_room_from(&self, place: usize) -> usize {
         let len = self.len().max(1);

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use greenroom_queue::{
+    deque::Deque,
     entry::Entry,
     lock::Locked,
     payload::Payload,
@@ -23,6 +24,9 @@ pub(crate) type PayloadOf<A> =
 
 /// An entry in the queues of a pool of these actors.
 pub(crate) type Queued<A, K> = Entry<PayloadOf<A>, K>;
+
+/// Several of them.
+pub(crate) type Entries<A, K> = Deque<Queued<A, K>>;
 
 pub(crate) type ShardOf<A, K> = Shard<PayloadOf<A>, K>;
 
@@ -45,7 +49,7 @@ impl<M, R, E> Payload for PoolPayload<M, R, E> {
 }
 
 impl<M, R, E> Slot<PoolPayload<M, R, E>> for Delivery<M, R, E> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put(&mut self, message: M, extra: Option<Box<Extra<R, E>>>, urgent: bool, stamp: Stamp) {
         let before = (self.message.replace(message), std::mem::replace(&mut self.extra, extra));
         debug_assert!(before.0.is_none() && before.1.is_none());

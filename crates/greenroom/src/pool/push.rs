@@ -1,7 +1,7 @@
-//! What a pool that pushes does where another does nothing.
+//! The steps of a pool that pushes, which a pulling pool omits.
 //!
-//! Only the builder methods that ask for such a pool mention an implementation: a program whose
-//! pools pull has none of its code.
+//! Only the builder methods for such a pool mention an implementation: a program whose pools pull
+//! contains none of its code.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,12 +12,12 @@ use super::{
 };
 use crate::{Actor, address::vtable::BoxFuture};
 
-/// Of the pool `C`, whose workers are `A`. What is said of table slots is for sticky pools.
+/// For the pool `C`, whose workers are `A`. Table slots are for sticky pools.
 pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
-    /// Gives a message to the worker that is chosen, or says why not.
+    /// Gives a message to the chosen worker, or says why not.
     fn try_place(&self, pool: &C, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused>;
 
-    /// As `try_place`, for a message whose permit of the pool has been taken; its worker may be
+    /// Like `try_place`, for a message whose permit of the pool has been taken; its worker may be
     /// full. The permit is used, unless there is an error.
     fn place_permitted(
         &self,
@@ -26,7 +26,7 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
         sender: u32,
     ) -> Result<(), Refused>;
 
-    /// As `try_place`, and waits for room.
+    /// Like `try_place`, but waits for room.
     fn place_waiting<'a>(
         &self,
         pool: &'a C,
@@ -34,10 +34,10 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
         sender: u32,
     ) -> BoxFuture<'a, Result<(), Refused>>;
 
-    /// As `try_place`, and the message that has waited longest makes room.
+    /// Like `try_place`, but the oldest waiting message makes room.
     fn make_room(&self, pool: &C, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused>;
 
-    /// Workers have come: what was held may have one.
+    /// Workers have joined: held messages may have one.
     fn ask_again(&self, _pool: &C) {}
 
     /// True if a message is for this worker, or soon will be. Runs user code.
@@ -55,19 +55,20 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
         Migrated::default()
     }
 
-    /// Messages that were looked at are back: deferred moves are made now.
+    /// Messages that were taken out to be examined are back: deferred moves are made now.
     fn migrate_deferred(&self, _pool: &C, _moves: &mut Moves, _migrated: &mut Migrated<A, K>) {}
 
     /// Wakes the workers and senders that a move concerns. Under no lock.
     fn migrated(&self, _pool: &C, _migrated: Migrated<A, K>) {}
 
-    /// The worker in this slot has nothing in hand: waiting moves go on. False if there are none.
+    /// The worker in this slot has nothing in hand: waiting moves continue. False if there are
+    /// none.
     fn hand_over(&self, _pool: &C, _slot: usize) -> bool {
         false
     }
 
-    /// The message in hand of this worker waits for its next attempt in front of its mailbox, if
-    /// it bears a tag.
+    /// The message in hand of this worker waits for its next attempt at the front of its mailbox,
+    /// if it has a tag.
     fn park(
         &self,
         _pool: &C,
@@ -85,16 +86,16 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
     /// message in hand.
     fn notify_held(&self, _pool: &C, _slot: u32) {}
 
-    /// Messages that wait until a worker has finished its message in hand, to go to another.
+    /// Messages that wait until a worker has finished its message in hand, to move to another.
     fn held_for_others(&self, _pool: &C) -> usize {
         0
     }
 }
 
-/// What is left to do after a move of table slots, once no lock is held.
+/// The rest of a move of table slots, for when no lock is held.
 #[must_use = "workers and senders wait for it"]
 pub(crate) struct Migrated<A: Actor, K> {
-    /// There is something new for their workers, or room.
+    /// Mailboxes with new messages, or with room.
     pub(crate) touched: Vec<Arc<Mailbox<A, K>>>,
     /// Workers whose messages in hand others wait for.
     pub(crate) holding: Vec<u32>,

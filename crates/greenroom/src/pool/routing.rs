@@ -1,7 +1,6 @@
 //! The way of a message: by its key, its sender, or a choice.
 
 use std::{
-    collections::VecDeque,
     hash::{BuildHasher, Hash},
     sync::{
         Arc,
@@ -17,7 +16,7 @@ use parking_lot::RwLock;
 use super::{
     builder::{config::PoolConfig, settings::Settings},
     membership::live_members::LiveMembers,
-    pool_payload::Queued,
+    pool_payload::Entries,
     sticky::Sticky,
 };
 use crate::Actor;
@@ -58,9 +57,9 @@ pub(crate) struct Routing<A: Actor, K> {
     /// How many messages may wait behind one key. Written under the lock of the members.
     pub(crate) max_per_key: AtomicUsize,
     /// The workers that a policy may choose.
-    pub(crate) live_members: RwLock<Arc<LiveMembers<A, K>>>,
+    pub(crate) live_members: RwLock<Option<Arc<LiveMembers<A, K>>>>,
     /// Messages that the policy has given to no worker yet, or of keys without an owner.
-    pub(crate) held: Mutex<VecDeque<Queued<A, K>>>,
+    pub(crate) held: Mutex<Entries<A, K>>,
     /// Whether the policy has been asked about all of them.
     pub(crate) asking: Asking,
 }
@@ -86,7 +85,7 @@ impl<A: Actor, K> Routing<A, K> {
         };
         Self {
             way_in: WayIn::of(settings),
-            sticky: sticky.map(|by| Box::new(Sticky::new(by, slots, workers, seed))),
+            sticky: sticky.map(|by| by.table(slots, workers, seed)),
             places: Places::new(workers),
             hasher: SeedableRandomState::with_seed(seed, shared),
             key_lines: KeyLines::default(),
@@ -107,7 +106,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Routing<A, K> {
     }
 
     /// The messages that are held back.
-    pub(crate) fn held(&self) -> MutexGuard<'_, VecDeque<Queued<A, K>>> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, Entries<A, K>> {
         self.held.lock()
     }
 }

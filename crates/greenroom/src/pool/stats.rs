@@ -1,9 +1,9 @@
-//! What a pool is doing, in figures.
+//! The state of a pool in figures.
 //!
 //! Counters have one writer each, or are written under a lock that is taken anyway. The clock is
-//! read for one message in 512 if handlers are quick, for one in eight if they take longer than
-//! two microseconds, and for each if they take longer than 32; all other messages get the time of a
-//! coarse clock. The message that has waited longest is looked up when statistics are asked for.
+//! read for one message in 512 if handlers are quick, for one in eight if they take longer than two
+//! microseconds, and for each if they take longer than 32; all other messages get the time of a
+//! coarse clock. The longest-waiting message is looked up when statistics are requested.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -26,8 +26,8 @@ pub use latency_summary::{LatencySnapshot, LatencySummary};
 pub(crate) use latency_summary::{Measured, Measurement};
 pub use worker::WorkerStats;
 
-/// A snapshot of a pool. Exact when no thread is inside the pool; otherwise each figure is of
-/// its own moment.
+/// A snapshot of a pool. Exact if no thread is inside the pool; otherwise each figure is from its
+/// own moment.
 ///
 /// The ledger: `accepted = handled + failed + dead_lettered + dropped + returned + withdrawn +
 /// queued + waiting + in_hand`.
@@ -50,12 +50,11 @@ pub use worker::WorkerStats;
 pub struct PoolStats {
     /// The type of the actor.
     pub worker_behavior: &'static str,
-    /// Workers asked for: those of [`live`](Self::live), and slots that are disabled.
+    /// Requested workers: those of [`live`](Self::live), and disabled slots.
     pub configured: usize,
     /// Workers whose slot is not disabled: those that run, and those that are being started.
     pub live: usize,
-    /// Of these, workers that are being started, for the first time or again: they handle
-    /// nothing yet.
+    /// Those of them that are being started, for the first time or again: they handle nothing yet.
     pub starting: usize,
     /// Workers that wait for work.
     pub idle: usize,
@@ -72,11 +71,11 @@ pub struct PoolStats {
     pub inbox_full: u64,
     /// Sends, calls and reservations that had to wait for room.
     pub inbox_full_waits: u64,
-    /// Messages started, each as often as it was attempted.
+    /// Messages started, counted once per attempt.
     pub dispatched: u64,
     /// Messages handled.
     pub handled: u64,
-    /// Of these, handed to another address whole.
+    /// Handled ones that were passed to another address as a whole.
     pub forwarded: u64,
     /// Calls that got their handler's error.
     pub failed: u64,
@@ -88,24 +87,23 @@ pub struct PoolStats {
     pub dropped: u64,
     /// Messages given back by a stop.
     pub returned: u64,
-    /// Messages that were [withdrawn](crate::PoolAdmin::withdraw), or not
-    /// [wanted](crate::PoolBuilder::starts_if) any more when they would have been started.
+    /// Messages that were [withdrawn](crate::PoolAdmin::withdraw), or no longer
+    /// [wanted](crate::PoolBuilder::starts_if) when they would have been started.
     pub withdrawn: u64,
     /// Messages accepted and not started.
     pub queued: u64,
     /// How long the oldest of these has waited, to a few milliseconds. `None` if there is none.
     pub oldest: Option<Duration>,
     /// Messages of a [sticky](crate::pool::sticky) pool, queued or waiting for another attempt,
-    /// that go to another worker once theirs has finished its message in hand.
+    /// that move to another worker once theirs has finished its message in hand.
     pub held: u64,
     /// Messages that wait for another attempt, or at the head of a parked key.
     pub waiting: u64,
-    /// Of those queued and waiting, messages in the lines of parked keys: they are not handled
-    /// before an operator has decided.
+    /// Queued and waiting messages in the lines of parked keys: they are not handled before an
+    /// operator has decided.
     pub parked: u64,
-    /// Bytes that are queued, in a pool that bounds them
-    /// ([`max_bytes`](crate::PoolBuilder::max_bytes)); a message larger than the bound counts
-    /// as the bound.
+    /// Queued bytes, in a pool that bounds them ([`max_bytes`](crate::PoolBuilder::max_bytes)); a
+    /// message larger than the bound counts as the bound.
     pub queued_bytes: Option<u64>,
     /// Messages in the hands of workers.
     pub in_hand: u64,
@@ -117,7 +115,7 @@ pub struct PoolStats {
     pub queueing: LatencySummary,
     /// How long they were in hand.
     pub handling: LatencySummary,
-    /// What the pool's limits have come to.
+    /// The current state of the pool's limits.
     pub limits: LimitStats,
 }
 
@@ -133,12 +131,12 @@ impl PoolStats {
         self.handled + self.failed + self.dead_lettered + given_up
     }
 
-    /// True when every accepted message has its outcome.
+    /// True if every accepted message has its outcome.
     pub(crate) fn is_settled(&self) -> bool {
         self.accepted == self.settled()
     }
 
-    /// True when every accepted message is accounted for once.
+    /// True if every accepted message is accounted for once.
     pub fn ledger_holds(&self) -> bool {
         self.accepted == self.settled() + self.queued + self.waiting + self.in_hand
     }

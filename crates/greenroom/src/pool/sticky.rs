@@ -90,11 +90,22 @@ type Hasher = foldhash::quality::SeedableRandomState;
 type HashOf<M> = Box<dyn Fn(&M, &Hasher) -> Option<u64> + Send + Sync>;
 
 /// Told to the builder: keys are of one type, which no other part needs to know.
-pub(crate) struct StickyBy<M>(HashOf<M>);
+pub(crate) struct StickyBy<M> {
+    hash_of: HashOf<M>,
+    /// Named by the builder alone: a program without sticky pools has none of its code.
+    make: fn(HashOf<M>, slots: usize, workers: usize, seed: u64) -> Box<Sticky<M>>,
+}
 
 impl<M> StickyBy<M> {
     pub(crate) fn new<K: Hash>(key: impl Fn(&M) -> Option<K> + Send + Sync + 'static) -> Self {
-        Self(Box::new(move |message, hasher| key(message).map(|key| hasher.hash_one(key))))
+        let hash_of: HashOf<M> =
+            Box::new(move |message, hasher| key(message).map(|key| hasher.hash_one(key)));
+        Self { hash_of, make: Sticky::new }
+    }
+
+    /// The table of a pool.
+    pub(crate) fn table(self, slots: usize, workers: usize, seed: u64) -> Box<Sticky<M>> {
+        (self.make)(self.hash_of, slots, workers, seed)
     }
 }
 
@@ -133,13 +144,20 @@ pub(crate) struct HeldSince {
     pub(crate) told: bool,
 }
 
+impl Moves {
+    /// The first messages of these tags do not wait any more.
+    pub(crate) fn forget(&mut self, tags: &[u32]) {
+        self.waiting.retain(|tag| !tags.contains(tag));
+    }
+}
+
 impl<M> Sticky<M> {
     /// All table slots are dealt out to the workers that the pool starts with.
-    pub(crate) fn new(by: StickyBy<M>, slots: usize, workers: usize, seed: u64) -> Self {
+    fn new(hash_of: HashOf<M>, slots: usize, workers: usize, seed: u64) -> Box<Self> {
         let table = Table::new(slots, workers);
         let owner = |tag| AtomicU32::new(if tag == 0 { NOBODY } else { table.to(tag) });
-        Self {
-            hash_of: by.0,
+        Box::new(Self {
+            hash_of,
             hasher: Hasher::with_seed(seed, foldhash::SharedSeed::global_fixed()),
             owners: (0..=slots as u32).map(owner).collect(),
             moves: Mutex::new(Moves {
@@ -150,7 +168,7 @@ impl<M> Sticky<M> {
                 deferred: Vec::new(),
             }),
             moved: Notify::new(),
-        }
+        })
     }
 
     /// The tag of a message with a key. Runs user code: call it under no lock.

@@ -1,4 +1,4 @@
-//! Stopping: refuse new work, handle what is queued, and say what was not handled.
+//! Stops a pool: refuses new work, handles queued messages, and reports unhandled ones.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ mod hands;
 pub(super) mod run;
 mod witness;
 
-/// How a pool is stopped.
+/// How to stop a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// Handle what is queued, for at most this long; then drop handlers at their next await.
+    /// Handle queued messages, for at most this long; then drop handlers at their next await.
     Graceful {
         /// The deadline, from now.
         within: Duration,
     },
-    /// Start nothing more, and wait for what is in hand.
+    /// Start nothing more, and wait for the messages in hand.
     Now,
 }
 
@@ -35,19 +35,19 @@ pub struct StopReport<M> {
     /// deliveries) that were accepted and not handled, as far as they still exist: queued, waiting
     /// for another attempt, or in the hand of a handler that had left its message in place.
     pub left_over: Vec<M>,
-    /// Workers whose handler did not let go: they block their thread, and go on until they return.
+    /// Workers whose handler did not yield: they block their thread until they return.
     pub wedged: Vec<String>,
     /// The last figures.
     pub stats: PoolStats,
 }
 
-/// How a pool ended that was stopped by code that does not know its messages.
+/// How a pool ended if code that does not know its messages stopped it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StopSummary {
     /// How many messages were accepted and not handled. They are kept: a stop through the pool
     /// itself returns them.
     pub left_over: usize,
-    /// Workers whose handler did not let go.
+    /// Workers whose handler did not yield.
     pub wedged: Vec<String>,
 }

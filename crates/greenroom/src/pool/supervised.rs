@@ -1,6 +1,6 @@
 //! A pool under a supervisor.
 //!
-//! Its address is there before it is started, and outlives every restart: messages wait in between.
+//! Its address exists before it is started, and outlives every restart: messages wait in between.
 //!
 //! ```text
 //! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor is told; the slot rests
@@ -40,11 +40,11 @@ const LET_GO: Duration = Duration::from_millis(500);
 /// A pool, as its supervisor sees it.
 struct SupervisedPool {
     pool: Arc<dyn AnyCore>,
-    /// The pool does not stop as long as its supervisor has it.
+    /// Keeps the pool from stopping as long as its supervisor has it.
     _alive: Box<dyn Any + Send + Sync>,
 }
 
-/// A pool that rests, and what its supervisor is given of it.
+/// A pool that rests, as a child for its supervisor.
 pub(super) fn kept<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
 ) -> (Pool<A>, ChildSpec) {
@@ -109,7 +109,7 @@ async fn start(pool: &Arc<dyn AnyCore>, exits: ExitReporter) -> Result<(), Strin
     }
 }
 
-/// Ends the workers after their messages in hand, and at the end of patience at their next await.
+/// Ends the workers after their messages in hand, or when patience ends at their next await.
 async fn suspend(pool: &dyn AnyCore, patience: Duration) {
     pool.frame().controllers.escalation.lock().take();
     tell_all_to_rest(pool);

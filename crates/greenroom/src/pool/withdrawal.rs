@@ -1,11 +1,12 @@
 //! Whether messages are being withdrawn from a pool: by one thread at a time.
 //!
-//! User code chooses what is withdrawn, and runs under no lock. So messages are out of their places
-//! during that time, and an operation that must not miss them waits until they are back: without
-//! a lock, because the user code may call the pool itself. The withdrawing thread itself never
-//! waits for that.
+//! User code selects messages to withdraw, and runs under no lock. So messages are out of their
+//! places during that time, and an operation that must not miss them waits until they are back:
+//! without a lock, because the user code may call the pool itself. The withdrawing thread itself
+//! never waits for that.
 //!
-//! It is known for the whole process, because hardly any pool ever needs it, and actors are many.
+//! There is one list for the whole process, because hardly any pool ever needs it, and actors are
+//! many.
 
 use std::thread::yield_now;
 
@@ -24,7 +25,7 @@ pub(crate) struct Withdrawal(pub(crate) usize);
 pub(crate) struct Begun(usize);
 
 impl Withdrawal {
-    /// Begins once no other thread withdraws any more. None if this one does.
+    /// Begins once no other thread withdraws. `None` if this thread already does.
     pub(crate) fn begin(self) -> Option<Begun> {
         let me = this_thread();
         loop {
@@ -47,7 +48,7 @@ impl Withdrawal {
         by(&WITHDRAWALS.lock(), self.0) == Some(this_thread())
     }
 
-    /// True while any does.
+    /// True while any thread does.
     pub(crate) fn is_on(self) -> bool {
         by(&WITHDRAWALS.lock(), self.0).is_some()
     }

@@ -1,8 +1,8 @@
 //! A worker of a pool, with an address of its own.
 
-use std::{fmt, ops::Deref};
+use std::{fmt, ops::Deref, sync::Arc};
 
-use crate::{Address, ExitReason, address::vtable::WorkerVtable, inspect::WorkerStatus};
+use crate::{Address, ExitReason, address::vtable::SenderVtable, inspect::WorkerStatus};
 
 /// A worker of a pool and its own address. A message sent there is for this worker: it lies in
 /// the worker's own mailbox, within the bounds of the mailbox and of the pool, and goes to
@@ -17,10 +17,9 @@ pub struct Worker<M, R, E> {
 }
 
 impl<M, R, E> Worker<M, R, E> {
-    /// These workers, with an address each.
-    pub(super) fn all(vtables: Vec<WorkerVtable<M, R, E>>) -> Vec<Self> {
-        let worker = |(slot, vtable)| Self { slot, address: Address::new(vtable) };
-        vtables.into_iter().map(worker).collect()
+    /// The worker in this slot, with an address of its own.
+    pub(super) fn new(slot: usize, vtable: Arc<dyn SenderVtable<M, R, E>>) -> Self {
+        Self { slot, address: Address::new(vtable) }
     }
 
     /// The worker's place in the pool, which outlives its restarts.

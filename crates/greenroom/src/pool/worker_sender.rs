@@ -18,7 +18,7 @@ use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::pool::{
     core::{Core, dispatch::try_push_to, evict::overflow_at},
-    frame::{members::dismiss_one, notify::found_worker_full},
+    frame::{AnyCore, identity, members::dismiss_one, notify::found_worker_full},
     handoff::{
         own_call::OwnCall,
         reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
@@ -180,10 +180,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     }
 
     #[cfg(feature = "gather")]
-    fn live_workers(
+    fn show_live(
         self: Arc<Self>,
-    ) -> Vec<crate::address::vtable::WorkerVtable<A::Message, A::Reply, A::Error>> {
-        self.core.clone().live_workers()
+        show: &mut crate::address::vtable::ShowWorker<'_, A::Message, A::Reply, A::Error>,
+    ) {
+        self.core.clone().show_live(show);
     }
 
     fn own_call(self: Arc<Self>, _payload: &OutgoingOf<A>) -> Option<OwnCall> {
@@ -301,17 +302,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, 
         self: Arc<Self>,
         _how: Stop,
     ) -> Pin<Box<dyn Future<Output = StopSummary> + Send>> {
-        Box::pin(async move {
-            let (outcomes, mut told) = mpsc::unbounded_channel();
-            if !self.mailbox.is_closed()
-                && dismiss_one(&self.core.erased(), self.mailbox.slot, &outcomes).is_ok()
-            {
-                drop(outcomes);
-                if slot_at_work(self.core.identity()) != Some(self.mailbox.slot) {
-                    let _ = told.recv().await;
-                }
-            }
-            StopSummary { left_over: 0, wedged: Vec::new() }
-        })
+        let (pool, slot) = (self.core.erased(), self.mailbox.slot);
+        Box::pin(leave(self, pool, slot))
     }
+}
+
+/// The worker leaves its pool, if it has not gone.
+async fn leave(worker: Arc<dyn Erased>, pool: Arc<dyn AnyCore>, slot: usize) -> StopSummary {
+    let (outcomes, mut told) = mpsc::unbounded_channel();
+    if !worker.is_closed() && dismiss_one(&pool, slot, &outcomes).is_ok() {
+        drop(outcomes);
+        if slot_at_work(identity(&*pool)) != Some(slot) {
+            let _ = told.recv().await;
+        }
+    }
+    StopSummary { left_over: 0, wedged: Vec::new() }
 }

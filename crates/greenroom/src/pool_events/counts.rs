@@ -1,4 +1,4 @@
-//! How many notices there were of each kind.
+//! The number of notices of each kind.
 
 use std::{
     fmt,
@@ -22,7 +22,7 @@ impl Counters {
     }
 }
 
-/// A snapshot of how many notices there were of each kind, received or not.
+/// A snapshot of the number of notices of each kind, received or not.
 ///
 /// ```
 /// # use greenroom::PoolEvents;
@@ -34,7 +34,7 @@ impl Counters {
 pub struct PoolEventCounts([u64; KINDS]);
 
 impl PoolEventCounts {
-    /// Those of this kind.
+    /// The number of this kind.
     pub fn of(&self, kind: Kind) -> u64 {
         self.0[kind as usize]
     }
@@ -44,7 +44,7 @@ impl PoolEventCounts {
         Kind::ALL.iter().copied().zip(self.0)
     }
 
-    /// Those of all kinds.
+    /// The number of all kinds.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }

@@ -1,8 +1,8 @@
-//! Drops that are counted one by one and told once a second.
+//! Drops that are counted one by one and reported once a second.
 //!
 //! A flooded pool drops as fast as senders can send. A line for each drop would be the next flood;
-//! no line would hide the loss. So drops are added up, and the sum is told if the last one was told
-//! at least a second ago:
+//! no line would hide the loss. So drops are added up, and the sum is reported if the last report
+//! was at least a second ago:
 //!
 //! ```text
 //! drops   1  1 1 1       1                    1
@@ -17,30 +17,30 @@ use std::{
 
 use tokio::time::Instant;
 
-/// No more than one line in this time (P07).
+/// At most one line in this time (P07).
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Adds up drops until they may be told. One per pool; a drop costs two atomic
-/// accesses and no lock.
+/// Adds up drops until they may be reported. One per pool; a drop costs two atomic accesses and no
+/// lock.
 #[derive(Debug)]
 pub(crate) struct DropLog {
-    /// What times are counted from.
+    /// The origin of all times.
     since: Instant,
-    /// Drops that were not told.
+    /// Drops that were not reported.
     untold: AtomicU64,
-    /// When drops may be told next, in microseconds since `since`. The thread
-    /// that moves it on tells.
+    /// When drops may be reported next, in microseconds since `since`. The thread that advances it
+    /// reports.
     due: AtomicU64,
 }
 
-/// What the caller does about counted drops.
+/// What the caller must do about counted drops.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
-    /// The caller tells of this many.
+    /// The caller reports this many.
     Tell(u64),
-    /// They are the first that are not told yet. The caller has [`DropLog::next_at`] looked at.
+    /// They are the first unreported ones. The caller makes the clock check [`DropLog::next_at`].
     First,
-    /// Another caller looks after them.
+    /// Another caller takes care of them.
     Counted,
 }
 
@@ -52,7 +52,7 @@ impl DropLog {
     /// Counts drops.
     pub(crate) fn dropped(&self, messages: u64, now: Instant) -> Dropped {
         // Pairs with the load of `next_at`, by the clock, which `Dropped::First` notifies next:
-        // either the clock sees the count, or it looks again. Otherwise the drop is told with a
+        // either the clock sees the count, or it looks again. Otherwise the drop is reported with a
         // later one.
         let before = self.untold.fetch_add(messages, Ordering::SeqCst);
         match self.due(now) {
@@ -62,7 +62,7 @@ impl DropLog {
         }
     }
 
-    /// When the untold drops may be told; `None` if there are none.
+    /// When the unreported drops may be reported; `None` if there are none.
     pub(crate) fn next_at(&self) -> Option<Instant> {
         // Pairs with the `fetch_add` of `dropped`, after which the clock is notified: a count that
         // is not seen here is seen on the next look. Otherwise the clock would sleep over it.
@@ -70,7 +70,7 @@ impl DropLog {
         untold.then(|| self.since + Duration::from_micros(self.due.load(Ordering::Relaxed)))
     }
 
-    /// `Some` if there are drops that may be told now. For a periodic check: no further drop
+    /// `Some` if there are drops that may be reported now. For a periodic check: no further drop
     /// follows the last ones of a flood.
     pub(crate) fn due(&self, now: Instant) -> Option<u64> {
         if self.untold.load(Ordering::Relaxed) == 0 {
@@ -84,7 +84,7 @@ impl DropLog {
         if won { self.rest() } else { None }
     }
 
-    /// The untold drops, whenever the last ones were told: for the end of the pool.
+    /// The unreported drops, whenever the last report was: for the end of the pool.
     pub(crate) fn rest(&self) -> Option<u64> {
         Some(self.untold.swap(0, Ordering::Relaxed)).filter(|untold| *untold > 0)
     }

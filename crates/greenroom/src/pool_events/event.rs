@@ -1,4 +1,4 @@
-//! What happens to pools.
+//! Events of pools.
 
 use std::{
     sync::Arc,
@@ -23,12 +23,11 @@ pub struct PoolEventRecord {
     pub pool: Arc<str>,
     /// The time of day.
     pub at: SystemTime,
-    /// What.
+    /// The event itself.
     pub what: PoolEvent,
 }
 
-/// An event for operators. Slots are numbered from 0, as
-/// [`Context::slot`](crate::Context::slot) tells.
+/// An event for operators. Slots are numbered from 0, like [`Context::slot`](crate::Context::slot).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum PoolEvent {
@@ -39,7 +38,7 @@ pub enum PoolEvent {
     },
     /// The pool has stopped.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: ExitReason,
     },
     /// A worker has started for the first time.
@@ -57,7 +56,7 @@ pub enum PoolEvent {
         /// The slot that it had.
         slot: usize,
     },
-    /// A worker was started again after it had died.
+    /// A worker was restarted after it had died.
     WorkerRestarted {
         /// Its slot.
         slot: usize,
@@ -66,19 +65,19 @@ pub enum PoolEvent {
         /// Why it had died.
         reason: ExitReason,
     },
-    /// A worker could not be started. The pool tries again.
+    /// A worker could not be started. The pool retries.
     StartFailed {
         /// Its slot.
         slot: usize,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// A slot has used up its restarts. The consequence is told next.
+    /// A slot has used up its restarts. The next event tells the consequence.
     BudgetExceeded {
         /// The slot.
         slot: usize,
     },
-    /// A slot has no worker any more, until it is enabled.
+    /// A slot has no worker until it is enabled again.
     WorkerDisabled {
         /// The slot.
         slot: usize,
@@ -88,24 +87,24 @@ pub enum PoolEvent {
         /// The slot.
         slot: usize,
     },
-    /// A worker did not let go of its message when it should have.
+    /// A worker did not release its message when it should have.
     WorkerWedged {
         /// Its slot.
         slot: usize,
-        /// How long it has had the message, at the least: as long as the pool has looked.
+        /// How long it has had the message, at least: as long as the pool has observed it.
         busy_for: Duration,
     },
-    /// The failure of a slot was handed to the supervisor above.
+    /// The failure of a slot was passed to the supervisor above.
     Escalated {
         /// The slot.
         slot: usize,
     },
-    /// An accepted message could not be handled. A message that had to make room for another is not
-    /// told here but in [`DroppedByOverflow`](Self::DroppedByOverflow).
+    /// An accepted message could not be handled. A message that had to make room for another is
+    /// reported in [`DroppedByOverflow`](Self::DroppedByOverflow) instead.
     DeadLetter {
         /// Its type.
         message_type: &'static str,
-        /// Why it could not.
+        /// The reason.
         reason: DeadLetterReason,
         /// The time since its acceptance, to a few milliseconds, if known.
         age: Option<Duration>,
@@ -119,7 +118,7 @@ pub enum PoolEvent {
         /// How long it had none.
         full_for: Duration,
     },
-    /// Messages were dropped for lack of room: new arrivals, or the oldest waiting ones. Told
+    /// Messages were dropped for lack of room: new arrivals, or the oldest waiting ones. Reported
     /// at most once a second.
     DroppedByOverflow {
         /// How many since the last such notice.
@@ -131,17 +130,17 @@ pub enum PoolEvent {
         /// How many.
         messages: usize,
     },
-    /// The pool is to have another number of workers.
+    /// The number of workers changes.
     Resized {
         /// The number before.
         from: usize,
         /// The number now.
         to: usize,
-        /// Why.
+        /// The reason.
         reason: ResizeReason,
     },
-    /// The pool is to hold another number of messages that are accepted and not started. Not told
-    /// if that follows from another size.
+    /// The number of messages that the pool can hold, accepted but not started, changes. Not
+    /// reported if that follows from another size.
     CapacityChanged {
         /// The number before.
         from: usize,
@@ -159,12 +158,12 @@ pub enum PoolEvent {
         from: usize,
         /// The limit now.
         to: usize,
-        /// Why.
+        /// The reason.
         reason: LimitChangeReason,
     },
-    /// In a [sticky](crate::pool::sticky) pool, some keys are to go to another worker, and their
+    /// In a [sticky](crate::pool::sticky) pool, some keys are to move to another worker, but their
     /// worker has had a message of one of them in hand for a second: new messages of these keys
-    /// wait. Told once each time.
+    /// wait. Reported once each time.
     SlotHeld {
         /// The slot of the worker that has the message in hand.
         slot: usize,
@@ -175,10 +174,10 @@ pub enum PoolEvent {
     },
     /// A key waits for an operator, because a message of it failed for good.
     KeyParked,
-    /// A key that waited for an operator goes on.
+    /// A key that waited for an operator continues.
     KeyReleased,
-    /// Memory is used above the ceiling that was set. Told again only after it
-    /// has fallen well below.
+    /// More memory is in use than the ceiling allows. Reported again only after it has fallen well
+    /// below.
     MemoryAboveCeiling {
         /// Bytes in use: by the process if known, by what the pool holds otherwise.
         used: u64,
@@ -190,7 +189,7 @@ pub enum PoolEvent {
     },
 }
 
-/// What a pool holds messages in.
+/// The places where a pool holds messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Holding {
@@ -202,13 +201,13 @@ pub enum Holding {
     DeadLetters,
 }
 
-/// Why a pool has another size.
+/// Why the size of a pool changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum ResizeReason {
-    /// An operator asked for it.
+    /// An operator requested it.
     Asked,
-    /// An actor or a pool that was adopted has ended.
+    /// An adopted actor or pool has ended.
     Left,
     /// The pool sizes itself, for this reason.
     Autoscaled(Reason),
@@ -218,13 +217,13 @@ pub enum ResizeReason {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum LimitChangeReason {
-    /// An operator asked for it.
+    /// An operator requested it.
     Asked,
     /// The limit adapts itself.
     Adapted {
-        /// Why.
+        /// The reason.
         reason: LimitReason,
-        /// Whether it is obeyed.
+        /// Whether it is enforced.
         mode: Mode,
     },
 }

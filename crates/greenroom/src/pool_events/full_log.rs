@@ -1,9 +1,9 @@
-//! A full mailbox is told once, and once that it has room again.
+//! Reports once that a mailbox is full, and once that it has room again.
 //!
-//! Under load a mailbox is full most of the time: whenever a message is taken, the next one
-//! takes its place. So it has *drained* only when it is down to half: from its first refusal
+//! Under load a mailbox is full most of the time: whenever a message is taken, the next one takes
+//! its place. So it has *drained* only when it is down to half: the time from its first refusal
 //! until then is one *episode*. Each is counted; a mailbox that fills and drains many times a
-//! second is told once a second.
+//! second is reported once a second.
 //!
 //! ```text
 //! depth   ▁▃▆███▇██▇▆▄▃▁
@@ -20,40 +20,40 @@ use tokio::time::Instant;
 /// A mailbox has drained when it holds no more than its capacity divided by this.
 const DRAINED_AT: usize = 2;
 
-/// A mailbox is told to be full no more often than this.
+/// A full mailbox is reported at most this often.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Frequent checks look no more often than this: a look reads the figures of every worker.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Instead of when it became full: a thread is about to tell so.
+/// In place of the time when it became full: a thread is about to report it.
 const ABOUT_TO_TELL: u64 = u64::MAX;
 
-/// What a sender that finds no room does.
+/// What a sender that finds no room must do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing: others have found that before.
     Known,
-    /// An episode begins, of which nothing is told. The caller asks `drained` once.
+    /// An episode begins that is not reported. The caller calls `drained` once.
     Begun,
-    /// An episode begins. The caller tells of it, then says so ([`FullLog::told`]), and
-    /// asks `drained` once.
+    /// An episode begins. The caller reports it, then says so ([`FullLog::told`]), and calls
+    /// `drained` once.
     ToBeTold,
 }
 
-/// Whether a mailbox is full, and whether that was told. One per pool; costs a look if
-/// there is nothing to tell.
+/// Whether a mailbox is full, and whether that was reported. One per pool; costs a look if there is
+/// nothing to report.
 #[derive(Debug)]
 pub(crate) struct FullLog {
-    /// What times are counted from.
+    /// The origin of all times.
     since: Instant,
     /// When it became full, in microseconds since `since`, from 1; 0 outside of an episode.
     full_at: AtomicU64,
-    /// Of the present episode. Set before `full_at`.
+    /// Whether the present episode was reported. Set before `full_at`.
     told: AtomicBool,
-    /// How many episodes have begun.
+    /// The number of episodes.
     episodes: AtomicU64,
-    /// When it may be told to be full next. The thread that moves it on tells.
+    /// When it may be reported as full next. The thread that advances it reports.
     due: AtomicU64,
     /// When a frequent check may look next.
     look_at: AtomicU64,
@@ -71,8 +71,8 @@ impl FullLog {
         }
     }
 
-    /// True while `drained` is to be asked. For workers, before they look at the
-    /// depth of the mailbox.
+    /// True while `drained` must be called. For workers, before they look at the depth of the
+    /// mailbox.
     pub(crate) fn is_full(&self) -> bool {
         self.full_at.load(Ordering::Relaxed) > 0
     }
@@ -94,9 +94,9 @@ impl FullLog {
         Found::Begun
     }
 
-    /// The mailbox was told to be full: only from here on may it be told to have room. The
-    /// caller then asks `drained` once, because workers may have emptied the mailbox in
-    /// between and not come back.
+    /// The mailbox was reported as full: only from now on may it be reported to have room. The
+    /// caller then calls `drained` once, because workers may have emptied the mailbox in between
+    /// without coming back.
     pub(crate) fn told(&self, now: Instant) {
         self.full_at.store(self.micros(now), Ordering::Release);
     }
@@ -106,15 +106,15 @@ impl FullLog {
         self.episodes.load(Ordering::Relaxed)
     }
 
-    /// True from time to time, for callers that would look for every message.
+    /// True from time to time, for callers that would otherwise check for every message.
     pub(crate) fn may_look(&self, now: Instant) -> bool {
         let now = self.micros(now);
         let look_at = self.look_at.load(Ordering::Relaxed);
         now >= look_at && replace(&self.look_at, look_at, now + LOOK_INTERVAL.as_micros() as u64)
     }
 
-    /// Ends the episode, if the mailbox has drained: how long it was full, if the caller is to tell
-    /// of it. `depth` is the number of messages accepted and not started.
+    /// Ends the episode, if the mailbox has drained: returns how long it was full, if the caller
+    /// must report it. `depth` is the number of messages accepted and not started.
     pub(crate) fn drained(&self, depth: usize, capacity: usize, now: Instant) -> Option<Duration> {
         let full_at = self.full_at.load(Ordering::Acquire);
         if full_at == 0 || full_at == ABOUT_TO_TELL || depth > capacity / DRAINED_AT {
@@ -143,7 +143,7 @@ mod tests {
 
     const CAPACITY: usize = 100;
 
-    /// True if the mailbox was told to be full.
+    /// True if the mailbox was reported as full.
     fn full(log: &FullLog, now: Instant) -> bool {
         let told = log.full(now) == Found::ToBeTold;
         if told {

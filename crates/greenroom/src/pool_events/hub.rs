@@ -1,4 +1,4 @@
-//! What the handles of a hub share.
+//! The state that the handles of a hub share.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -18,15 +18,15 @@ use super::{
     listener::Listener,
 };
 
-/// Held by its handles; receivers hold it weakly, and are told when it is gone.
+/// Held by its handles; receivers hold it weakly, and are notified when it is gone.
 pub(super) struct EventHub {
-    /// Notices that are kept for a receiver that is slow.
+    /// Notices that are kept for a slow receiver.
     capacity: usize,
     counters: Counters,
-    /// The length of `listeners`: without listeners nothing is locked. Written under their lock.
+    /// The length of `listeners`: without listeners, nothing is locked. Written under their lock.
     listening: AtomicUsize,
-    /// Copied on a change while a notice is being handed out. Runs no user code: a removed listener
-    /// is dropped after the lock.
+    /// Copied on a change while a notice is being sent. Runs no user code: a removed listener is
+    /// dropped after the lock.
     listeners: Mutex<Arc<Vec<Arc<Listener>>>>,
 }
 
@@ -58,7 +58,7 @@ impl EventHub {
         for listener in listeners.iter() {
             contained(|| listener.offer(&notice));
         }
-        // This may be the last hold on the notice, or on a listener that has unsubscribed.
+        // This may be the last reference to the notice, or to a listener that has unsubscribed.
         discard((notice, listeners));
     }
 
@@ -87,7 +87,7 @@ impl Drop for EventHub {
 }
 
 /// Runs foreign code: loggers, wakers, the `Display` of an error. The emitter is in the middle of
-/// its work, and their panic must not stop it.
+/// its work, which their panic must not stop.
 pub(super) fn contained(run: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         discard(panic);

@@ -9,13 +9,13 @@ use tokio::sync::Notify;
 use super::event::PoolEventRecord;
 use crate::event::Event;
 
-/// Not a ring of tokio, as topics have one: a notice is dropped under no lock, since the `Drop` of
+/// Not a ring of tokio, which topics use: a notice is dropped under no lock, since the `Drop` of
 /// the error in it may emit another; and misses are counted at once.
 pub(super) struct Listener {
     capacity: usize,
     /// Runs no user code: notices are dropped outside.
     state: Mutex<State>,
-    /// There is a notice, or the end.
+    /// Notified of a notice, or of the end.
     changed: Notify,
 }
 
@@ -23,15 +23,15 @@ pub(super) struct Listener {
 struct State {
     /// Oldest first; never more than the capacity.
     queue: VecDeque<Arc<PoolEventRecord>>,
-    /// Notices that were before the oldest one, and of which the receiver has not been told.
+    /// Notices before the oldest one that the receiver has not learned of.
     untold: u64,
-    /// Notices that did not fit in so far.
+    /// Notices that did not fit so far.
     missed: u64,
     /// No notice will ever follow.
     ended: bool,
 }
 
-/// What there is for the receiver; `None` if nothing will ever follow.
+/// The next item for the receiver; `None` if nothing will ever follow.
 type NextNotice = Poll<Option<Event<Arc<PoolEventRecord>>>>;
 
 impl Listener {
@@ -43,10 +43,10 @@ impl Listener {
         self.state.lock().take()
     }
 
-    /// The next notice, when there is one.
+    /// The next notice, once there is one.
     ///
     /// # Cancel safety
-    /// A dropped future has taken nothing.
+    /// A dropped future has consumed nothing.
     pub(super) async fn next(&self) -> Option<Event<Arc<PoolEventRecord>>> {
         loop {
             if let Poll::Ready(next) = self.take() {
@@ -73,7 +73,7 @@ impl Listener {
         self.changed.notify_one();
     }
 
-    /// Notices that did not fit in so far.
+    /// Notices that did not fit so far.
     pub(super) fn missed(&self) -> u64 {
         self.state.lock().missed
     }

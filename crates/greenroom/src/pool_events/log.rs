@@ -31,15 +31,15 @@ pub(super) fn log(pool: &str, what: &PoolEvent) {
             warn!(pool, kind, slot, restarts, %reason, "a worker was restarted");
         }
         StartFailed { slot, error } => {
-            warn!(pool, kind, slot, error, "a worker could not be started; trying again");
+            warn!(pool, kind, slot, error, "a worker could not be started; retrying");
         }
         BudgetExceeded { slot } => error!(pool, kind, slot, "a worker was restarted too often"),
         WorkerDisabled { slot } => error!(pool, kind, slot, "a worker's slot is disabled"),
         WorkerEnabled { slot } => info!(pool, kind, slot, "a worker's slot is enabled again"),
         WorkerWedged { slot, busy_for } => {
-            error!(pool, kind, slot, ?busy_for, "a worker does not let go of its message");
+            error!(pool, kind, slot, ?busy_for, "a worker does not release its message");
         }
-        Escalated { slot } => error!(pool, kind, slot, "a failure was handed to the supervisor"),
+        Escalated { slot } => error!(pool, kind, slot, "a failure was passed to the supervisor"),
         // Its caller has gone and does not miss it.
         DeadLetter {
             message_type,
@@ -58,17 +58,17 @@ pub(super) fn log(pool: &str, what: &PoolEvent) {
         Withdrawn { messages } => info!(pool, kind, messages, "messages were withdrawn"),
         Resized { from, to, reason } => info!(pool, kind, from, to, ?reason, "a pool is resized"),
         CapacityChanged { from, to } => {
-            info!(pool, kind, from, to, "a pool holds another number of messages");
+            info!(pool, kind, from, to, "the capacity of a pool has changed");
         }
         Advised { advice } => info!(pool, kind, %advice, "advice on the pool's settings"),
         LimitChanged { from, to, reason } => {
             info!(pool, kind, from, to, ?reason, "a limit has changed");
         }
         SlotHeld { slot, messages, held_for } => {
-            warn!(pool, kind, slot, messages, ?held_for, "a worker does not hand its keys over");
+            warn!(pool, kind, slot, messages, ?held_for, "a worker does not hand over its keys");
         }
         KeyParked => warn!(pool, kind, "a key waits for an operator"),
-        KeyReleased => info!(pool, kind, "a key goes on"),
+        KeyReleased => info!(pool, kind, "a key continues"),
         MemoryAboveCeiling { used, ceiling, holds } => {
             error!(pool, kind, used, ceiling, ?holds, "memory is above the pool's ceiling");
         }

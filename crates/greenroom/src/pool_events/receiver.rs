@@ -9,7 +9,7 @@ use std::{
 use super::{event::PoolEventRecord, hub::EventHub, listener::Listener};
 use crate::event::Event;
 
-/// Receives notices. Dropping it ends that.
+/// Receives notices until it is dropped.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -50,7 +50,7 @@ impl PoolEventReceiver {
     /// with the global hub.
     ///
     /// # Cancel safety
-    /// A dropped future has taken nothing.
+    /// A dropped future has consumed nothing.
     pub async fn recv(&mut self) -> Option<Event<PoolEventRecord>> {
         self.listener.next().await.map(Event::into_owned)
     }

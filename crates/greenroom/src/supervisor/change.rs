@@ -1,4 +1,4 @@
-//! A change that was begun.
+//! A change in progress.
 
 use std::{fmt, time::Duration};
 
@@ -7,13 +7,13 @@ use tokio::{sync::oneshot, time::timeout_at};
 use super::{child::ChildId, error::ChangeError};
 use crate::pool::clock::timed::later;
 
-/// A change to the children of a supervisor that has begun, and goes on even if
-/// this is not awaited.
+/// A change to the children of a supervisor that has begun, and continues even if this is not
+/// awaited.
 #[must_use = "the change goes on; this tells what it came to"]
 pub struct Change<T> {
     id: ChildId,
     outcome: oneshot::Receiver<Result<T, ChangeError>>,
-    /// Kept, to be told again.
+    /// Kept for further queries.
     settled: Option<Result<T, ChangeError>>,
 }
 
@@ -23,18 +23,18 @@ impl<T: Clone> Change<T> {
         (Self { id, outcome, settled: None }, sender)
     }
 
-    /// The child that it is about.
+    /// The child that changes.
     pub fn id(&self) -> ChildId {
         self.id
     }
 
-    /// Waits for its end, at most this long. May be asked again.
+    /// Waits for its end, at most this long. May be called again.
     ///
     /// # Errors
-    /// It is still under way, or has failed.
+    /// It is still in progress, or has failed.
     ///
     /// # Cancel safety
-    /// The change goes on, and can be asked again.
+    /// The change continues, and can be queried again.
     pub async fn done(&mut self, within: Duration) -> Result<T, ChangeError> {
         if let Some(settled) = &self.settled {
             return settled.clone();

@@ -8,13 +8,13 @@
 //! ```
 //!
 //! # The contract
-//! * Each order may come in any state, also if the child was never started or is down already:
-//!   it then does the rest.
-//! * A supervisor carries out one order at a time for a child. To give another it drops the future
-//!   of the former first, and what that had begun (a start that hangs, actors that are on their
-//!   way) is ended by the order that follows.
-//! * A child that is told to go down does not report it; a report that crosses with the order is
-//!   ignored. A report of an earlier life is ignored too.
+//! * Each order may come in any state, also if the child was never started or is already down: it
+//!   then does the rest.
+//! * A supervisor carries out one order at a time for a child. Before it gives another, it drops
+//!   the future of the former, and the next order ends whatever that had begun (a start that hangs,
+//!   actors that are being started).
+//! * A child that is ordered to go down does not report it; a report that crosses with the order is
+//!   ignored, and so is a report of an earlier life.
 //! * A start that fails leaves nothing running. A panic in it counts as a failure.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -30,26 +30,26 @@ pub(crate) type ExitReporter = Box<dyn FnOnce(ExitReason) + Send>;
 /// An actor, a pool or a supervisor, as its supervisor sees it. Its address and its queue outlive
 /// every `suspend` and `start`.
 pub(crate) trait Child: Send + Sync + 'static {
-    /// What logs and reports call it.
+    /// Its name in logs and reports.
     fn name(&self) -> Arc<str>;
 
-    /// Starts it: the first time, or again, in place, with its queue kept. `exits` is told its end,
-    /// if it ends by itself; that may come before the start has returned.
+    /// Starts it: the first time, or again, in place, with its queue kept. `exits` gets its end, if
+    /// it ends by itself; that may come before the start has returned.
     fn start(self: Arc<Self>, exits: ExitReporter) -> ChildFuture<Result<(), String>>;
 
     /// Ends its actors after the message in hand; a handler that is still busy after `patience` is
-    /// dropped at its next await. The queue is kept, and the address goes on accepting.
+    /// dropped at its next await. The queue is kept, and the address continues to accept.
     fn suspend(self: Arc<Self>, patience: Duration) -> ChildFuture<()>;
 
-    /// As `suspend`, and refuses work with `NoWorkers` until it is started again. Queued messages
-    /// become dead letters.
+    /// Like `suspend`, but also refuses work with `NoWorkers` until it is started again. Queued
+    /// messages become dead letters.
     fn disable(self: Arc<Self>, patience: Duration) -> ChildFuture<()>;
 
     /// Stops it for good. A second stop may be more urgent than the first, and overtakes it.
     fn stop(self: Arc<Self>, how: Stop) -> ChildFuture<StopSummary>;
 }
 
-/// Which child of its supervisor: unique among all that it ever had.
+/// Identifies a child of its supervisor: unique among all that it ever had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChildId(pub(crate) u64);
 
@@ -59,11 +59,11 @@ impl fmt::Display for ChildId {
     }
 }
 
-/// That a child has ended by itself.
+/// Reports that a child has ended by itself.
 #[derive(Debug)]
 pub(crate) struct ChildExit {
     pub(crate) child: ChildId,
-    /// Which of its lives, the first start's being 1.
+    /// The number of its life; the first start's is 1.
     pub(crate) life: u64,
     pub(crate) reason: ExitReason,
 }

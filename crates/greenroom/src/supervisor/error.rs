@@ -3,15 +3,14 @@
 use super::{child::ChildId, report::SupervisorEnd};
 use crate::SpawnError;
 
-/// Why a supervisor could not be spawned. Nothing of it is left running.
+/// Why a supervisor could not be spawned. No part of it is left running.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorError {
-    /// It ended before all children were up: one did not start, one ended it, or it was told to
-    /// stop.
+    /// It ended before all children were up: one did not start, one ended it, or it was stopped.
     #[error("the supervisor ended during its start: {0}")]
     Ended(SupervisorEnd),
-    /// There is no tokio runtime here for it to run on.
+    /// There is no tokio runtime for it to run on.
     #[error("the supervisor was spawned outside of a tokio runtime")]
     NoRuntime,
     /// The tokio runtime has no time, which a supervisor needs for its waits.
@@ -22,7 +21,7 @@ pub enum SupervisorError {
 }
 
 impl SupervisorError {
-    /// Of the runtime that it was to be spawned on.
+    /// From the error about the runtime that it was to be spawned on.
     pub(super) fn of_runtime(error: &SpawnError) -> Self {
         match error {
             SpawnError::NoTime { .. } => Self::NoTime,
@@ -50,16 +49,16 @@ pub enum ChildError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// It is still under way; it goes on, and can be asked again.
-    #[error("the change is still under way")]
+    /// It is still in progress; it continues, and can be queried again.
+    #[error("the change is still in progress")]
     UnderWay,
     /// The child that was to be added did not start, and was removed.
     #[error("the child could not be started: {reason}")]
     StartFailed {
-        /// What the start said.
+        /// The error of the start.
         reason: String,
     },
-    /// Something else came first: the child was removed, or the supervisor ended.
-    #[error("something else came first")]
+    /// Another change came first: the child was removed, or the supervisor ended.
+    #[error("another change came first")]
     Overtaken,
 }

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{ExitReason, Stop, pool::StopSummary};
 
-/// What several children were asked to do, in order.
+/// The orders of several children, in sequence.
 #[derive(Clone, Default)]
 pub(super) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -27,13 +27,13 @@ impl Log {
         self.0.lock().push(entry);
     }
 
-    /// What there is of it, which is then forgotten.
+    /// Its contents, which are then forgotten.
     pub(super) fn take(&self) -> String {
         std::mem::take(&mut *self.0.lock()).join(", ")
     }
 }
 
-/// How the fake does something.
+/// The behaviour of the fake.
 #[derive(Clone)]
 pub(super) enum Act {
     Takes(Duration),
@@ -43,22 +43,22 @@ pub(super) enum Act {
     Panics,
     /// A start, which fails.
     Fails,
-    /// A start, which succeeds when the child has ended again.
+    /// A start, which succeeds when the child has already ended again.
     Dies,
 }
 
 pub(super) struct Fake {
     name: Arc<str>,
     log: Log,
-    /// For "start", "suspend", "disable", "stop": what the next ones do. At once and
-    /// well, when there is none.
+    /// The next acts for "start", "suspend", "disable" and "stop". Without an entry, they succeed
+    /// at once.
     script: Mutex<HashMap<&'static str, VecDeque<Act>>>,
     exits: Mutex<Option<ExitReporter>>,
     /// How it was stopped or suspended.
     hows: Mutex<Vec<Stop>>,
-    /// Stands for the queue.
+    /// Represents the queue.
     pub(super) queued: AtomicUsize,
-    /// Orders that are being carried out.
+    /// Orders in progress.
     under_way: AtomicUsize,
 }
 
@@ -75,7 +75,7 @@ impl Fake {
         })
     }
 
-    /// Some of them, named a, b, c, ..., of which nothing is written down yet.
+    /// Some fakes, named a, b, c, ..., with an empty log.
     pub(super) fn some<const N: usize>() -> (Log, [Arc<Self>; N]) {
         let log = Log::default();
         let names = ["a", "b", "c", "d", "e"];
@@ -83,7 +83,7 @@ impl Fake {
         (log, fakes)
     }
 
-    /// The next time that it is to `what`, it does so like this.
+    /// Sets the act for the next order of this kind.
     pub(super) fn next(&self, what: &'static str, act: Act) {
         self.script.lock().entry(what).or_default().push_back(act);
     }

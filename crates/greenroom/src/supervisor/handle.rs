@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{Stop, pool::StopSummary};
 
-/// A running supervisor: the right to look at its children, to change them, and to stop it.
+/// A running supervisor: the right to inspect its children, to change them, and to stop it.
 ///
-/// Each method answers at once, even while a child's start hangs or its stop takes long; a
-/// [`Change`] tells how the change has ended. Dropping the handle stops the supervisor as
-/// [`Stop::Now`] does, and does not wait for it.
+/// Each method returns at once, even while a child's start hangs or its stop takes long; a
+/// [`Change`] reports how the change ended. Dropping the handle stops the supervisor like
+/// [`Stop::Now`], without waiting for it.
 #[must_use = "dropping the handle stops the supervisor"]
 pub struct SupervisorHandle {
     keeper: Arc<Keeper>,
@@ -33,25 +33,24 @@ impl SupervisorHandle {
         Ok(handle)
     }
 
-    /// What logs call it.
+    /// Its name in logs.
     pub fn name(&self) -> &str {
         &self.keeper.name
     }
 
-    /// Adds a child behind all others, and begins to start it. If it does not start it is removed
-    /// again, and the change says so. When it has ended for good it is forgotten.
+    /// Adds a child after all others, and begins to start it. If it does not start, it is removed
+    /// again, and the change says so. When it has ended for good, it is forgotten.
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning); the child is dropped.
     pub fn add(&self, child: impl Into<ChildSpec>) -> Result<Change<()>, ChildError> {
-        // One that is not taken is dropped here, after the lock.
+        // A child that is not added is dropped here, after the lock.
         let mut spec = Some(child.into());
         self.keeper.change(|state| state.add(&mut spec))
     }
 
-    /// Begins to stop a child, in its own way and independent of other changes, and then
-    /// forgets it. It is not restarted; the end of a significant child that is removed does
-    /// not end its supervisor.
+    /// Begins to stop a child, in its own way and independent of other changes, and then forgets
+    /// it. It is not restarted; the end of a removed significant child does not end its supervisor.
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown).
@@ -63,8 +62,8 @@ impl SupervisorHandle {
     }
 
     /// Begins to bring back a child that is [disabled](crate::supervisor::ChildState::Disabled), or
-    /// has [ended](crate::supervisor::ChildState::Stopped), with a fresh budget. A start that fails
-    /// is tried again with backoff.
+    /// has [ended](crate::supervisor::ChildState::Stopped), with a fresh budget. A failed start is
+    /// retried with backoff.
     ///
     /// # Errors
     /// [`NotRunning`](ChildError::NotRunning), [`Unknown`](ChildError::Unknown),
@@ -76,20 +75,20 @@ impl SupervisorHandle {
         })
     }
 
-    /// The children in start order. Empty when the supervisor has ended.
+    /// The children in start order. Empty once the supervisor has ended.
     pub fn children(&self) -> Vec<ChildInfo> {
         self.keeper.state.lock().plan.children()
     }
 
     /// Stops the children, the last one first, each in its own way, and then the supervisor.
     ///
-    /// Under [`Stop::Now`] no child handles its queued messages. Under [`Stop::Graceful`] each
+    /// With [`Stop::Now`], no child handles its queued messages. With [`Stop::Graceful`], each
     /// child has its own time, and all together have this long: at the deadline the rest are
     /// stopped at once, and those that have not answered a second later are given up. A more urgent
-    /// stop overtakes an earlier one. All get the same report.
+    /// stop overtakes an earlier one. All callers get the same report.
     ///
     /// # Cancel safety
-    /// The supervisor goes on stopping; call again to see it end.
+    /// The supervisor continues to stop; call again to see it end.
     pub async fn stop(&self, how: Stop) -> Arc<SupervisorReport> {
         runs::stop(&self.keeper, how).await
     }

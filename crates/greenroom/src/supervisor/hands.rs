@@ -1,5 +1,5 @@
-//! Carries out the plan's orders: each in a task of its own, so that no child keeps its
-//! supervisor from answering.
+//! Carries out the plan's orders, each in its own task, so that no child keeps its supervisor from
+//! answering.
 //!
 //! A child has one order at a time. The next one drops the future of the former and waits until
 //! that is gone, so that no two of them ever run at once; the result of the former is ignored.
@@ -19,14 +19,14 @@ use super::{
 };
 use crate::pool::StopSummary;
 
-/// What an order came to: the summary of a stop, or why a start failed or what panicked.
+/// The result of an order: the summary of a stop, or why a start failed or which panic occurred.
 pub(super) type OrderOutcome = Result<Option<StopSummary>, String>;
 
-/// Orders that are under way. Dropping it drops them all.
+/// Orders in progress. Dropping it drops them all.
 #[derive(Default)]
 pub(super) struct Hands {
     tasks: JoinSet<OrderOutcome>,
-    /// The order that each child carries out.
+    /// The current order of each child.
     in_hand: HashMap<ChildId, InHand>,
 }
 
@@ -34,13 +34,13 @@ pub(super) struct InHand {
     order: Order,
     since: Instant,
     task: AbortHandle,
-    /// Held by the task while it works, also when it is aborted in the middle of something.
+    /// Held by the task while it works, even while it is being aborted.
     turn: Arc<Mutex<()>>,
 }
 
 impl Hands {
-    /// Has an order carried out by `work`, which is told since when it is under way: an order that
-    /// is given anew keeps its time.
+    /// Lets `work` carry out an order. `work` learns since when the order is in progress: a
+    /// repeated order keeps its time.
     pub(super) fn take_up(
         &mut self,
         order: Order,
@@ -59,15 +59,15 @@ impl Hands {
         self.in_hand.insert(order.child(), InHand { order, since, task, turn });
     }
 
-    /// Gives up what this child carries out.
+    /// Drops the current order of this child.
     pub(super) fn give_up(&mut self, child: ChildId) -> Option<InHand> {
         self.in_hand.remove(&child).inspect(|in_hand| in_hand.task.abort())
     }
 
-    /// The next order that is done, and what it came to.
+    /// The next finished order, and its result.
     ///
     /// # Cancel safety
-    /// A dropped future has heard nothing.
+    /// A dropped future has consumed nothing.
     pub(super) async fn next(&mut self) -> (Order, OrderOutcome) {
         while let Some(joined) = self.tasks.join_next_with_id().await {
             let task = joined.as_ref().map_or_else(JoinError::id, |(task, _)| *task);

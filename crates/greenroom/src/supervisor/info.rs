@@ -1,4 +1,4 @@
-//! What a supervisor says about its children.
+//! The information of a supervisor on its children.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use super::child::ChildId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChildInfo {
-    /// Which child.
+    /// Its id.
     pub id: ChildId,
     /// Its name.
     pub name: Arc<str>,
-    /// How it is.
+    /// Its state.
     pub state: ChildState,
-    /// How often it has been started anew, for its own sake or another's.
+    /// How often it was restarted, because of itself or another child.
     pub restarts: u64,
 }
 
-/// How a child is.
+/// The state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChildState {
@@ -26,11 +26,11 @@ pub enum ChildState {
     Starting,
     /// At work.
     Running,
-    /// Down, or on its way down, to be started anew.
+    /// Down, or on its way down, to be restarted.
     Restarting,
-    /// Down, as its budget is used up.
-    /// [`enable`](crate::supervisor::SupervisorHandle::enable) brings it back.
+    /// Down, because its budget is used up. [`enable`](crate::supervisor::SupervisorHandle::enable)
+    /// brings it back.
     Disabled,
-    /// At its end, by its policy, or because it is being stopped.
+    /// Ended, by its policy, or because it is being stopped.
     Stopped,
 }

@@ -1,5 +1,5 @@
-//! What the handle of a supervisor, its own supervisor and its run share: the plan, which outlives
-//! the runs, and who waits for what.
+//! The state that a supervisor's handle, its own supervisor and its run share: the plan, which
+//! outlives the runs, and the waiting callers.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ use crate::{Stop, pool::StopSummary};
 
 pub(crate) struct Keeper {
     pub(super) name: Arc<str>,
-    /// Locked for a moment. No user code runs meanwhile: what may hold some is dropped, shown and
-    /// woken after it.
+    /// Locked only briefly. No user code runs under the lock: values that may contain user code are
+    /// dropped, shown and woken after it.
     pub(super) state: Mutex<State>,
-    /// The run is to look at the state.
+    /// Notified when the run should look at the state.
     pub(super) changed: Notify,
 }
 
@@ -35,19 +35,19 @@ pub(super) struct State {
     pub(super) chance: Chance,
     /// The id of the next child.
     next: u64,
-    /// A run carries the plan out. Set by `begin`, cleared by the end of the run.
+    /// Whether a run carries the plan out. Set by `begin`, cleared by the end of the run.
     runs: bool,
     /// Closed when the run has ended, after the state was changed.
     gone: watch::Receiver<()>,
-    /// On what terms children go down in this run.
+    /// The terms on which children go down in this run.
     pub(super) terms: Terms,
-    /// Callers that wait for children to come up or to go.
+    /// Callers that wait for children to come up or to be gone.
     pub(super) waiting: Waiting,
     /// The caller that waits until all children have been up.
     pub(super) boot: Option<oneshot::Sender<Result<(), SupervisorEnd>>>,
     /// Children that have stopped in this run, in that order.
     pub(super) stops: Vec<ChildStop>,
-    /// How it ended, once it has stopped for good.
+    /// The report, once it has stopped for good.
     report: Option<Arc<SupervisorReport>>,
 }
 
@@ -76,7 +76,7 @@ impl Keeper {
         Self { name, state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// Changes the children, if there is a run, which hears of it.
+    /// Changes the children, if there is a run, and notifies it.
     pub(super) fn change<T>(
         &self,
         act: impl FnOnce(&mut State) -> Result<Change<T>, ChildError>,
@@ -91,7 +91,7 @@ impl Keeper {
         begun
     }
 
-    /// Has the run, if there is one, end on these terms.
+    /// Ends the run on these terms, if there is one.
     pub(super) fn go_down(&self, how: Stop, fall: fn(&mut Plan)) {
         let mut state = self.state.lock();
         if state.runs {
@@ -101,13 +101,13 @@ impl Keeper {
         self.changed.notify_one();
     }
 
-    /// Returns when there is no run.
+    /// Returns once there is no run.
     pub(super) async fn gone(&self) {
         let mut gone = self.state.lock().gone.clone();
         while gone.changed().await.is_ok() {}
     }
 
-    /// How it ended, once it has stopped for good.
+    /// The report, once it has stopped for good.
     pub(super) fn report(&self) -> Option<Arc<SupervisorReport>> {
         self.state.lock().report.clone()
     }
@@ -124,10 +124,10 @@ impl Keeper {
         Some(Run { keeper: self.clone(), ended: false, _alive: alive })
     }
 
-    /// Ends the run. Tells the caller that waits for the start; if none does, says why it ended.
+    /// Ends the run. Reports that to a caller that waits for the start, or else returns its reason.
     ///
     /// # Errors
-    /// Another order has come since the run has seen that it is over: it is to go on.
+    /// Another order has come since the run saw that it was over: it must continue.
     fn end(&self) -> Result<Option<SupervisorEnd>, NotOver> {
         let mut state = self.state.lock();
         if !state.plan.is_over() {
@@ -150,16 +150,16 @@ impl Keeper {
 }
 
 /// A run that carries the plan out. If it is dropped before its end, its runtime was shut down: the
-/// supervisor has stopped for good, and lets its children go.
+/// supervisor has stopped for good, and releases its children.
 pub(super) struct Run {
     pub(super) keeper: Arc<Keeper>,
     ended: bool,
-    /// Dropped last: a caller that waits for it finds the end in the state.
+    /// Dropped last: a caller that waits for it then finds the end in the state.
     _alive: watch::Sender<()>,
 }
 
 impl Run {
-    /// As [`Keeper::end`].
+    /// Like [`Keeper::end`].
     pub(super) fn end(&mut self) -> Result<Option<SupervisorEnd>, NotOver> {
         let end = self.keeper.end()?;
         self.ended = true;
@@ -182,12 +182,12 @@ impl Drop for Run {
     }
 }
 
-/// There is something to do for the run.
+/// The run still has something to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotOver;
 
 impl State {
-    /// A child has stopped for good. Returns who waits for that.
+    /// A child has stopped for good. Returns the callers that wait for that.
     pub(super) fn stopped(
         &mut self,
         child: ChildId,

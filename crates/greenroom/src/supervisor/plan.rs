@@ -1,11 +1,11 @@
-//! The decisions of a supervisor, without clock, task or lock: it is told what happened and when,
+//! The decisions of a supervisor, without clock, task or lock: it receives events with their times,
 //! and answers with orders.
 //!
-//! Restarts overlap. While one is under way, another child fails, one is removed, the
-//! supervisor is stopped. A list of steps for each would have to be mended in the middle; so
-//! there is none. Each child has a [`Phase`] (its present state) and a [`Wish`] (its intended
-//! state). Events change these, and the orders are the difference between the two, as far as
-//! the order of the children allows:
+//! Restarts overlap. While one is in progress, another child fails, one is removed, or the
+//! supervisor is stopped. A list of steps for each would have to be changed halfway, so there is
+//! none. Each child has a [`Phase`] (its present state) and a [`Wish`] (its intended state). Events
+//! change these, and the orders are the difference between the two, as far as the order of the
+//! children allows:
 //!
 //! ```text
 //!            a      b        c        d
@@ -26,8 +26,8 @@
 //! | a child is removed, or disabled | the others do not wait for it |
 //! | the supervisor is to end | whatever is under way is given up; all go down, the last one first |
 //!
-//! The price: each event looks at all children, so a supervisor is for tens or hundreds of them.
-//! For thousands of equals there are pools.
+//! The price: each event visits all children, so a supervisor is for tens or hundreds of them. For
+//! thousands of equal children, use pools.
 
 use std::sync::Arc;
 
@@ -64,14 +64,14 @@ pub(crate) use self::{
     order::{Fall, Order, PlanNotice},
 };
 
-/// All that a supervisor knows of its children.
+/// Everything that a supervisor knows about its children.
 pub(crate) struct Plan {
     strategy: Strategy,
     /// In start order.
     entries: Vec<ChildEntry>,
     /// Why it ends, once it does.
     end: Option<SupervisorEnd>,
-    /// What its end means for its children. A root stops them; a nested supervisor suspends them,
+    /// The effect of its end on its children. A root stops them; a nested supervisor suspends them,
     /// as it may be restarted, unless it is ordered to stop.
     last_fall: Fall,
     /// All children have been up once.
@@ -86,7 +86,7 @@ impl Plan {
         Self { strategy, entries, end: None, last_fall, booted: false, notices }
     }
 
-    /// These are to be started first.
+    /// The children to start first.
     pub(crate) fn start_with(&mut self, members: impl IntoIterator<Item = PlannedChild>) {
         let entries = members.into_iter().map(|member| ChildEntry::new(member, Debut::Spawn));
         self.entries.extend(entries);
@@ -103,7 +103,7 @@ impl Plan {
         (former, gone.into_iter().map(|entry| entry.member).collect())
     }
 
-    /// A child more, behind all others, in a supervisor that is [going](Self::still_going).
+    /// Adds a child after all others, in a supervisor that is [going](Self::still_going).
     pub(crate) fn add(&mut self, member: PlannedChild) {
         let mut entry = ChildEntry::new(member, Debut::Added);
         entry.in_line = self.strategy.in_order();
@@ -119,7 +119,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Brings a child back that was disabled, or that has ended, with a fresh budget.
+    /// Brings back a child that was disabled or has ended, with a fresh budget.
     pub(crate) fn enable(&mut self, id: ChildId) -> Result<(), ChildError> {
         self.still_going()?;
         let in_order = self.strategy.in_order();
@@ -151,15 +151,15 @@ impl Plan {
         self.entries.iter_mut().for_each(|entry| entry.in_line = false);
     }
 
-    /// Orders to go down that are under way are given again, on other terms.
+    /// Repeats orders to go down that are in progress, on new terms.
     pub(crate) fn give_falls_anew(&mut self) {
         for entry in &mut self.entries {
             entry.anew = matches!(entry.phase, Phase::Falling(_));
         }
     }
 
-    /// All go down, the last one first. The first reason is kept; a stop makes
-    /// more of a suspension.
+    /// All go down, the last one first. The first reason is kept; a stop turns a suspension into a
+    /// stop.
     fn end_as(&mut self, end: SupervisorEnd) {
         self.end.get_or_insert(end);
         for entry in &mut self.entries {
@@ -185,7 +185,7 @@ impl Plan {
         self.end.is_some() && self.entries.iter().all(|entry| entry.pending_fall().is_none())
     }
 
-    /// Children that are not down by now count as down, and are returned.
+    /// Children that are not down yet count as down, and are returned.
     pub(crate) fn give_up(&mut self) -> Vec<ChildId> {
         let mut given_up = Vec::new();
         for entry in self.entries.iter_mut().rev() {
@@ -210,7 +210,7 @@ impl Plan {
         self.entry(id).is_some_and(ChildEntry::wants_up)
     }
 
-    /// The name of a child. Empty if it is forgotten.
+    /// The name of a child. Empty if it was forgotten.
     pub(crate) fn name_of(&self, id: ChildId) -> Arc<str> {
         self.entry(id).map(ChildEntry::name).unwrap_or_default()
     }
@@ -235,7 +235,7 @@ impl Plan {
         std::mem::take(&mut self.notices)
     }
 
-    /// When a child is to be started that waits for nothing but its time.
+    /// The earliest due time of a child that only waits for its time to start.
     pub(crate) fn next_due(&self, now: Instant) -> Option<Instant> {
         let waiting = self.entries.iter().filter(|entry| entry.is_to_start());
         waiting.filter_map(|entry| entry.not_before).filter(|at| *at > now).min()

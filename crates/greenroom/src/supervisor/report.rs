@@ -9,15 +9,15 @@ use crate::{ExitReason, pool::StopSummary};
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorEnd {
-    /// It was told to, or its runtime is shutting down.
-    #[error("it was told to stop")]
+    /// It was stopped, or its runtime is shutting down.
+    #[error("it was stopped")]
     Stopped,
     /// A child whose first start must not fail could not be started.
     #[error("child {child} could not be started: {reason}")]
     StartFailed {
         /// The child's name.
         child: Arc<str>,
-        /// What the start said.
+        /// The error of the start.
         reason: String,
     },
     /// A child used up its restart budget.
@@ -39,7 +39,7 @@ pub enum SupervisorEnd {
 }
 
 impl SupervisorEnd {
-    /// The exit reason for its own supervisor. `None` if that knows.
+    /// The exit reason for its own supervisor. `None` if that already knows.
     pub(crate) fn exit_reason(&self) -> Option<ExitReason> {
         match self {
             Self::Stopped | Self::StartFailed { .. } => None,
@@ -55,9 +55,9 @@ impl SupervisorEnd {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SupervisorReport {
-    /// Why.
+    /// The reason.
     pub end: SupervisorEnd,
-    /// The children in the order in which they had stopped: the last one first.
+    /// The children in the order in which they stopped: the last one first.
     pub children: Vec<ChildStop>,
 }
 
@@ -65,7 +65,7 @@ pub struct SupervisorReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChildStop {
-    /// Which child.
+    /// Its id.
     pub id: ChildId,
     /// Its name.
     pub name: Arc<str>,
@@ -74,12 +74,12 @@ pub struct ChildStop {
 }
 
 impl SupervisorReport {
-    /// The report of a supervisor with nothing under it that had been told to stop.
+    /// The report of a supervisor without running children that was stopped.
     pub(crate) fn empty() -> Self {
         Self { end: SupervisorEnd::Stopped, children: Vec::new() }
     }
 
-    /// All children's summaries as one. A child that did not answer counts as wedged.
+    /// The summary over all children. A child that did not answer counts as wedged.
     pub fn summary(&self) -> StopSummary {
         let mut all = StopSummary { left_over: 0, wedged: Vec::new() };
         for child in &self.children {

@@ -1,4 +1,4 @@
-//! The one task of a supervisor: receives events, tells the plan, and has its orders carried out.
+//! The only task of a supervisor: receives events, tells the plan, and carries out its orders.
 //!
 //! It never waits for a child, so it answers at once even if its children do not. It ends
 //! when the plan is over.
@@ -21,13 +21,13 @@ use crate::{Stop, pool::StopSummary};
 
 mod told;
 
-/// How long after the deadline a child may take to end at once: twice what a pool takes.
+/// How long after the deadline a child may take to end at once: twice as long as a pool needs.
 const LET_GO: Duration = Duration::from_secs(1);
 
 pub(super) struct Runner {
     keeper: Arc<Keeper>,
     hands: Hands,
-    /// Exits of children.
+    /// The exits of children.
     exits: mpsc::UnboundedReceiver<ChildExit>,
     /// Given to each child that is started.
     reports: mpsc::UnboundedSender<ChildExit>,
@@ -41,15 +41,14 @@ impl Runner {
         Self { keeper, hands: Hands::default(), exits, reports, late: false }
     }
 
-    /// Runs until all children are down. Another order may have come by then: see
-    /// [`Keeper::end`].
+    /// Runs until all children are down. Another order may have come by then: see [`Keeper::end`].
     pub(super) async fn run(&mut self) {
         while !self.carry_out() {
             self.hear().await;
         }
     }
 
-    /// True when it is over.
+    /// True once it is over.
     fn carry_out(&mut self) -> bool {
         let (orders, notices, over) = {
             let plan = &mut self.keeper.state.lock().plan;
@@ -102,7 +101,7 @@ impl Runner {
         }
     }
 
-    /// When a child is due to start, or the time to go down is over.
+    /// The time when a child is due to start, or when the time to go down ends.
     fn alarm(&self) -> Option<Instant> {
         let grace = if self.late { LET_GO } else { Duration::ZERO };
         let state = self.keeper.state.lock();
@@ -110,8 +109,8 @@ impl Runner {
         [deadline, state.plan.next_due(Instant::now())].into_iter().flatten().min()
     }
 
-    /// At the deadline the rest goes down at once, in no order; a child that is not down a
-    /// second later is given up.
+    /// At the deadline the rest goes down at once, in no order; a child that is not down a second
+    /// later is given up.
     fn look_at_the_clock(&mut self) {
         let mut state = self.keeper.state.lock();
         let Some(deadline) = state.terms.deadline() else { return };
@@ -161,7 +160,7 @@ impl Runner {
     }
 }
 
-/// An order to go down, under way since then, of a child with its `own` way of stopping.
+/// An order to go down, in progress since then, for a child with its `own` way of stopping.
 async fn fall(
     child: Arc<dyn Child>,
     how: Fall,

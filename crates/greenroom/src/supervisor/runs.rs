@@ -1,5 +1,5 @@
-//! The runs of a supervisor: a root has one; a nested one goes down and comes up again, with the
-//! same children, in a run each time. When that gives up, its own supervisor decides.
+//! The runs of a supervisor: a root has one; a nested one goes down and comes up again with the
+//! same children, in a new run each time. If it gives up, its own supervisor decides.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{Stop, pool::StopSummary};
 /// returns.
 ///
 /// # Cancel safety
-/// A dropped future leaves the start under way.
+/// A dropped future leaves the start in progress.
 pub(super) async fn start(
     keeper: &Arc<Keeper>,
     exits: Option<ExitReporter>,
@@ -30,7 +30,7 @@ pub(super) async fn start(
     ended.map_err(SupervisorError::Ended)
 }
 
-/// Stops for good. The run goes on stopping when the future is dropped.
+/// Stops for good. The run continues to stop if the future is dropped.
 pub(super) async fn stop(keeper: &Arc<Keeper>, how: Stop) -> Arc<SupervisorReport> {
     loop {
         if let Some(report) = keeper.report() {
@@ -43,7 +43,7 @@ pub(super) async fn stop(keeper: &Arc<Keeper>, how: Stop) -> Arc<SupervisorRepor
     }
 }
 
-/// Begins a run, if it is down. Its starter is told once: by the error of the start, or by an exit.
+/// Begins a run, if it is down. Notifies its starter once: by an error of the start, or an exit.
 fn begin(keeper: &Arc<Keeper>, first: impl FnOnce(&mut State), exits: Option<ExitReporter>) {
     let Some(mut run) = keeper.begin(first) else { return };
     tokio::spawn(async move {
@@ -68,7 +68,7 @@ impl Child for Keeper {
     }
 
     fn start(self: Arc<Self>, exits: ExitReporter) -> ChildFuture<Result<(), String>> {
-        // If this is dropped, the run goes on until it gets the next order.
+        // If this is dropped, the run continues until it gets the next order.
         Box::pin(async move { start(&self, Some(exits)).await.map_err(|error| error.to_string()) })
     }
 

@@ -1,27 +1,26 @@
-//! How a child is to be kept.
+//! The terms on which a child is kept.
 
 use std::{sync::Arc, time::Duration};
 
 use super::child::Child;
 use crate::{RestartPolicy, Restarts, Stop};
 
-/// How long a child may take to stop, unless said otherwise; as long as Erlang's
-/// supervisors give to a worker.
+/// The default time for a child to stop; as long as Erlang's supervisors give to a worker.
 const DEFAULT_STOP: Duration = Duration::from_secs(5);
 
-/// What a supervisor does when a child has used up its restart budget.
+/// The reaction of a supervisor to a child that has used up its restart budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum OnExceeded {
-    /// It stops all its children and ends; its own supervisor, if there is one, decides about it.
+    /// It stops all its children and ends; its own supervisor, if there is one, decides on it.
     #[default]
     StopSupervisor,
-    /// The child stays down and refuses work with `NoWorkers`; the others go on.
+    /// The child stays down and refuses work with `NoWorkers`; the others continue.
     /// [`enable`](crate::supervisor::SupervisorHandle::enable) brings it back.
     DisableChild,
 }
 
-/// A child and how it is to be kept.
+/// A child and the terms on which it is kept.
 ///
 /// ```
 /// # use greenroom::{Restarts, Stop, Supervisor, supervisor::{ChildSpec, OnExceeded, Strategy}};
@@ -43,7 +42,7 @@ pub struct ChildSpec {
     pub(crate) rules: Rules,
 }
 
-/// What decides about a child when it ends.
+/// The rules that decide on a child when it ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     pub(crate) policy: RestartPolicy,
@@ -53,10 +52,10 @@ pub(crate) struct Rules {
 }
 
 impl ChildSpec {
-    /// A [`Supervisor`](crate::Supervisor) as a child, or what
-    /// [`PoolBuilder::supervised`](crate::PoolBuilder::supervised) gives for a pool, with the
-    /// defaults: [`transient`](Self::transient), 3 restarts within a minute, and when these are
-    /// used up its supervisor stops; five seconds to stop.
+    /// A [`Supervisor`](crate::Supervisor) as a child, or the result of
+    /// [`PoolBuilder::supervised`](crate::PoolBuilder::supervised) for a pool, with the defaults:
+    /// [`transient`](Self::transient), 3 restarts within a minute, and once these are used up its
+    /// supervisor stops; five seconds to stop.
     pub fn new(child: impl Into<Self>) -> Self {
         child.into()
     }
@@ -76,7 +75,7 @@ impl ChildSpec {
         self.policy(RestartPolicy::Permanent)
     }
 
-    /// It is restarted when it ended abnormally. The default.
+    /// It is restarted if it ended abnormally. The default.
     pub fn transient(self) -> Self {
         self.policy(RestartPolicy::Transient)
     }
@@ -93,14 +92,13 @@ impl ChildSpec {
     }
 
     /// How often it is restarted, and how soon. Only its own failures count, and only those of a
-    /// child that was up: a start that fails is tried again with the same backoff, for ever.
+    /// child that was up: a failed start is retried with the same backoff, forever.
     pub fn restarts(mut self, restarts: Restarts) -> Self {
         self.rules.restarts = restarts;
         self
     }
 
-    /// The consequence if it fails more often than that. [`OnExceeded::StopSupervisor`]
-    /// unless said otherwise.
+    /// The consequence if it fails more often than that. [`OnExceeded::StopSupervisor`] by default.
     pub fn on_exceeded(mut self, what: OnExceeded) -> Self {
         self.rules.on_exceeded = what;
         self
@@ -113,8 +111,8 @@ impl ChildSpec {
         self
     }
 
-    /// How it is stopped. When it is restarted together with another child, it has as long to let
-    /// go of the message in hand; after [`Stop::Now`] as long as it takes.
+    /// How it is stopped. When it is restarted together with another child, it has this long to
+    /// release the message in hand; after [`Stop::Now`], as long as it takes.
     pub fn stop(mut self, how: Stop) -> Self {
         self.stop = how;
         self

@@ -1,8 +1,8 @@
 //! The terms on which children go down: each on its own, unless the stop of the
 //! supervisor has less time.
 //!
-//! A supervisor may be stopped again, more urgently, while it stops. The orders that are under way
-//! are given anew then, and at the deadline.
+//! A supervisor may be stopped again, more urgently, while it stops. The orders in progress are
+//! then repeated, and once more at the deadline.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use tokio::time::Instant;
 
 use crate::Stop;
 
-/// As good as without end: `Duration::MAX` cannot be added to an instant.
+/// Practically infinite: `Duration::MAX` cannot be added to an instant.
 pub(crate) const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The terms of the supervisor. They only ever become stricter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Terms {
-    /// Nothing that is queued is handled any more.
+    /// Whether queued messages are no longer handled.
     now: bool,
-    /// By when all are to be down.
+    /// The time by which all must be down.
     deadline: Option<Instant>,
 }
 
 impl Terms {
-    /// The terms, and what this stop asks for.
+    /// These terms combined with those of this stop.
     pub(crate) fn with(self, how: Stop) -> Self {
         match how {
             Stop::Now => Self { now: true, ..self },
@@ -52,7 +52,7 @@ impl Terms {
         }
     }
 
-    /// How long it may take to let go of the message in hand, if it is only to go down.
+    /// How long it may take to release the message in hand, if it only goes down.
     pub(crate) fn patience(&self, own: Stop, since: Instant) -> Duration {
         match self.stop(own, since) {
             Stop::Graceful { within } => within,
@@ -69,7 +69,7 @@ fn after(since: Instant, wait: Duration) -> Instant {
     since + wait.min(FOREVER)
 }
 
-/// Sleeps until then; for ever if there is no such moment.
+/// Sleeps until then; forever if there is no such moment.
 pub(crate) async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,

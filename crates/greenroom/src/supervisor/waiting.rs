@@ -5,8 +5,8 @@ use tokio::sync::oneshot::Sender;
 use super::{change::Change, child::ChildId, error::ChangeError};
 use crate::pool::StopSummary;
 
-/// Callers, each with its child. Answered and dropped under no lock: that wakes them. A caller
-/// that is dropped unanswered is told that something else came first.
+/// Callers, each with its child. Answered and dropped under no lock, because that wakes them. A
+/// caller that is dropped unanswered learns that another change came first.
 pub(super) type Callers<T> = Vec<(ChildId, Sender<Result<T, ChangeError>>)>;
 
 #[derive(Default)]
@@ -34,7 +34,7 @@ impl Waiting {
         self.gone.extract_if(.., |(of, _)| *of == child).collect()
     }
 
-    /// Callers whose child is not to come up any more.
+    /// Callers whose child is no longer meant to come up.
     pub(super) fn overtaken(&mut self, wants_up: impl Fn(ChildId) -> bool) -> Callers<()> {
         self.up.extract_if(.., |(child, _)| !wants_up(*child)).collect()
     }

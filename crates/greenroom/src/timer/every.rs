@@ -1,4 +1,4 @@
-//! Messages that are sent again and again.
+//! Messages that are sent periodically.
 
 use std::{sync::Arc, time::Duration};
 
@@ -41,8 +41,8 @@ fn skips(ticket: &Ticket, why: NotAccepted) -> bool {
     !gone
 }
 
-/// The next tick that has not passed. Those that have are counted as skipped. Counted from the
-/// tick that was due, so that the time between ticks does not drift.
+/// The next tick that has not passed. Those that have are counted as skipped. Counted from the tick
+/// that was due, so that the interval does not drift.
 fn next_tick(ticket: &Ticket, period: Duration, due: Instant) -> Option<Instant> {
     let late = due.elapsed().as_nanos() / period.as_nanos();
     let late = u32::try_from(late).unwrap_or(u32::MAX);
@@ -58,7 +58,7 @@ where
     F: FnMut() -> M + Send + 'static,
 {
     fn ring(&mut self, ticket: &Arc<Ticket>, due: Instant) -> Option<Instant> {
-        // Before `make` runs: a slow one makes the next tick late, and not a skipped one.
+        // Before `make` runs: a slow one delays the next tick, but does not skip it.
         let next = next_tick(ticket, self.period, due);
         if self.send(ticket) { next } else { None }
     }

@@ -74,7 +74,7 @@ async fn wait_for_room<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     }
 }
 
-/// It has fired, and waits in line as any sender does.
+/// It has fired, and waits in line like any sender.
 fn wait_in_line<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     address: Address<M, R, E>,
     message: M,

@@ -30,7 +30,7 @@ pub enum TimerState {
 
 #[derive(Debug)]
 pub(super) struct Ticket {
-    /// Whose task serves it.
+    /// The runtime of the task that serves it.
     pub(super) runtime: runtime::Id,
     /// Orders timers of the same instant.
     pub(super) number: u64,
@@ -38,7 +38,7 @@ pub(super) struct Ticket {
     skipped: AtomicU64,
 }
 
-/// How far a timer is. It leaves the first two once: the thread that does it has decided its end.
+/// The stage of a timer. The thread that takes it out of the first two has decided its end.
 #[derive(Debug)]
 pub(super) enum Stage {
     /// It rings at this instant, or is ringing.
@@ -70,7 +70,7 @@ impl Ticket {
         self.state() == TimerState::Pending
     }
 
-    /// Ends it, and returns how far it was. `None` if another thread has decided before.
+    /// Ends it, and returns its stage. `None` if another thread decided first.
     pub(super) fn leave_pending(&self, to: TimerState) -> Option<Stage> {
         let mut stage = self.stage.lock();
         match *stage {
@@ -92,7 +92,7 @@ impl Ticket {
         }
     }
 
-    /// It has rung, and rings again. False if it was cancelled meanwhile.
+    /// It has rung, and rings again. False if it was cancelled in the meantime.
     pub(super) fn rings_again(&self, at: Instant) -> bool {
         let mut stage = self.stage.lock();
         let is_due = matches!(*stage, Stage::Due(_));
@@ -102,12 +102,12 @@ impl Ticket {
         is_due
     }
 
-    /// The message waits in this task now; cancelling drops it.
+    /// The message now waits in this task; cancelling drops it.
     pub(super) fn waits_in(&self, task: AbortHandle) {
         let mut stage = self.stage.lock();
         match *stage {
             Stage::Due(_) | Stage::Waiting(_) => *stage = Stage::Waiting(task),
-            // Cancelled before the task was known, or sent.
+            // Cancelled before the task was known, or already sent.
             Stage::Over(_) => {
                 drop(stage);
                 task.abort();

@@ -1,9 +1,9 @@
 //! One task that serves all timers of a runtime.
 //!
 //! Tokio's timer is a wheel already. It offers a future for each sleeper, and something must poll
-//! that. So there is one sleeper, for the earliest of our timers, and the rest lie in an ordered
-//! map. Unlike a second wheel, a map frees a cancelled timer's memory at once, has no longest time,
-//! and fires equal instants in the order in which they were set.
+//! that. So there is one sleeper, for the earliest of our timers, and an ordered map holds the
+//! rest. Unlike a second wheel, a map frees a cancelled timer's memory at once, has no longest
+//! time, and fires equal instants in the order in which they were set.
 //!
 //! A runtime is known here while its task lives: both begin with the first timer, and end when none
 //! is left.
@@ -26,17 +26,17 @@ use tokio::{
 use super::ticket::{Ticket, TimerState};
 use crate::pool::later;
 
-/// What happens when a timer is due.
+/// The action of a due timer.
 pub(super) trait Alarm: Send {
-    /// Runs user code: called under no lock. Returns when it rings again, if it does.
+    /// Runs user code: called under no lock. Returns the time when it rings again, if it does.
     fn ring(&mut self, ticket: &Arc<Ticket>, due: Instant) -> Option<Instant>;
 }
 
 /// The timers of one runtime.
 struct Wheel {
-    /// By when it is due, then by number.
+    /// By due time, then by number.
     timers: BTreeMap<(Instant, u64), PendingTimer>,
-    /// A timer has become the earliest.
+    /// Notified when a timer has become the earliest.
     changed: Arc<Notify>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn set(runtime: &Handle, delay: Duration, alarm: Box<dyn Alarm>) -> A
     ticket
 }
 
-/// Drops what a cancelled timer would have sent.
+/// Drops the message of a cancelled timer.
 pub(super) fn remove(ticket: &Ticket, at: Instant) {
     let mut wheels = WHEELS.lock();
     let wheel = wheels.get_mut(&ticket.runtime);
@@ -83,7 +83,7 @@ pub(super) fn remove(ticket: &Ticket, at: Instant) {
 }
 
 impl Wheel {
-    /// True if it is the earliest now.
+    /// True if it is now the earliest.
     fn insert(&mut self, at: Instant, timer: PendingTimer) -> bool {
         let key = (at, timer.ticket.number);
         self.timers.insert(key, timer);
@@ -95,11 +95,11 @@ impl Wheel {
 /// stopped, its timers will never be served: they end.
 struct Service {
     runtime: runtime::Id,
-    /// That of its wheel, which it is known by.
+    /// The notifier of its wheel, which identifies it.
     changed: Arc<Notify>,
 }
 
-/// What the task does next.
+/// The next step of the task.
 enum WheelStep {
     Ring(Instant, PendingTimer),
     Sleep(Instant),
@@ -123,8 +123,8 @@ async fn serve(service: Service) {
 }
 
 impl Service {
-    /// The wheel goes under the same lock under which it is found empty. Otherwise a timer could be
-    /// added that no task serves.
+    /// The wheel is removed under the same lock under which it is found empty. Otherwise a timer
+    /// could be added that no task serves.
     fn step(&self) -> WheelStep {
         let now = Instant::now();
         let mut wheels = WHEELS.lock();
@@ -190,7 +190,7 @@ impl Drop for Service {
 mod tests {
     use super::*;
 
-    /// Cancelled, if at all, when it has rung and before it is put back.
+    /// Cancelled, if at all, after it has rung and before it is put back.
     struct RingsAgain {
         cancelled: bool,
     }

@@ -1,4 +1,4 @@
-//! What a task does that sends events to a mailbox.
+//! A task that sends events to a mailbox.
 
 use std::{
     future::poll_fn,
@@ -39,7 +39,7 @@ where
         if untold > 0 {
             let news = Event::Lagged(untold);
             match caught(async { send(&address, convert(news)).await }).await {
-                // The same news might panic again, for ever: they are told no more.
+                // The same report might panic again, forever: it is not repeated.
                 Some(Ok(())) | None => untold = 0,
                 Some(Err(NotAccepted::Stopped | NotAccepted::NoWorkers)) => return true,
                 Some(Err(_)) => {
@@ -78,7 +78,7 @@ async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
         Ok(polled) => polled.map(Some),
         Err(panic) => {
             discard(panic);
-            tracing::error!("no message could be made of an event: a panic; it is missed");
+            tracing::error!("making a message from an event panicked; the event is missed");
             Poll::Ready(None)
         }
     })

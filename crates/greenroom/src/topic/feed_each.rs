@@ -1,4 +1,4 @@
-//! What the task does that sends events to each worker of a pool.
+//! The task that sends events to each worker of a pool.
 
 use std::collections::HashSet;
 
@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 use super::{feed::feed, receiver::Receiver};
 use crate::{Address, WeakAddress, event::Event, life::Alive, pool::Worker};
 
-/// Feeds each live worker of a pool, by a task for each; looks for new ones with each event.
-/// Returns whether the pool is gone; false if no event will follow.
+/// Feeds each live worker of a pool, by one task each; looks for new ones with each event. Returns
+/// whether the pool is gone; false if no event will follow.
 pub(super) async fn feed_each<E, M, R, F>(
     events: &mut Receiver<E>,
     pool: &WeakAddress<M, R, F>,
@@ -24,7 +24,7 @@ where
     // The lives of the workers that have a feed.
     let mut fed: HashSet<u64> = HashSet::new();
     loop {
-        // A worker that comes while the list is made gets what is published from here on.
+        // A worker that arrives while the list is made gets the events published from here on.
         let end = events.look_ahead();
         let Some(address) = pool.upgrade().filter(|_| pool.is_alive()) else { return true };
         for worker in live(&address) {

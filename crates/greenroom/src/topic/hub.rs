@@ -1,4 +1,4 @@
-//! What the handles of a topic share.
+//! The state that the handles of a topic share.
 
 use std::{
     collections::VecDeque,
@@ -23,14 +23,14 @@ pub(super) struct Hub<E> {
     /// How many events the ring holds: a power of two.
     capacity: usize,
     pub(super) ring: broadcast::Sender<Numbered<E>>,
-    /// The right to publish is taken.
+    /// Whether the right to publish is taken.
     pub(super) produced: AtomicBool,
     pub(super) counts: Arc<TopicCounts>,
     /// Runs no user code: neither that of events nor wakers.
     pub(super) kept: Mutex<KeptEvents<E>>,
 }
 
-/// What subscribers count, also after the end of their topic.
+/// The counts of subscribers, which outlive their topic.
 #[derive(Default)]
 pub(super) struct TopicCounts {
     /// Subscriptions that have not ended.
@@ -44,12 +44,12 @@ pub(super) struct KeptEvents<E> {
     /// The last events, oldest first; never more than `Hub::replay`.
     pub(super) replay: VecDeque<Numbered<E>>,
     /// The last events, as many as the ring holds. The ring drops the one that it overwrites under
-    /// its locks; the producer holds that one meanwhile, so that no `Drop` of a user runs there.
+    /// its locks; the producer holds that one until then, so that no `Drop` of a user runs there.
     recent: VecDeque<Weak<E>>,
 }
 
 impl<E> Hub<E> {
-    /// The right to publish is taken, for the first producer.
+    /// Takes the right to publish, for the first producer.
     pub(super) fn new(name: Arc<str>, replay: usize, capacity: usize) -> Self {
         let capacity = capacity.max(1).next_power_of_two();
         let (replayed, recent) = (VecDeque::new(), VecDeque::new());
@@ -64,13 +64,13 @@ impl<E> Hub<E> {
         }
     }
 
-    /// Keeps an event for later subscribers, then puts it into the ring. Returns how many
-    /// subscribers there are. For the producer alone.
+    /// Keeps an event for later subscribers, then puts it into the ring. Returns the number of
+    /// subscribers. Only for the producer.
     pub(super) fn publish(&self, event: E) -> usize {
         let item = Arc::new(event);
         let (number, let_go) = self.keep(&item);
         wake_tasks(|| {
-            // An error says that there is no subscriber.
+            // An error means that there is no subscriber.
             let _ = self.ring.send((number, item.clone()));
         });
         let_go.into_iter().for_each(discard);
@@ -78,7 +78,7 @@ impl<E> Hub<E> {
         *self.counts.subscribers.borrow()
     }
 
-    /// Returns the number of the event, and those that are let go for it.
+    /// Returns the number of the event, and the events that it displaces.
     fn keep(&self, item: &Arc<E>) -> (u64, [Option<Arc<E>>; 2]) {
         let mut kept = self.kept.lock();
         let number = kept.published;

@@ -9,23 +9,23 @@ use tokio::sync::watch;
 
 use super::hub::Hub;
 
-/// What a producer is told, in turns, `Start` first.
+/// The notices of a producer, alternating, `Start` first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notice {
-    /// The first subscriber has come.
+    /// The first subscriber has arrived.
     Start,
-    /// The last subscriber has gone.
+    /// The last subscriber has left.
     Stop,
 }
 
-/// The one right to publish to a topic. It is handed over by moving it; dropped, it goes back to
-/// the topic, from which [`Topic::producer`](super::Topic::producer) takes it.
+/// The only right to publish to a topic. Move it to hand it over; dropping it returns it to the
+/// topic, from which [`Topic::producer`](super::Topic::producer) takes it.
 ///
-/// A topic exists as long as its producer does, also without a handle.
+/// A topic exists as long as its producer does, even without a handle.
 pub struct Producer<E> {
     hub: Arc<Hub<E>>,
     subscribers: watch::Receiver<usize>,
-    /// What this producer was told last.
+    /// The last notice of this producer.
     told: bool,
 }
 
@@ -40,23 +40,23 @@ impl<E> Producer<E> {
         &self.hub.name
     }
 
-    /// Publishes an event, without waiting for any subscriber. Returns how many there are; those
-    /// that are gone count until they have been found out with this event.
+    /// Publishes an event, without waiting for any subscriber. Returns the number of subscribers;
+    /// those that have left count until this event finds them gone.
     pub fn publish(&mut self, event: E) -> usize {
         self.hub.publish(event)
     }
 
-    /// True while there are subscribers. Subscribers that are gone count until the next event.
+    /// True while there are subscribers. Those that have left count until the next event.
     pub fn is_wanted(&self) -> bool {
         *self.subscribers.borrow() > 0
     }
 
-    /// Waits until the first subscriber has come ([`Notice::Start`]), then until the last one has
-    /// gone ([`Notice::Stop`]), and so on. A change that was undone before a call of this is not
-    /// told. A new producer is told `Start` first, if there are subscribers.
+    /// Waits until the first subscriber has arrived ([`Notice::Start`]), then until the last one
+    /// has left ([`Notice::Stop`]), and so on. A change that was undone before this call is not
+    /// reported. A new producer gets `Start` first, if there are subscribers.
     ///
     /// # Cancel safety
-    /// A dropped future has told nothing: the next one tells it.
+    /// A dropped future has reported nothing: the next one reports it.
     pub async fn notice(&mut self) -> Notice {
         let told = self.told;
         match self.subscribers.wait_for(|subscribers| (*subscribers > 0) != told).await {

@@ -34,10 +34,10 @@ use crate::event::Event;
 /// ```
 pub struct Receiver<E> {
     ring: broadcast::Receiver<Numbered<E>>,
-    /// Comes before what is in the ring: the replayed events, at first.
+    /// Events that come before those in the ring: at first, the replayed ones.
     ahead: VecDeque<Numbered<E>>,
-    /// The number of the next event. One with a lower number was replayed already; one with a
-    /// higher number says how many were missed.
+    /// The number of the next event. One with a lower number was already replayed; one with a
+    /// higher number shows how many were missed.
     next: u64,
     seat: Arc<Seat>,
 }
@@ -55,11 +55,11 @@ impl Drop for Seat {
 }
 
 impl<E: Clone> Receiver<E> {
-    /// Waits for the next event. `None` when all of them were received and neither the topic nor
+    /// Waits for the next event. `None` once all of them were received and neither the topic nor
     /// its producer exists any more.
     ///
     /// # Cancel safety
-    /// A dropped future has taken nothing.
+    /// A dropped future has consumed nothing.
     pub async fn recv(&mut self) -> Option<Event<E>> {
         self.next().await.map(Event::into_owned)
     }
@@ -67,7 +67,7 @@ impl<E: Clone> Receiver<E> {
     /// The next event if there is one, without waiting.
     pub fn try_recv(&mut self) -> Option<Event<E>> {
         while !(self.ahead.is_empty() && self.ring.is_empty()) {
-            // An error says that events were missed, as the next number does.
+            // An error means that events were missed, which the next number shows too.
             let first = self.ahead.pop_front().or_else(|| self.ring.try_recv().ok());
             if let Some(event) = first.and_then(|first| self.read(first)) {
                 return Some(event.into_owned());
@@ -79,7 +79,7 @@ impl<E: Clone> Receiver<E> {
 
 impl<E> Receiver<E> {
     /// A new subscription. It takes a place in the ring first and the replayed events second; the
-    /// producer does it the other way round. So an event may be in both, and is never in neither.
+    /// producer does the opposite. So an event may be in both, but never in neither.
     pub(super) fn new(hub: &Hub<E>) -> Self {
         let ring = hub.ring.subscribe();
         let (ahead, published) = {
@@ -92,7 +92,7 @@ impl<E> Receiver<E> {
         Self { ring, ahead, next, seat: Arc::new(seat) }
     }
 
-    /// As `recv`, without a copy.
+    /// Like `recv`, without a copy.
     pub(super) async fn next(&mut self) -> Option<Event<Arc<E>>> {
         while self.wait().await {
             let first = self.ahead.pop_front();
@@ -103,7 +103,7 @@ impl<E> Receiver<E> {
         None
     }
 
-    /// Waits until an event is ahead. False if none will follow.
+    /// Waits until an event is available. False if none will follow.
     pub(super) async fn wait(&mut self) -> bool {
         while self.ahead.is_empty() {
             match self.ring.recv().await {
@@ -142,7 +142,7 @@ impl<E> Receiver<E> {
         self.seat.missed.clone()
     }
 
-    /// The number of events that were missed, as far as `Lagged` has told of them.
+    /// The number of missed events that `Lagged` has reported.
     pub fn missed(&self) -> u64 {
         self.seat.missed.load(Ordering::Relaxed)
     }
@@ -150,14 +150,14 @@ impl<E> Receiver<E> {
 
 #[cfg(feature = "gather")]
 impl<E> Receiver<E> {
-    /// Another one at the same place, of the same subscription.
+    /// A second one at the same place, for the same subscription.
     pub(super) fn fork(&mut self) -> Self {
         let ring = self.ring.resubscribe();
         self.look_ahead();
         Self { ring, ahead: self.ahead.clone(), next: self.next, seat: self.seat.clone() }
     }
 
-    /// Takes what is in the ring. Returns the number of the event after it.
+    /// Takes the events in the ring. Returns the number of the event after them.
     pub(super) fn look_ahead(&mut self) -> u64 {
         while !self.ring.is_empty() {
             self.ahead.extend(self.ring.try_recv());
@@ -174,8 +174,8 @@ impl<E> Receiver<E> {
 }
 
 impl<E> Drop for Receiver<E> {
-    /// Takes out what was not read: the ring would drop it under a lock, as it does what is
-    /// published meanwhile.
+    /// Takes out the unread events: the ring would drop them under a lock, as it does with those
+    /// published in the meantime.
     fn drop(&mut self) {
         while !self.ring.is_empty() {
             discard(self.ring.try_recv());

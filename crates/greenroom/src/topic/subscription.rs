@@ -1,4 +1,4 @@
-//! What ends when it is dropped.
+//! A subscription that ends when it is dropped.
 
 use std::sync::{
     Arc,
@@ -7,8 +7,8 @@ use std::sync::{
 
 use tokio::{runtime::Handle, task::AbortHandle};
 
-/// A subscription, which ends when this is dropped. Events that have not been sent by then are not
-/// sent any more, but for one that is just being sent on another thread.
+/// A subscription, which ends when this is dropped. Events that were not sent by then are not sent
+/// any more, except one that another thread is just sending.
 #[derive(Debug)]
 #[must_use = "a subscription ends when it is dropped"]
 pub struct Subscription {
@@ -18,7 +18,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// Runs what feeds the subscriber.
+    /// Runs the feed of the subscriber.
     pub(super) fn spawn(
         on: &Handle,
         missed: Arc<AtomicU64>,
@@ -28,18 +28,18 @@ impl Subscription {
     }
 
     /// The number of events that the subscriber has missed. Each gap is counted when the subscriber
-    /// comes to the next event.
+    /// reaches the next event.
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// False when the subscriber was found to be gone, and when everything was sent and neither the
-    /// topic nor its producer exists any more.
+    /// False once the subscriber was found gone, or once everything was sent and neither the topic
+    /// nor its producer exists any more.
     pub fn is_active(&self) -> bool {
         self.feed.as_ref().is_some_and(|feed| !feed.is_finished())
     }
 
-    /// Lets the subscription live as long as the topic and the subscriber do.
+    /// Keeps the subscription alive as long as the topic and the subscriber.
     pub fn detach(mut self) {
         self.feed = None;
     }

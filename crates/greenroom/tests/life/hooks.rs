@@ -1,8 +1,11 @@
 //! A10, A11: hooks and exit reasons.
 
-use std::sync::Arc;
+use std::{
+    future::{Future, ready},
+    sync::Arc,
+};
 
-use greenroom::{ExitReason, Pool, RestartPolicy, SpawnError, Stop};
+use greenroom::{Actor, Context, ExitReason, Pool, RestartPolicy, SpawnError, Stop};
 
 use crate::life::probe::{Do, HOUR, Journal, Probe, SECOND, alone, settle, until, up};
 
@@ -206,4 +209,52 @@ async fn a10_one_actor_stays_one_whatever_else_is_set() {
     assert_eq!(pool.stats().configured, 1);
     assert!(pool.call(Do::Panic).await.is_err());
     assert!(pool.erase().ended().await.is_abnormal());
+}
+
+/// Its hooks panic when they are called, before there is a future to poll.
+struct Abrupt {
+    starts: bool,
+}
+
+impl Actor for Abrupt {
+    type Message = bool;
+    type Reply = ();
+    type Error = ();
+
+    async fn handle(&mut self, panics: bool, _cx: &mut Context<Self>) -> Result<(), ()> {
+        assert!(!panics, "on purpose");
+        Ok(())
+    }
+
+    fn started(&mut self, _: &mut Context<Self>) -> impl Future<Output = Result<(), ()>> + Send {
+        assert!(self.starts, "at once");
+        ready(Ok(()))
+    }
+
+    fn restarting(&mut self, _: &ExitReason) -> impl Future<Output = ()> + Send {
+        assert!(!self.starts, "at once");
+        ready(())
+    }
+
+    fn stopped(&mut self, _: &ExitReason) -> impl Future<Output = ()> + Send {
+        assert!(!self.starts, "at once");
+        ready(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a10_a_hook_that_panics_before_there_is_a_future_breaks_nothing() {
+    let pool = Pool::new(|_| Abrupt { starts: true }).workers(2).spawn().await.unwrap();
+    for _ in 0..2 {
+        assert!(pool.call(true).await.is_err());
+        pool.call(false).await.unwrap();
+    }
+    let admin = pool.admin();
+    assert!(admin.remove(1).unwrap().done(SECOND).await.is_complete(), "its slot is given up");
+    pool.call(false).await.unwrap();
+    let report = pool.stop(Stop::within(SECOND)).await;
+    assert!(report.wedged.is_empty() && report.stats.ledger_holds());
+    assert_eq!((report.stats.handled, report.stats.restarts), (3, 2));
+    let error = Pool::new(|_| Abrupt { starts: false }).spawn().await.unwrap_err();
+    assert!(error.to_string().contains("the `started` hook panicked: at once"), "{error}");
 }

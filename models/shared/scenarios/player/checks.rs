@@ -32,7 +32,7 @@ impl<K: Keyed> PoolOf<K> {
             let mut lines = BTreeMap::<u32, usize>::new();
             let outbox = shard.outbox.lock();
             let inbox = shard.inbox.lock();
-            let queued = outbox.queue.iter().chain(inbox.queue.iter()).chain(&inbox.urgent);
+            let queued = outbox.queue.iter().chain(inbox.queue.iter()).chain(inbox.urgent.iter());
             for entry in queued.filter(|entry| entry.key.is_some()) {
                 *lines.entry(entry.hash).or_default() += 1;
             }

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use greenroom_queue::deque::Deque;
+
 use super::{PoolOf, message::Keyed};
 use crate::{
     checker::{JoinHandle, spawn, yield_now},
-    pool::core::sweep::Predicate,
+    pool::core::sweep::{Predicate, sweep},
 };
 
 impl<K: Keyed> PoolOf<K> {
@@ -52,9 +54,9 @@ impl<K: Keyed> PoolOf<K> {
     /// Says which messages those were.
     pub(crate) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
         let mut predicate = Predicate::new(&mut is_such);
-        let mut withdrawn = Vec::new();
+        let mut withdrawn = Deque::new();
         for index in 0..self.core.queue.shards.len() {
-            self.core.sweep(index, &mut predicate, &mut withdrawn);
+            sweep(&self.core, index, &mut predicate, &mut withdrawn);
         }
         let mut ledger = self.ledger();
         let numbers: Vec<_> = withdrawn.iter().map(|entry| entry.message).collect();

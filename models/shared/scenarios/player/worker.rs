@@ -6,6 +6,7 @@ use std::{
 };
 
 use greenroom_queue::{
+    deque::Deque,
     sync::{Notify, Ordering},
     wake::{ParkToken, own_waker},
 };
@@ -227,7 +228,7 @@ impl<'a, K: Keyed> Player<'a, K> {
         let entry = self.entry(number, Some(Extra::parked(Some(failed.clone()))));
         let source = std::mem::replace(&mut self.in_flight.worker.source, Source::None);
         self.in_flight.worker.source =
-            self.core.park_key(self.in_flight.worker.slot, source, vec![entry], failed);
+            self.core.park_key(self.in_flight.worker.slot, source, Deque::only(entry), failed);
     }
 
     /// The product's `expect_more`, before it suspends.
@@ -245,7 +246,7 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     fn put_back(&mut self, number: u32) {
         self.core.queue.permits.take_back();
-        self.core.re_home(vec![self.entry(number, None)]);
+        self.core.re_home(Deque::only(self.entry(number, None)));
     }
 
     /// The handler is pending for one poll.

@@ -137,7 +137,7 @@ impl PostTo {
 
 fn field(text: &str) -> Result<OrderBy, String> {
     let field: OrderBy = text.parse().map_err(|why: OrderByError| why.to_string())?;
-    if field.is_order() { Ok(field) } else { Err(format!("`{text}` is no field of an event")) }
+    if field.is_order() { Ok(field) } else { Err(format!("`{text}` is not a field of an event")) }
 }
 
 impl HttpOptions {

@@ -31,7 +31,7 @@ pub enum LogError {
     /// Data that was durable has changed.
     #[error(
         "{0}; nothing was changed. Restore the directory from a backup; or look with `greenroom store check`, save what is \
-         readable with `greenroom store export`, and begin in an empty directory"
+         readable with `greenroom store export`, and start with an empty directory"
     )]
     Damaged(Damage),
     /// A later version has written it.

@@ -35,12 +35,12 @@ pub(super) fn parked(seen: &Seen, found: &mut Vec<Finding>) {
                 time(*since)
             ))
             .why(
-                "Nothing of these keys is handled before somebody decides, and what waits is held \
-                 in memory.",
+                "No event of these keys is handled until an operator decides, and memory holds \
+                 those that wait.",
             )
             .change(
-                "Mend the cause, then have the failed event attempted anew; `skip` in place of \
-                 `resume` makes a dead letter of it, `drop` of all that wait behind it as well.",
+                "Fix the cause, then retry the failed event; `skip` instead of `resume` makes it a \
+                 dead letter, and `drop` also all events behind it.",
             )
             .ask(format!("POST /api/keys/resume?{}", query.finish()))
             .lasted(*since),
@@ -56,15 +56,15 @@ pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
     found.push(
         Finding::warning("dead_letters", "dead_letters", "Dead letters are coming in")
             .figures(format!(
-                "{} of {} that were finished within the last {} ({:.1} %){}",
+                "{} of {} finished within the last {} ({:.1} %){}",
                 crate::report::grouped(came.dead_lettered),
                 count(came.settled, "event"),
                 time(recent::WITHIN),
                 share * 100.0,
                 told.as_ref().map(error_text).unwrap_or_default()
             ))
-            .why("Each is an event that was given up: nobody handles it unless it is replayed.")
-            .change("See what they have failed of, mend that, and replay them.")
+            .why("Each is an event that was given up: it is not handled unless it is replayed.")
+            .change("Find out why they failed, fix that, and replay them.")
             .ask("GET /api/dead-letters"),
     );
 }

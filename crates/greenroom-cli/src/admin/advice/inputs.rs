@@ -18,12 +18,12 @@ pub(super) fn not_connected(seen: &Seen, found: &mut Vec<Finding>) {
         let (severity, change) = match state {
             InputState::Refused => (
                 Severity::Critical,
-                "Correct its options, or what the broker lets it do, and start greenroom anew if \
+                "Correct its options, or its permissions at the broker, and restart greenroom if \
                  the options have changed.",
             ),
             _ => (
                 Severity::Warning,
-                "See that what it reads from is there and can be reached: greenroom tries again by \
+                "Make sure that its source exists and can be reached: greenroom retries by \
                  itself.",
             ),
         };
@@ -31,7 +31,7 @@ pub(super) fn not_connected(seen: &Seen, found: &mut Vec<Finding>) {
         found.push(
             Finding::new("input_not_connected", severity, about(input), what)
                 .figures(format!("{} for {}: {detail}", state.word(), time(*lasted)))
-                .why("Nothing of it is taken meanwhile.")
+                .why("Until then, none of its events are read.")
                 .change(change)
                 .ask("GET /api/run")
                 .lasted(*lasted),
@@ -46,8 +46,8 @@ pub(super) fn log_fails(seen: &Seen, found: &mut Vec<Finding>) {
         found.push(
             Finding::warning("input_log_fails", about(input), what)
                 .figures(why)
-                .why("Posts are refused meanwhile: nothing that was answered is lost.")
-                .change("Mend what it says: greenroom tries again by itself.")
+                .why("Until then, posts are refused: no acknowledged event is lost.")
+                .change("Fix the reported error: greenroom retries by itself.")
                 .ask("GET /api/run"),
         );
     }
@@ -56,12 +56,12 @@ pub(super) fn log_fails(seen: &Seen, found: &mut Vec<Finding>) {
 pub(super) fn remarks(seen: &Seen, found: &mut Vec<Finding>) {
     for input in &seen.inputs {
         let Some(remark) = &input.remark else { continue };
-        let what = format!("The input `{}` does not read as it should", input.name);
+        let what = format!("The input `{}` does not read properly", input.name);
         found.push(
             Finding::warning("input_remark", about(input), what)
                 .figures(remark)
-                .why("It is connected and goes on, so neither its state nor a count tells this.")
-                .change("Do what it says, and start greenroom anew.")
+                .why("It is connected and continues, so neither its state nor a count shows this.")
+                .change("Follow that advice, and restart greenroom.")
                 .ask("GET /api/run"),
         );
     }
@@ -76,7 +76,7 @@ pub(super) fn files_at_risk(seen: &Seen, found: &mut Vec<Finding>) {
                 .why("A file that is removed before its turn is lost.")
                 .change(
                     "Allow greenroom more open files (`LimitNOFILE=` of systemd, `ulimit -Hn`) and \
-                     start it anew. This tells how it stands.",
+                     restart it. This shows the current state.",
                 )
                 .ask("GET /api/run"),
         );
@@ -97,22 +97,26 @@ pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
             found.push(
                 Finding::warning("parked_events_refused", about(input), what)
                     .figures(format!(
-                        "{} hold half of what it may have unfinished",
+                        "{} use up half of its limit of unfinished events",
                         count(input.parked.events, "event")
                     ))
-                    .why("What is refused is delivered again, where its source can do that.")
-                    .change("Decide about the parked keys.")
+                    .why("Refused events are delivered again, if its source can do that.")
+                    .change("Decide on the parked keys.")
                     .ask("GET /api/keys"),
             );
         }
     }
     if let Some(why) = &seen.standstill {
         found.push(
-            Finding::critical("standstill", "run", "Nothing goes on: parked keys hold everything")
-                .figures(why)
-                .why("Nothing is read or handled before somebody decides.")
-                .change("Decide about the parked keys.")
-                .ask("GET /api/keys"),
+            Finding::critical(
+                "standstill",
+                "run",
+                "Everything has stopped: parked keys hold all events",
+            )
+            .figures(why)
+            .why("No event is read or handled until an operator decides.")
+            .change("Decide on the parked keys.")
+            .ask("GET /api/keys"),
         );
     }
 }
@@ -124,11 +128,11 @@ fn held_by_parked_keys(input: &Input) -> Finding {
         format!("The input `{}` is not read", input.name),
     )
     .figures(format!(
-        "{} of parked keys are all that it may have unfinished",
+        "{} of parked keys use up its limit of unfinished events",
         count(input.parked.events, "event")
     ))
-    .why("Nothing of it is taken before somebody decides about those keys.")
-    .change("Decide about the parked keys.")
+    .why("None of its events are read until an operator decides on those keys.")
+    .change("Decide on the parked keys.")
     .ask("GET /api/keys");
     finding.follows = Some("keys".to_owned());
     finding
@@ -136,9 +140,10 @@ fn held_by_parked_keys(input: &Input) -> Finding {
 
 fn stands(seen: &Seen, input: &Input) -> Finding {
     let by = input.held_by.as_ref().map_or(String::new(), |pool| format!(" by the pool `{pool}`"));
-    let settled = input.last_settled.map_or("nothing of it has finished".to_owned(), |settled| {
-        format!("nothing of it has finished for {}", time(settled))
-    });
+    let settled =
+        input.last_settled.map_or("none of its events has finished".to_owned(), |settled| {
+            format!("none of its events has finished for {}", time(settled))
+        });
     let finding = Finding::warning(
         "input_stands",
         about(input),
@@ -150,10 +155,10 @@ fn stands(seen: &Seen, input: &Input) -> Finding {
         count(input.held_back, "event")
     ))
     .why(
-        "It has as much unfinished as it may have, so nothing more of it is read: also \
-                 nothing for other pools.",
+        "Its limit of unfinished events is reached, so no more are read, not even for other \
+                 pools.",
     )
-    .change("See what those workers handle, and since when.");
+    .change("Look at the events that those workers handle, and since when.");
     let pool = input.held_by.as_ref().or_else(|| seen.slowest().map(|pool| &pool.name));
     let finding = match input.last_settled {
         Some(settled) => finding.lasted(settled),

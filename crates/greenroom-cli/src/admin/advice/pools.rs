@@ -35,10 +35,10 @@ pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
                     pool.max_restarts,
                     count(pool.now.queued, "event")
                 ))
-                .why("Nothing of this pool is handled any more.")
+                .why("This pool no longer handles any events.")
                 .change(
-                    "Mend what the log says of its workers and start greenroom anew. If they may \
-                     end so often, say so:",
+                    "Fix the errors of its workers in the log and restart greenroom. If they may \
+                     end this often, allow it:",
                 )
                 .lines(lines.if_any())
                 .ask(worker_list(pool)),
@@ -55,8 +55,8 @@ pub(super) fn paused(seen: &Seen, found: &mut Vec<Finding>) {
                 format!("The pool `{}` is paused", pool.name),
             )
             .figures(count(pool.now.queued, "event") + " wait in it")
-            .why("Somebody has paused it. Its inputs stand still once enough wait.")
-            .change("Let it go on once that is over.")
+            .why("An operator has paused it. Its inputs pause once enough events wait.")
+            .change("Resume it when that is over.")
             .ask(format!("POST /api/pools/{}/resume", pool.name)),
         );
     }
@@ -79,8 +79,8 @@ pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
                 count(pool.workers as u64, "worker"),
                 count(pool.now.queued, "event")
             ))
-            .why("They are done with their events and handle no others before it has room.")
-            .change("Neither more workers nor a longer queue helps: see to the output.")
+            .why("They are done with their events and handle no others until it has room.")
+            .change("Neither more workers nor a longer queue helps: look at the output.")
             .ask(format!("GET /api/outputs/{}", output.name));
         let cause = format!("outputs.{}", output.name);
         finding.follows = found.iter().any(|found| found.about == cause).then_some(cause);
@@ -103,16 +103,18 @@ pub(super) fn hot_key(seen: &Seen, found: &mut Vec<Finding>) {
         let of: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
         let finding = Finding::warning("hot_key", about(pool), what)
             .figures(format!(
-                "{} of it wait, and {} of {} are idle{}",
+                "{} of it wait, while {} of {} are idle{}",
                 count(*waiting as u64, "event"),
                 pool.now.live.saturating_sub(pool.now.busy),
                 count(pool.now.live as u64, "worker"),
                 limit.unwrap_or_default()
             ))
-            .why("Events of one key are handled one after the other, so one worker has all of them.")
+            .why(
+                "Events of one key are handled one after the other, so one worker has all of them.",
+            )
             .change(
-                "More `workers` do not help. Order by a finer key (`order_by`) where that is right, \
-                 or make its handling quicker. This tells where it stands.",
+                "More `workers` do not help. Order by a finer key (`order_by`) if that is correct, \
+                 or make its handling faster. This shows the current state.",
             )
             .ask(format!("GET /api/keys?key={of}"));
         let finding = match pool.now.oldest {
@@ -133,13 +135,13 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
         // If attempts outlast their limit, they never reach an await.
         let (change, lines) = match pool.has_timeout {
             false => (
-                "See what they handle. Where attempts may be given up, limit them; that needs a \
-                 new start:",
+                "Look at what they handle. If attempts may be given up, limit them; that needs a \
+                 restart:",
                 lines.option("timeout", limit),
             ),
             true => (
                 "They outlast the `timeout` of the pool, so they block their threads: give the \
-                 pool threads of its own, which needs a new start:",
+                 pool its own threads, which needs a restart:",
                 lines.option("dedicated_threads", pool.workers.min(1_024)),
             ),
         };
@@ -155,7 +157,7 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
                     time(longest),
                     count(pool.now.queued, "event")
                 ))
-                .why("Such a worker handles nothing else, and the later events of its key wait.")
+                .why("Such a worker handles no other event, and later events of its key wait.")
                 .change(change)
                 .lines(lines.if_any())
                 .ask(worker_list(pool))
@@ -179,8 +181,8 @@ pub(super) fn overloaded(seen: &Seen, found: &mut Vec<Finding>) {
                 count(pool.now.queued, "event"),
                 time(oldest)
             ))
-            .why("More comes than it handles: events wait for room, and in the end their input does.")
-            .change("See what its workers handle, and since when.")
+            .why("More events arrive than it handles: they wait for room, and in the end their input waits too.")
+            .change("Look at the events that its workers handle, and since when.")
             .ask(worker_list(pool))
             .lasted(oldest);
         let handlers = seen.handlers.iter().filter(|handler| handler.pool == pool.name);

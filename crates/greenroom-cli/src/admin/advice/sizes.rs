@@ -23,12 +23,12 @@ pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
         found.push(
             Finding::warning("rate", format!("pools.{}", pool.name), what)
                 .figures(format!(
-                    "{starts:.1} attempts started a second, of {rate:.1}; {} wait; over {:.0} s",
+                    "{starts:.1} attempts started per second, of {rate:.1}; {} wait; over {:.0} s",
                     count(pool.now.queued, "event"),
                     advice.figures.over.as_secs_f64()
                 ))
-                .why("More comes than may be started, so that what waits becomes older and older.")
-                .change("If the target bears more, raise it. A reload does that.")
+                .why("More events arrive than may be started, so that waiting ones become older and older.")
+                .change("If the target can take more, raise it. A reload applies that.")
                 .lines(lines(pool).option("rate", per_time(2.0 * rate)).if_any()),
         );
     }
@@ -70,7 +70,7 @@ struct Words {
 fn size(pool: &Pool, advice: &Advice) -> Option<Finding> {
     let Words { what, why, change, severity } = words(pool, advice)?;
     let change = match advice.change {
-        Some(_) => format!("{change} A reload does that."),
+        Some(_) => format!("{change} A reload applies that."),
         None => change.to_owned(),
     };
     let what = format!("{what} of the pool `{}`", pool.name);
@@ -103,54 +103,54 @@ fn words(pool: &Pool, advice: &Advice) -> Option<Words> {
                 "{} More room would only let events wait longer.",
                 when_full(pool.on_full)
             ),
-            change: "Make its handlers quicker, or what they call; or let more of them work at a \
-                     time.",
+            change: "Make its handlers faster, or the systems that they call; or let more of them \
+                     work at a time.",
             severity: Severity::Warning,
         },
         Found::LongQueue => Words {
-            what: "Events wait long in the queue",
-            why: "Each event waits for all that is before it; what they wait for is a worker, \
-                  their key or a limit."
+            what: "Events wait for long in the queue",
+            why: "Each event waits for all before it; the first ones wait for a worker, their key \
+                  or a limit."
                 .to_owned(),
             change: match advice.change {
                 Some(Proposal { workers: Some(_), .. }) => {
-                    "Let more workers handle them, if what they call bears it."
+                    "Let more workers handle them, if the systems that they call can take it."
                 }
                 Some(_) => "Let fewer wait: the workers are not busy, so more of them do not help.",
                 None if is_busy(advice) => {
-                    "It has as many workers as it may have: make its handlers quicker, or let it \
-                     have more, if what they call bears it."
+                    "It has the most workers allowed: make its handlers faster, or allow more, if \
+                     the systems that they call can take it."
                 }
-                None => "Its workers are not busy: look which keys are the hottest.",
+                None => "Its workers are not busy: look at the hottest keys.",
             },
             severity: Severity::Warning,
         },
         Found::SlowHandler => Words {
-            what: "Events take long in the handlers",
-            why: "They do not wait in a queue, so neither room nor workers make them quicker."
+            what: "Handlers take long",
+            why: "The events do not wait in a queue, so neither room nor workers make them faster."
                 .to_owned(),
-            change: "Make the handlers quicker, or what they call. If they are as quick as they \
-                     can be, say what is expected of them:",
+            change: "Make the handlers faster, or the systems that they call. If they are as fast \
+                     as they can be, set the time that is expected:",
             severity: Severity::Hint,
         },
         Found::Roomy => Words {
-            what: "More events can wait than ever do in the queue",
-            why: "When its handlers stand still, so many pile up in memory before anything stops."
+            what: "The queue has more room than its events need",
+            why: "If its handlers stop, this many events pile up in memory before anything else stops."
                 .to_owned(),
-            change: "Let fewer wait.",
+            change: "Let fewer events wait.",
             severity: Severity::Hint,
         },
         _ => return None,
     })
 }
 
-const LIMIT: &str = "It is as large as it may be: make its handlers quicker.";
+const LIMIT: &str = "It has the largest size allowed: make its handlers faster.";
 
 fn when_full(on_full: OnFull) -> &'static str {
     match on_full {
         OnFull::Pause => {
-            "While it is full, events wait beside it, and with enough of them their input stands \
-             still."
+            "While it is full, events wait outside it, and once there are enough, their input \
+             pauses."
         }
         OnFull::Reject => "While it is full, events are refused to their source.",
         OnFull::DeadLetter => "While it is full, events become dead letters.",

@@ -33,8 +33,8 @@ pub(super) fn handlers(seen: &Seen, found: &mut Vec<Finding>) {
                     format!("The handler `{name}` is paused"),
                 )
                 .figures("its events wait")
-                .why("Somebody has paused it. Its inputs stand still once enough wait.")
-                .change("Let it go on once that is over.")
+                .why("An operator has paused it. Its inputs pause once enough events wait.")
+                .change("Resume it when that is over.")
                 .ask(format!("POST /api/handlers/{name}/resume")),
             );
         }
@@ -52,12 +52,12 @@ fn outage(handler: &Handler) -> Option<Finding> {
             format!("The target of the handler `{name}` rejects our credentials"),
         )
         .why(
-            "Its events wait. One is attempted every few seconds, so it goes on by itself once they \
-             are accepted.",
+            "Its events wait. One is attempted every few seconds, so it continues by itself once \
+             they are accepted.",
         )
         .change(
-            "Correct its credentials in the configuration or in the file that this names, and have \
-             that read again; or have them accepted.",
+            "Correct its credentials in the configuration or in the file that it names, and \
+             reload; or make the target accept them.",
         )
         .ask("POST /api/reload"),
         OutageCause::Broken => {
@@ -69,8 +69,8 @@ fn outage(handler: &Handler) -> Option<Finding> {
                 format!("The program of the handler `{name}` does not work"),
             )
             .why(
-                "No event is to blame and none is given up: they wait. It is started anew every few \
-                 seconds, so it goes on by itself once it is mended.",
+                "No event is at fault and none is given up: they wait. It is restarted every few \
+                 seconds, so it continues by itself once it is fixed.",
             )
             .change(MEND_PROGRAM)
             .ask(format!("GET /api/handlers/{name}"))
@@ -81,12 +81,12 @@ fn outage(handler: &Handler) -> Option<Finding> {
             format!("The handler `{name}` is in outage"),
         )
         .why(
-            "Attempts have only failed, so greenroom tries one event at a time, and its inputs \
-             stand still once enough wait.",
+            "All recent attempts failed, so greenroom tries one event at a time, and its inputs \
+             pause once enough events wait.",
         )
         .change(
-            "Mend its target: greenroom goes on by itself with the first attempt that succeeds. \
-             This tells how it stands.",
+            "Fix its target: greenroom continues by itself after the first attempt that succeeds. \
+             This shows the current state.",
         )
         .ask(format!("GET /api/handlers/{name}")),
     };
@@ -94,8 +94,9 @@ fn outage(handler: &Handler) -> Option<Finding> {
     Some(finding.figures(figures).lasted(lasted))
 }
 
-const MEND_PROGRAM: &str = "See what it writes last and how it ends; run its `command` by hand, \
-                            and give it an event on its stdin. The log has all of its stderr.";
+const MEND_PROGRAM: &str = "Look at its last output and its exit status; run its `command` by \
+                            hand, and give it an event on its stdin. The log has its whole \
+                            stderr.";
 
 /// A program that answers some events and crashes on others.
 fn crashes(handler: &Handler) -> Option<Finding> {
@@ -105,7 +106,7 @@ fn crashes(handler: &Handler) -> Option<Finding> {
     Some(
         Finding::warning("crash_loop", format!("handlers.{name}"), what)
             .figures(format!("{} in {}; the last: {last}", count(*crashes, "time"), time(*lasted)))
-            .why("It is started anew each time; an event that crashes it twice is a dead letter.")
+            .why("It is restarted each time; an event that crashes it twice becomes a dead letter.")
             .change(MEND_PROGRAM)
             .ask(format!("GET /api/handlers/{name}"))
             .lasted(*lasted),
@@ -118,10 +119,10 @@ fn breaker(handler: &Handler) -> Option<Finding> {
     Some(
         Finding::warning("breaker_open", format!("handlers.{name}"), what)
             .figures(format!("it has opened {}", count(opened, "time")))
-            .why("Attempts fail at once, without a call of the target, until it is tried again.")
+            .why("Attempts fail at once, without a call to the target, until it is tried again.")
             .change(
-                "Mend the target: after `open_for` an attempt goes through, and closes it where \
-                 it succeeds. This tells how it stands.",
+                "Fix the target: after `open_for` an attempt passes, and closes the breaker if it \
+                 succeeds. This shows the current state.",
             )
             .ask(format!("GET /api/handlers/{name}")),
     )
@@ -130,11 +131,11 @@ fn breaker(handler: &Handler) -> Option<Finding> {
 /// Attempts that take longer than allowed.
 fn late(handler: &Handler) -> Option<Finding> {
     let took = handler.took.filter(|took| took.late * ONE_IN >= took.ended)?;
-    let what = format!("Attempts of the handler `{}` take longer than they may", handler.name);
+    let what = format!("Attempts of the handler `{}` take longer than allowed", handler.name);
     let finding = often_failing("slow_handler", handler, what, took.late, took.ended)?;
-    Some(finding.why("Each is attempted again, holds its worker meanwhile, and may have had its effect.").change(
-        "See what its target does; give it more time with `timeout`, or fewer workers where it \
-         bears less at once.",
+    Some(finding.why("Each is retried, holds its worker until then, and may have had its effect.").change(
+        "Look at what its target does; allow more time with `timeout`, or use fewer workers if it \
+         can take less at once.",
     ))
 }
 
@@ -143,8 +144,8 @@ fn limited(handler: &Handler) -> Option<Finding> {
     let took = handler.took.filter(|took| took.deferred * ONE_IN >= took.ended)?;
     let what = format!("The target of the handler `{}` asks us to wait", handler.name);
     let finding = often_failing("limited_by_target", handler, what, took.deferred, took.ended)?;
-    Some(finding.why("It limits how much it takes: each event waits as long as it was told to.").change(
-        "Set `rate` of its pool to what the target allows, so that no attempt is spent on it; or \
+    Some(finding.why("It limits its load: each event waits as long as the target asked.").change(
+        "Set the `rate` of its pool to what the target allows, so that no attempt is wasted; or \
          have that limit raised.",
     ))
 }
@@ -160,7 +161,7 @@ fn often_failing(
         return None;
     }
     let name = &handler.name;
-    let figures = format!("{failed} of {} of late", count(ended, "attempt"));
+    let figures = format!("{failed} of {} recently", count(ended, "attempt"));
     let finding = Finding::warning(kind, format!("handlers.{name}"), what).figures(figures);
     Some(finding.ask(format!("GET /api/handlers/{name}")))
 }
@@ -180,14 +181,14 @@ fn slow(seen: &Seen, handler: &Handler) -> Option<Finding> {
     Some(
         Finding::new("slow_handler", severity, format!("handlers.{name}"), what)
             .figures(format!(
-                "half of its attempts of late took more than {}, before that {}; {} wait",
+                "half of its recent attempts took more than {}, before that {}; {} wait",
                 time(now.p50),
                 time(before.p50),
                 count(pool.now.queued, "event")
             ))
-            .why("Its workers are busy for longer with each event, and what comes meanwhile waits.")
+            .why("Its workers are busy for longer with each event, and new events wait.")
             .change(
-                "See what its target does. More `workers` help only where that bears more at once.",
+                "Look at what its target does. More `workers` help only if it can take more at once.",
             )
             .ask(format!("GET /api/handlers/{name}")),
     )
@@ -207,18 +208,18 @@ pub(super) fn outputs(seen: &Seen, found: &mut Vec<Finding>) {
         found.push(
             finding
                 .figures(&trouble.error)
-                .why("Their events stay unfinished meanwhile, and inputs stand still once enough are.")
-                .change("Mend the place of dead letters: greenroom tries again by itself.")
+                .why("Until then, their events stay unfinished, and inputs pause once enough are.")
+                .change("Fix the place of dead letters: greenroom retries by itself.")
                 .ask("GET /api/run")
                 .lasted(trouble.lasted),
         );
     }
     for failure in &seen.failures {
         found.push(
-            Finding::critical("cannot_store", "run", "Something cannot be stored any more")
+            Finding::critical("cannot_store", "run", "A store no longer works")
                 .figures(failure)
-                .why("What it was to store is refused, and delivered again where its source can.")
-                .change("Mend what it says, and start greenroom anew.")
+                .why("Events for it are refused, and delivered again if their source can do that.")
+                .change("Fix the reported error, and restart greenroom.")
                 .ask("GET /api/run"),
         );
     }
@@ -241,8 +242,8 @@ fn failed(output: &Output) -> Option<Finding> {
             format!("{} has failed", named(output)),
         )
         .figures(failure)
-        .why("What it was to store is refused, and delivered again where its source can.")
-        .change("Mend what it says, and start greenroom anew.")
+        .why("Events for it are refused, and delivered again if their source can do that.")
+        .change("Fix the reported error, and restart greenroom.")
         .ask(format!("GET /api/outputs/{}", output.name)),
     )
 }
@@ -253,12 +254,10 @@ fn failing(output: &Output) -> Option<Finding> {
     let finding = match (trouble.paused, output.removed) {
         (true, removed) => {
             let change = match removed {
-                false => {
-                    "Correct its options and reload; or, once its target is mended, let it go on."
-                }
+                false => "Correct its options and reload; or resume it once its target is fixed.",
                 true => {
-                    "Put it back with options that are right and reload; or, once its target is \
-                     mended, let it go on."
+                    "Put it back with correct options and reload; or resume it once its target is \
+                     fixed."
                 }
             };
             Finding::critical("output_paused", about, format!("{} is paused", named(output)))
@@ -270,13 +269,13 @@ fn failing(output: &Output) -> Option<Finding> {
             about,
             format!("{} makes no progress", named(output)),
         )
-        .change("Mend its target: greenroom tries again by itself. This tells how it stands.")
+        .change("Fix its target: greenroom retries by itself. This shows the current state.")
         .ask(format!("GET /api/outputs/{name}")),
     };
     Some(
         finding
             .figures(format!("for {}; the last error: {}", time(trouble.lasted), trouble.error))
-            .why("No event that it is to store is finished, and inputs stand still once enough are not.")
+            .why("Its events stay unfinished, and inputs pause once enough are.")
             .lasted(trouble.lasted),
     )
 }

@@ -182,7 +182,7 @@ fn o13_a_queue_that_is_too_small_is_told_with_the_line_that_the_file_can_have() 
     assert_eq!(written(&finding), "pools:\n  erp:\n    queue: 2000");
     assert_eq!(finding.severity, Severity::Warning);
     assert!(finding.figures.contains("full 12.0 times a minute"), "{}", finding.figures);
-    assert!(finding.why.contains("input stands still"), "{}", finding.why);
+    assert!(finding.why.contains("input pauses"), "{}", finding.why);
     let toml = finding.lines.as_ref().map(|lines| lines.text(ConfigFormat::Toml));
     assert_eq!(toml.as_deref(), Some("[pools.erp]\nqueue = 2000"));
     // `queue` cannot stand beside `inbox_size`.
@@ -229,7 +229,7 @@ fn o13_a_pool_at_its_limit_is_told_to_make_its_handlers_quicker() {
         let settings = Advisor { least_queue: 1_000, most_queue: 2_000, ..Advisor::default() };
         let limited = Pool { advice: Some(advice(settings, figures)), ..pool("erp") };
         let finding = one(&Seen { pools: vec![limited], ..well() });
-        assert!(finding.lines.is_none() && finding.change.contains("quicker"), "{finding:#?}");
+        assert!(finding.lines.is_none() && finding.change.contains("faster"), "{finding:#?}");
     }
 }
 
@@ -393,7 +393,7 @@ fn o13_parked_keys_dead_letters_and_inputs_that_stand() {
 
     let with = |came, all| Seen { letters: letters(came, all), ..well() };
     let found = one(&with(10, 400));
-    assert_eq!(found.figures, "10 of 400 events that were finished within the last 60 s (2.5 %)");
+    assert_eq!(found.figures, "10 of 400 events finished within the last 60 s (2.5 %)");
     assert_eq!(findings(&with(9, 1_000)), [], "less than one in a hundred");
     assert_eq!(findings(&with(4, 4)), [], "too few to say so");
 
@@ -436,7 +436,7 @@ fn o14_a_hot_key_is_the_limit_and_more_workers_are_not_advised() {
     assert_eq!(found.kind, "hot_key");
     assert_eq!(
         found.figures,
-        "500 events of it wait, and 7 of 8 workers are idle; that lets through about 250 a second"
+        "500 events of it wait, while 7 of 8 workers are idle; that lets through about 250 a second"
     );
     assert_eq!(found.ask.as_deref(), Some("GET /api/keys?key=key+1"));
 }
@@ -469,10 +469,10 @@ fn o14_a_handler_is_slow_by_its_deadline_and_a_target_that_asks_for_waits_is_tol
     assert_eq!(findings(&seen), [], "now and then that happens");
     seen.handlers[0].took = took(4, 0);
     let found = one(&seen);
-    assert_eq!((found.kind, &*found.figures), ("slow_handler", "4 of 40 attempts of late"));
+    assert_eq!((found.kind, &*found.figures), ("slow_handler", "4 of 40 attempts recently"));
     seen.handlers[0].took = took(0, 12);
     let found = one(&seen);
-    assert_eq!((found.kind, &*found.figures), ("limited_by_target", "12 of 40 attempts of late"));
+    assert_eq!((found.kind, &*found.figures), ("limited_by_target", "12 of 40 attempts recently"));
     seen.handlers[0].took = took(0, 0);
     assert_eq!(findings(&seen), []);
 }

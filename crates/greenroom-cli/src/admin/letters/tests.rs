@@ -169,7 +169,7 @@ fn lines_are_the_same_from_both_ends_wherever_a_piece_of_the_file_ends() {
 fn letters_that_go_to_a_device_are_not_read_and_the_answer_says_why() {
     let refusal = list(Path::new("/dev/null"), &Wanted::parse(None).unwrap()).unwrap_err();
     assert_eq!(refusal.status, StatusCode::CONFLICT);
-    assert!(refusal.what.contains("/dev/null, which is no file"), "{}", refusal.what);
+    assert!(refusal.what.contains("/dev/null, which is not a file"), "{}", refusal.what);
     assert_eq!(show(Path::new("/dev/null"), 1).unwrap_err().status, StatusCode::CONFLICT);
 }
 

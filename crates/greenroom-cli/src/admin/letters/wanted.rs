@@ -42,13 +42,14 @@ impl Wanted {
             |what: String, next: &str| Refusal::new(StatusCode::BAD_REQUEST, what, AT, next);
         let by = query.one("by").map(|word| {
             let next = "count them by group, reason or handler";
-            By::of(word).ok_or_else(|| wrong(format!("letters are not counted by {word:?}"), next))
+            By::of(word)
+                .ok_or_else(|| wrong(format!("letters cannot be counted by {word:?}"), next))
         });
         let order = match query.one("order") {
             None | Some("oldest") => Order::Oldest,
             Some("newest") => Order::Newest,
             Some(other) => {
-                let what = format!("letters are not listed {other:?}");
+                let what = format!("letters cannot be listed {other:?}");
                 return Err(wrong(what, "say `newest` or `oldest`"));
             }
         };

@@ -55,7 +55,7 @@ fn o07_listeners_are_bounded() {
     let all = fill(&live, 1, Role::Local);
     assert_eq!(all.len(), LISTENERS);
     let why = live.enter([10, 0, 0, 2].into(), Role::Admin).err();
-    assert_eq!(why.as_deref(), Some("16 pages listen, and no more may at once"));
+    assert_eq!(why.as_deref(), Some("16 pages are listening, which is the limit"));
     drop(all);
     assert_eq!(fill(&live, 1, Role::Local).len(), LISTENERS);
 }
@@ -66,12 +66,12 @@ fn o07_who_listens_from_one_address_or_with_the_read_token_locks_nobody_out() {
     let one = fill(&live, 1, Role::Reader);
     assert_eq!(one.len(), OF_ADDRESS);
     let why = live.enter([10, 0, 0, 1].into(), Role::Reader).err();
-    let expected = "8 pages of 10.0.0.1 listen with the read token, and no more may at once";
+    let expected = "8 pages from 10.0.0.1 are listening with the read token, which is the limit";
     assert_eq!(why.as_deref(), Some(expected));
     let other = fill(&live, 2, Role::Reader);
     assert_eq!(one.len() + other.len(), READERS);
     let why = live.enter([10, 0, 0, 3].into(), Role::Reader).err();
-    let expected = "12 pages listen with the read token, and no more may at once";
+    let expected = "12 pages are listening with the read token, which is the limit";
     assert_eq!(why.as_deref(), Some(expected));
     assert_eq!(fill(&live, 1, Role::Admin).len(), LISTENERS - READERS);
     drop(one);

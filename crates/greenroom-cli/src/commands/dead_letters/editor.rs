@@ -30,15 +30,16 @@ impl Drop for Draft {
 /// There is no editor, or it failed.
 pub(super) fn edited(content: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let editor = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok());
-    let editor = editor.filter(|editor| !editor.trim().is_empty()).ok_or(
-        "no editor is named: set EDITOR, or say by `--set` or `--file` what the event is to be",
-    )?;
+    let editor = editor
+        .filter(|editor| !editor.trim().is_empty())
+        .ok_or("no editor is set: set EDITOR, or give the new event with `--set` or `--file`")?;
     let draft = draft(&pretty(content)).map_err(|error| format!("no file to edit: {error}"))?;
     let before = fs::read(&draft.0).map_err(|error| error.to_string())?;
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or_default();
     let ended = Command::new(program).args(words).arg(&draft.0).status();
-    let ended = ended.map_err(|error| format!("the editor `{editor}` does not start: {error}"))?;
+    let ended =
+        ended.map_err(|error| format!("the editor `{editor}` cannot be started: {error}"))?;
     if !ended.success() {
         return Err(format!("the editor `{editor}` ended with {ended}: nothing was changed"));
     }

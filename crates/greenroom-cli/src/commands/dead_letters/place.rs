@@ -44,13 +44,13 @@ impl Place {
             return match config.dead_letters.to() {
                 LettersTo::Store(store) => Ok(Self::Store(store.path.clone())),
                 LettersTo::Broker(broker) => Err(format!(
-                    "the dead letters of {0} go to {1}: read them there as other records; \
-                     `greenroom dead-letters redrive {0}` sends them back to where they came from",
+                    "the dead letters of {0} go to {1}: read them there like other records; \
+                     `greenroom dead-letters redrive {0}` returns them to where they came from",
                     file.display(),
                     broker.place()
                 )),
                 LettersTo::File(letters) => Err(format!(
-                    "the dead letters of {} are in the file {}, one JSON object a line: read it \
+                    "the dead letters of {} are in the file {}, one JSON object per line: read it \
                      with any tool; `dead_letters: {{ store: {{}} }}` keeps them so that they can \
                      be found, edited and replayed",
                     file.display(),
@@ -60,7 +60,7 @@ impl Place {
         }
         match place.address.as_deref() {
             Some(address) if address.bytes().all(|byte| byte.is_ascii_digit()) => {
-                Err(format!("`{address}` is no address: letters are named by `--id {address}`"))
+                Err(format!("`{address}` is not an address: select letters with `--id {address}`"))
             }
             address => Ok(Self::Daemon(address.unwrap_or(ask::ADDRESS).to_owned())),
         }
@@ -209,8 +209,8 @@ impl Place {
     fn store(&self, path: &Path, letter: u64, known: &[u8], event: &[u8]) -> Result<(), String> {
         let letters = letters::open(path, false)?;
         if letters.mask().stands_in(event) && !letters.mask().stands_in(known) {
-            let why = "`***` stands where the mask of the store hides a value: write the value \
-                       itself, as `show --unmasked` prints it";
+            let why = "`***` replaces a value that the mask of the store hides: write the value \
+                       itself, which `show --unmasked` prints";
             return Err(why.to_owned());
         }
         let event = change::event(event)?;
@@ -309,8 +309,8 @@ impl Place {
 fn held(path: &Path, error: LetterError) -> String {
     match error {
         LetterError::NotOpened { is_held: true, reason, .. } => format!(
-            "{reason} {}: while it runs, letters are changed through its admin listener; name its \
-             address (`admin.listen`) in place of the store",
+            "{reason} {}: while it runs, change letters through its admin listener; give its \
+             address (`admin.listen`) instead of the store",
             path.display()
         )
         .replacen("writes it", "has the store open,", 1),

@@ -23,7 +23,7 @@ pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
     let redriven = match config.dead_letters.to() {
         LettersTo::Broker(broker) => from_broker(broker, arguments, &config),
         LettersTo::File(_) | LettersTo::Store(_) => Err(format!(
-            "the dead letters of {} go to no broker; those of a store are replayed: `greenroom \
+            "the dead letters of {} do not go to a broker; those of a store can be replayed: `greenroom \
              dead-letters replay`",
             source.file.display()
         )),
@@ -83,7 +83,7 @@ fn progress(redriven: &Redriven) {
         // It is optional.
         let Redriven { passed_over, left, .. } = redriven;
         let _ =
-            writeln!(stderr, "{} sent, {passed_over} not chosen, {left} stay", redriven.count());
+            writeln!(stderr, "{} sent, {passed_over} not selected, {left} stay", redriven.count());
     }
 }
 
@@ -98,11 +98,14 @@ fn plain_text(redriven: &Redriven, counts_only: bool) -> String {
         }
     };
     if redriven.passed_over > 0 {
-        text.push_str(&format!("{} not chosen\n", plural(redriven.passed_over as usize, "letter")));
+        text.push_str(&format!(
+            "{} not selected\n",
+            plural(redriven.passed_over as usize, "letter")
+        ));
     }
     if redriven.left > 0 {
         let left = plural(redriven.left as usize, "letter");
-        text.push_str(&format!("{left} cannot be sent, and stay where they are:\n"));
+        text.push_str(&format!("{left} cannot be sent, and stay:\n"));
         redriven.left_because.iter().for_each(|why| text.push_str(&format!("  {why}\n")));
         if redriven.left > redriven.left_because.len() as u64 {
             text.push_str("  ...\n");
@@ -110,8 +113,8 @@ fn plain_text(redriven: &Redriven, counts_only: bool) -> String {
     }
     if redriven.is_cut_short {
         text.push_str(
-            "not all letters were looked at: the broker has no room to remember more of them one \
-             by one; redrive without a choice makes room\n",
+            "some letters were not examined: the broker has no room to remember more of them one \
+             by one; a redrive without a selection makes room\n",
         );
     }
     text

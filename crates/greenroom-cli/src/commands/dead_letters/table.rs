@@ -79,7 +79,7 @@ pub(super) fn letters(found: &Value) -> String {
         ["number", "state", "given up", "reason", "handler", "key", "attempts", "replays", "error"];
     let mut out = table(&head, rows.collect());
     if let (Some(after), None) = (found["after"].as_u64(), found["searched_bytes"].as_u64()) {
-        let _ = writeln!(out, "there are more: --after {after}");
+        let _ = writeln!(out, "there are more: use --after {after}");
     }
     out + &summary(found)
 }
@@ -116,7 +116,7 @@ fn summary(found: &Value) -> String {
     if let Some(bytes) = found["searched_bytes"].as_u64() {
         let _ = write!(out, "the search ended after {bytes} bytes of the file");
         if let Some(after) = found["after"].as_u64() {
-            let _ = write!(out, ": --after {after} goes on");
+            let _ = write!(out, ": use --after {after} to continue");
         }
         out.push('\n');
     }
@@ -141,7 +141,7 @@ fn summary(found: &Value) -> String {
 pub(super) fn jobs(found: &Value) -> String {
     let jobs = found["replays"].as_array().map(Vec::as_slice).unwrap_or_default();
     if jobs.is_empty() {
-        return "no replay was asked for\n".to_owned();
+        return "no replay was requested\n".to_owned();
     }
     let columns =
         ["id", "state", "letters", "waiting", "in_replay", "settled", "failed", "refused", "rate"];
@@ -187,14 +187,14 @@ pub(super) fn marked(marked: &Value, place: &Place) -> String {
             place.named()
         ),
         Some(replay) => format!(
-            "replay {replay}: {letters} letters are marked; the next start of greenroom takes them\n"
+            "replay {replay}: {letters} letters are marked; the next start of greenroom handles them\n"
         ),
         None => "no letter was marked\n".to_owned(),
     };
     if count(&marked["without_event"]) > 0 {
         let _ = writeln!(
             out,
-            "{} letters have no event and were left out: `edit` makes one of their bytes",
+            "{} letters have no event and were left out: `edit` can make one from their bytes",
             count(&marked["without_event"])
         );
     }

@@ -55,7 +55,7 @@ fn clock(show: &Show) -> String {
     if now < length {
         format!("{:.1} s of {}", now.as_secs_f64(), seconds(length.as_secs_f64()))
     } else {
-        "nothing arrives any more; the last are handled".to_owned()
+        "no more messages arrive; the last are being handled".to_owned()
     }
 }
 
@@ -75,9 +75,7 @@ fn heading(show: &Show) -> String {
             SLOW_WORK.as_millis()
         );
     } else {
-        out.push_str(
-            "the target refuses one attempt in 20, and of one in 200 the answer is lost\n",
-        );
+        out.push_str("the target refuses one attempt in 20, and loses one answer in 200\n");
     }
     out
 }
@@ -91,8 +89,8 @@ fn body(show: &Show, counts: &[LedgerCounts]) -> String {
     add("sent", &|side, _| side.sent());
     add("handled", &|_, counts| counts.handled);
     if !show.has_slow_key() {
-        add("tried again: refused", &|side, _| side.target.refused.load(Relaxed));
-        add("tried again: answer lost", &|side, _| side.repeated_at_most());
+        add("retried: refused", &|side, _| side.target.refused.load(Relaxed));
+        add("retried: answer lost", &|side, _| side.repeated_at_most());
     }
     add("lost", &|_, counts| counts.lost);
     add("out of order", &|_, counts| counts.out_of_order);
@@ -139,12 +137,12 @@ fn verdict(show: &Show) -> String {
     match show.sides.as_slice() {
         [lanes, hashing] => match (p99(lanes), p99(hashing)) {
             (Some(lanes), Some(hashing)) if hashing > lanes => format!(
-                "\nwith one slow key, one in a hundred of all other messages takes {} or longer where keys share a worker, and {} where they do not\n",
+                "\nwith one slow key, one in a hundred of all other messages takes {} or longer if keys share a worker, and {} if they do not\n",
                 micros(hashing.as_micros() as u64),
                 micros(lanes.as_micros() as u64)
             ),
             _ => String::new(),
         },
-        _ => "\nwhat failed was tried again before any later message of its key\n".to_owned(),
+        _ => "\neach failed message was retried before any later message of its key\n".to_owned(),
     }
 }

@@ -11,6 +11,6 @@ for line in sys.stdin:
     event = request["event"]
     answer = {"token": request["token"], "outcome": "pass"}  # handled: the event goes to the outputs
     if event["type"] == "order.placed" and event["data"]["total"] < 0:
-        # No attempt will help: a dead letter. "failure" instead of "reject" would be tried again.
+        # No attempt will help: a dead letter. "failure" instead of "reject" would be retried.
         answer = {"token": request["token"], "outcome": "reject", "error": "the total is below zero"}
     print(json.dumps(answer), flush=True)

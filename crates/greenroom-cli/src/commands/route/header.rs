@@ -18,7 +18,7 @@ impl FromStr for Header {
         let is_token =
             |byte: u8| byte.is_ascii_graphic() && !b"\"(),/:;<=>?@[\\]{}".contains(&byte);
         if name.is_empty() || !name.bytes().all(is_token) {
-            return Err(format!("{name:?} is no name of a header; {how}"));
+            return Err(format!("{name:?} is not the name of a header; {how}"));
         }
         Ok(Self { name: name.to_owned(), value: value.trim().to_owned() })
     }

@@ -51,15 +51,15 @@ pub(super) fn read(path: &Path, sample: &Sample<'_>) -> Result<Vec<Event>, Strin
     let (events, holds) = match sample {
         Sample::Lines(records) => (
             of_records(&bytes, records, path),
-            "each line is a record of which `records` makes an event",
+            "each line is a record that `records` turns into an event",
         ),
         Sample::Request(request) => (
             request.events(bytes),
-            "it is the body of a request, and `--header` and `--path` are what comes with it",
+            "it is the body of a request; `--header` and `--path` are its other parts",
         ),
         Sample::Events => (
             str::from_utf8(&bytes).map_err(|error| error.to_string()).and_then(parse),
-            "it holds CloudEvents as JSON, one or several",
+            "it must hold one or more CloudEvents as JSON",
         ),
     };
     let events =

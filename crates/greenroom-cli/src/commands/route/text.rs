@@ -10,7 +10,7 @@ pub(super) fn of(way: &Way) -> String {
     let (ty, id) = (printable(&way.event.ty), printable(&way.event.id));
     let mut out = format!("{ty}  id {id} of {}\n", printable(&way.event.source));
     match way.outcome {
-        Outcome::NoHandler => no_handler(&mut out, "no handler is named for this type", way),
+        Outcome::NoHandler => no_handler(&mut out, "no handler has this type", way),
         Outcome::HandlerRejected => no_handler(&mut out, "no handler takes it", way),
         Outcome::Handled | Outcome::KeyMissing => {}
     }
@@ -68,20 +68,20 @@ fn output(handled: &Handled) -> String {
         [] => "none",
         outputs => &outputs.join(", "),
     };
-    let back = "comes back in (`loopback`), and is routed anew";
+    let back = "comes back in (`loopback`), and is routed again";
     match (handled.result, handled.loopback) {
         (Made::None, _) => "none: it makes no events".to_owned(),
         (Made::Same, true) => back.to_owned(),
         (Made::Same, false) => outputs.to_owned(),
-        (Made::Answer, true) => format!("{back}, if it answers with the event as it is"),
-        (Made::Answer, false) => format!("{outputs}, if it answers with the event as it is"),
+        (Made::Answer, true) => format!("{back}, if it answers with the unchanged event"),
+        (Made::Answer, false) => format!("{outputs}, if it answers with the unchanged event"),
     }
 }
 
 fn others(out: &mut String, what: &str, others: &[Other]) {
     for Other { name, fails, .. } in others {
         let why = match fails {
-            Some(condition) => format!("does not take it: {condition} does not hold"),
+            Some(condition) => format!("does not take it: {condition} is not met"),
             None => "would take it, but another one is asked first".to_owned(),
         };
         row(out, "", &format!("{what} {name} {why}"));

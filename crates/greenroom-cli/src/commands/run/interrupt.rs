@@ -36,12 +36,12 @@ pub(super) fn watch(
     let watching = tokio::spawn(async move {
         signals.next().await;
         tracing::info!(
-            "draining: no more input is read, what is in hand is finished; interrupt again to stop now"
+            "draining: no more input is read, events in hand are finished; interrupt again to stop now"
         );
         let overdue = end_by(deadline + GRACE);
         control.drain();
         signals.next().await;
-        tracing::warn!("stopping now: what is left is refused");
+        tracing::warn!("stopping now: the remaining events are refused");
         drop(overdue);
         let _overdue = end_by(GRACE);
         control.stop_now();
@@ -106,7 +106,7 @@ fn end_by(limit: Duration) -> mpsc::Sender<()> {
         if cancelled.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
             let _ = writeln!(
                 std::io::stderr(),
-                "error: the run did not end in time; what was not settled is refused"
+                "error: the run did not end in time; unsettled events are refused"
             );
             kill_all();
             std::process::exit(3);

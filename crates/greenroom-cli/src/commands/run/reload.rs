@@ -27,7 +27,7 @@ use crate::{
 
 /// Why a setting is left that can only be set before the start.
 const BEFORE_THE_START: &str =
-    "it can only be set before the start: stop greenroom and start it anew";
+    "it can only be set before the start: stop greenroom and start it again";
 
 /// The files of removed outputs that still store accepted events, and the logs of removed inputs
 /// that are not settled.
@@ -112,7 +112,7 @@ impl Reload {
         let Some(wanted) = wanted else {
             tracing::error!(
                 problems = problems.summary(),
-                "the configuration has mistakes: nothing was changed, the old one holds"
+                "the configuration has mistakes: nothing was changed, the old one stays in effect"
             );
             return Reloaded::Mistakes(problems);
         };
@@ -124,7 +124,7 @@ impl Reload {
         let Turn { config, changed, left, .. } = turn;
         *self.config.lock() = Arc::new(config);
         for Left { what, why } in &left {
-            tracing::warn!(what, why, "left as it was");
+            tracing::warn!(what, why, "left unchanged");
         }
         tracing::info!(?changed, left = left.len(), "the configuration was read again");
         Reloaded::Done { changed, left }
@@ -197,7 +197,7 @@ impl Turn<'_> {
         for name in is.iter().filter(|name| !wanted.contains(name)) {
             self.leave(
                 format!("{section}.{name}"),
-                format!("it is gone from the file, and goes on; {BEFORE_THE_START}"),
+                format!("it is gone from the file, but continues; {BEFORE_THE_START}"),
             );
         }
     }

@@ -136,8 +136,8 @@ impl Line {
             let from = self.tally.place(lot.positions[0]);
             if since.elapsed() >= self.retry_for {
                 let text = format!(
-                    "from {from} on, nothing was stored for {:.0?}: {why}; send the file again, \
-                     nothing that the input remembers is stored twice",
+                    "from {from} on, nothing was stored for {:.0?}: {why}; send the file again: \
+                     the input stores no event twice that it remembers",
                     since.elapsed()
                 );
                 return Err(Stop::Failed(text));
@@ -166,11 +166,11 @@ fn came(posted: &Posted, events: usize) -> Result<Result<LotFate, String>, Stop>
         (413, _) => LotFate::TooLarge(why),
         (408 | 425 | 429 | 500.., _) => return Ok(Err(why)),
         (401, _) => {
-            let next = "give the token by GREENROOM_SEND_TOKEN or `--token`";
-            return Err(Stop::Failed(format!("{why}: who posts is not known; {next}")));
+            let next = "give the token with GREENROOM_SEND_TOKEN or `--token`";
+            return Err(Stop::Failed(format!("{why}: the sender is not authorized; {next}")));
         }
         _ => {
-            let next = "is an `http` input of greenroom there, and is its `path` in the address?";
+            let next = "is this the address of an `http` input of greenroom, with its `path`?";
             return Err(Stop::Failed(format!("{why}; {next}")));
         }
     }))

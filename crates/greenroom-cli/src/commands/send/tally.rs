@@ -60,7 +60,7 @@ impl Tally {
         self.stored.fetch_add(stored, Ordering::Relaxed);
         self.repeated.fetch_add(repeated, Ordering::Relaxed);
         if let Some(why) = self.waits.lock().take() {
-            tracing::info!(why, "events are taken again");
+            tracing::info!(why, "events are accepted again");
         }
     }
 
@@ -72,7 +72,7 @@ impl Tally {
     /// Logs once that nothing can be stored at present, and why.
     pub(super) fn waits(&self, why: &str) {
         if self.waits.lock().replace(why.to_owned()).is_none() {
-            tracing::warn!("waiting, and trying again: {why}");
+            tracing::warn!("waiting to retry: {why}");
         }
     }
 

@@ -19,7 +19,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) fn poster(args: &SendArgs) -> Result<Poster, String> {
     let token = args.token.clone().or_else(|| env::var(TOKEN).ok()).filter(|t| !t.is_empty());
     let ca = args.ca.as_ref().map(std::fs::read).transpose();
-    let ca = ca.map_err(|error| format!("cannot read the file of `--ca`: {error}"))?;
+    let ca = ca.map_err(|error| format!("cannot read the file given as `--ca`: {error}"))?;
     let config = TargetConfig {
         url: url(&args.address)?,
         timeout: TIMEOUT,
@@ -38,7 +38,7 @@ fn url(address: &str) -> Result<String, String> {
     };
     let strange = |why| {
         let next = "write a URL, or an address and a port, such as `127.0.0.1:8080`";
-        format!("`{address}` is no address to send to: {why}; {next}")
+        format!("`{address}` is not an address to send to: {why}; {next}")
     };
     let mut url = Url::parse(&whole).map_err(|error| strange(error.to_string()))?;
     if url.path() == "/" {

@@ -21,7 +21,7 @@ pub(super) fn act(action: &StoreAction) -> Result<String, String> {
         StoreAction::Export { path } => {
             let path = path.display();
             Err(format!(
-                "{path}: a store of dead letters; `greenroom dead-letters export --store {path}` prints what is in it"
+                "{path}: a store of dead letters; `greenroom dead-letters export --store {path}` prints its contents"
             ))
         }
     }
@@ -32,11 +32,11 @@ fn checked(path: &Path) -> Result<String, String> {
     let shown = path.display();
     if found.damage.is_empty() {
         let letters = plural(found.letters as usize, "dead letter");
-        return Ok(format!("{shown}: a store of {letters}\nevery page of it is whole\n"));
+        return Ok(format!("{shown}: a store of {letters}\nevery page is intact\n"));
     }
     Err(format!(
         "{shown}: damaged\n{}\nrestore a backup, or save what is readable with `greenroom dead-letters export --store {shown}` \
-         and begin in an empty directory",
+         and start with an empty directory",
         found.damage.join("\n")
     ))
 }

@@ -47,11 +47,11 @@ fn told(path: &Path, found: &Inspection) -> String {
         let _ = writeln!(told, "events {first} to {last}, written {oldest} to {youngest}");
     }
     let _ = match (found.is_in_use, found.is_torn) {
-        (true, _) => writeln!(told, "a greenroom uses it: this is what was there in passing"),
+        (true, _) => writeln!(told, "a greenroom is using it: this is a momentary view"),
         (false, true) => writeln!(
             told,
-            "a block at the end is not whole: a crash has left it, nothing of it was acknowledged, and the next start cuts it \
-             off"
+            "a block at the end is incomplete: a crash left it, none of it was acknowledged, and \
+             the next start cuts it off"
         ),
         (false, false) => Ok(()),
     };
@@ -60,7 +60,7 @@ fn told(path: &Path, found: &Inspection) -> String {
         told += "no consumer has read it yet\n";
     }
     if found.damage.is_empty() {
-        told += "every checksum and every sequence number is right\n";
+        told += "every checksum and every sequence number is correct\n";
     }
     told
 }
@@ -89,8 +89,8 @@ fn ago(time: SystemTime) -> String {
 fn damaged(found: &Inspection) -> String {
     let lines: Vec<_> = found.damage.iter().map(ToString::to_string).collect();
     format!(
-        "{}\nthe log cannot be opened, or not be read beyond that; restore a backup, or save what is readable with `greenroom \
-         store export` and begin in an empty directory",
+        "{}\nthe log cannot be opened, or not read beyond that; restore a backup, or save what is readable with `greenroom \
+         store export` and start with an empty directory",
         lines.join("\n")
     )
 }

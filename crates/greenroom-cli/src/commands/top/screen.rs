@@ -116,7 +116,7 @@ fn run(out: &mut String, before: &Value, now: &Value) {
     let run = &now["run"];
     let _ = writeln!(
         out,
-        "events    {}/s finished, {}/s taken; {} finished in all",
+        "events    {}/s finished, {}/s taken; {} finished in total",
         rate("settled"),
         rate("taken"),
         grouped(count(&run["settled"]))
@@ -345,7 +345,7 @@ mod tests {
         has(
             "  ! The handler `push` is \\u{1b}[31mpaused: its events wait\n   -> The input `in` is held: 5 wait\n",
         );
-        has("1,000/s finished, 1,000/s taken; 2,500 finished in all");
+        has("1,000/s finished, 1,000/s taken; 2,500 finished in total");
         has("12,345 queued; 1.2 s of work");
         has("1 parked keys with 3 events; 2 dead letters");
         has("advice    The rate of \\u{1b}[2J is low; 1 more (greenroom advise)\n");

@@ -30,13 +30,13 @@ impl<F: FnMut(Value) -> bool> Samples<F> {
         let sample = serde_json::from_str(data).map_err(|_| strange())?;
         match (self.each)(sample) {
             true => Ok(()),
-            false => Err(io::Error::other("nobody listens any more")),
+            false => Err(io::Error::other("no listener is left")),
         }
     }
 }
 
 fn strange() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it is no stream of samples")
+    io::Error::new(io::ErrorKind::InvalidData, "it is not a stream of samples")
 }
 
 impl<F: FnMut(Value) -> bool> Write for Samples<F> {

@@ -55,11 +55,11 @@ impl AdminConfig {
             let (text, help) = match token {
                 None => (
                     "a `read_token` needs a `token` beside it",
-                    "without one, anybody of this machine may change all",
+                    "without one, anyone on this machine may change everything",
                 ),
                 Some(_) => (
                     "`read_token` is the same as `token`",
-                    "with it everything could be changed: choose another one",
+                    "it would allow all changes: choose another one",
                 ),
             };
             at.error("read_token", text, help);

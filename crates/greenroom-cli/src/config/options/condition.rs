@@ -97,32 +97,32 @@ impl FieldCondition {
                     "`~` is written `~0` in a JSON pointer, and `/` inside a name `~1`"
                 }
                 _ => {
-                    "for a member of the data write a JSON pointer, such as `/order/total`; otherwise the \
-                      name of an attribute or extension: lower-case letters and digits"
+                    "for a member of the data, write a JSON pointer, such as `/order/total`; \
+                      otherwise the name of an attribute or extension: lower-case letters and \
+                      digits"
                 }
             };
-            at.error("", format!("`{shown}` is no field of an event"), help);
+            at.error("", format!("`{shown}` is not a field of an event"), help);
             return None;
         }
         let asked = self.named();
         if asked.is_empty() {
             if !at.has_any() {
                 let help = "write a value that it equals, or for example `{ present: true }`";
-                at.error("", "nothing is asked", help);
+                at.error("", "there is no condition", help);
             }
             return None;
         }
         for (key, literal) in self.ordered() {
             if matches!(literal, Literal::Bool(_)) {
                 let help = "write `true` or `false` alone, which is `equal`";
-                at.error(key, "`true` and `false` are in no order", help);
+                at.error(key, "`true` and `false` have no order", help);
                 return None;
             }
         }
         if self.is_impossible(&asked) {
-            let help =
-                "all that is asked of one field has to hold at once; leave out what contradicts";
-            at.error("", "no value is like this", help);
+            let help = "all conditions on a field must hold at once; remove the contradiction";
+            at.error("", "no value meets all of this", help);
             return None;
         }
         Some(self)

@@ -159,8 +159,7 @@ impl Schema {
         };
         #[cfg(feature = "json-schema")]
         if let Err(why) = is_schema(&on, &document) {
-            let help =
-                "mend the file: drafts 4 to 2020-12 are read, and a `$ref` stays within its file";
+            let help = "fix the file: drafts 4 to 2020-12 are supported, and a `$ref` must stay within its file";
             at.error(&on, format!("`{shown}` is no JSON Schema: {why}"), help);
             return None;
         }

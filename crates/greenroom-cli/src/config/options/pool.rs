@@ -163,7 +163,7 @@ impl PoolConfig {
         let each = self.inbox_size.or_else(|| self.preset.map(Preset::inbox_size));
         self.queue = match each {
             Some(_) if at.has("inbox_size") && at.has("queue") => {
-                let text = "`inbox_size` and `queue` are two ways to say the same";
+                let text = "`inbox_size` and `queue` are two ways to set the same size";
                 at.error("inbox_size", text, "keep `queue`, which counts for the whole pool");
                 return None;
             }

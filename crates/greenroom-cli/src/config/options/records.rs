@@ -140,8 +140,8 @@ impl RecordsConfig {
         for rule in &self.extensions {
             let name = &rule.attribute;
             if Event::builder("1", "/", "t").extension(name, "1").build().is_err() {
-                let help = "lower-case letters and digits, and none that events have anyway, such as `id` or `data`";
-                let text = format!("no extension can be called `{name}`");
+                let help = "lower-case letters and digits, but no name that events already have, such as `id` or `data`";
+                let text = format!("an extension cannot be called `{name}`");
                 at.error(&format!("extensions.{name}"), text, help);
                 return None;
             }
@@ -191,9 +191,8 @@ impl AttributeRule {
             return None;
         }
         if let Some((key, _)) = useless.iter().find(|(_, given)| *given && always) {
-            let help =
-                format!("leave `{key}` out, or say where it comes from: `{{ pointer: /kind }}`");
-            at.error(key, "a literal is always there", help);
+            let help = format!("leave `{key}` out, or give its source: `{{ pointer: /kind }}`");
+            at.error(key, "a literal is always present", help);
             return None;
         }
         if self.optional && self.default.is_some() {

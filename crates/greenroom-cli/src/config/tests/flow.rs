@@ -26,7 +26,7 @@ const ROWS: &[(&str, &[&str])] = &[
     (
         "handlers: { h: { on: a, pass: }, l: { on: b, log: } }\noutputs: { b: { on: b, file: { path: y } } }",
         &[
-            "2:22 no output takes what the handler `h` passes",
+            "2:22 no output takes the events that the handler `h` passes",
             "3:21 nothing reaches the output `b`",
         ],
     ),
@@ -37,11 +37,11 @@ const ROWS: &[(&str, &[&str])] = &[
     ("handlers: { i: { on: a.*, match: { subject: x }, drop: }, h: { on: a.*, pass: } }", &[]),
     (
         "handlers: { h: { on: 'order.**', pass: } }\nloopback: { on: 'order.**' }",
-        &["2:22 what `h` passes comes back in, for which it has no room: it fails"],
+        &["2:22 the events that `h` passes come back in, but it has no room for them: they fail"],
     ),
     (
         "handlers: { h: { on: 'order.**', loopback: 1, pass: } }\nloopback: { on: 'order.**' }",
-        &["2:44 what `h` passes comes back in, and to `h` again, for ever"],
+        &["2:44 the events that `h` passes come back in to `h`, forever"],
     ),
     (
         "handlers: { a: { on: again, drop: }, h: { on: '**', loopback: 1, exec: { command: [sh] } } }\nloopback: { on: again }",
@@ -49,15 +49,15 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     (
         "handlers: { a: { on: again, drop: }, h: { on: '**', exec: { command: [sh] } } }\nloopback: { on: again }",
-        &["3:1 no handler has room for what comes back in: each event that does fails"],
+        &["3:1 no handler has room for events that come back in: each of them fails"],
     ),
     (
         "handlers: { h: { on: a, loopback: 1, exec: { command: [sh] } } }\nloopback: { on: again }",
-        &["3:17 no handler takes what comes back in as `again`"],
+        &["3:17 no handler takes the events that come back in as `again`"],
     ),
     (
         "handlers: { h: { on: a, pool: p, pass: } }\npools: { p: { workers: 4, limit: 9 } }",
-        &["3:34 a limit of 9 holds nothing back, of 4 workers"],
+        &["3:34 a limit of 9 holds nothing back with 4 workers"],
     ),
     ("handlers: { h: { on: a, pool: p, pass: } }\npools: { p: { workers: 4, limit: 3 } }", &[]),
     (
@@ -68,15 +68,15 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     (
         "handlers: { h: { on: a, pool: p, pass: } }\npools: { p: { engine: shared, max_per_key: 5 } }",
-        &["3:44 nothing is held back behind one key: the `engine` is `shared`"],
+        &["3:44 events never wait behind a key: the `engine` is `shared`"],
     ),
     (
         "handlers: { h: { on: a, pool: p, pass: } }\npools: { p: { autoscale: { min: 2, max: 2 } } }",
-        &["3:15 it has 2 workers at least and at most: nothing scales"],
+        &["3:15 its minimum and maximum are both 2 workers: nothing scales"],
     ),
     (
         "handlers: { h: { on: a, pool: p, pass: } }\npools: { p: { preset: orders, workers: 2, queue: 9 } }",
-        &["3:23 both sizes that the preset gives are given beside it"],
+        &["3:23 both sizes of the preset are overridden"],
     ),
     (
         "handlers: { h: { on: a, retry: { attempts: 1, backoff: 1s..2s }, pass: } }",
@@ -88,15 +88,15 @@ const ROWS: &[(&str, &[&str])] = &[
     ),
     (
         "handlers: { h: { on: a, layers: [{ timeout: 1s }], exec: { command: [sh], timeout: 5s } } }",
-        &["2:84 this timeout never comes: that of its layer `timeout` is as short"],
+        &["2:84 this timeout never occurs: that of its layer `timeout` is as short"],
     ),
     (
         "handlers: { h: { on: a, pool: p, exec: { command: [sh], in_flight: 4 } } }\npools: { p: { workers: 3 } }",
-        &["2:68 no more are in flight than the pool has workers: 3"],
+        &["2:68 the pool's workers limit the events in flight: 3"],
     ),
     (
         "handlers: { h: { on: '**', drop: } }\nno_handler: ignore",
-        &["3:13 no event is without a handler: `h` takes them all"],
+        &["3:13 every event has a handler: `h` takes them all"],
     ),
     (
         "handlers: { h: { on: a, drop: } }\nhandler_rejected: ignore",
@@ -141,9 +141,9 @@ fn what_is_said_of_positions_is_warned_about_where_it_changes_nothing() {
         ))
     };
     let none = of("generator: { count: 1 }, commit_every: 1s", "shutdown: { finish: in_hand }");
-    assert_eq!(none.lines(), ["1:56 this input keeps no positions that could be stored"]);
+    assert_eq!(none.lines(), ["1:56 this input has no positions to store"]);
     let kept = of("http: { store: log }, commit_every: 50ms", "shutdown: { finish: in_hand }");
-    let useless = "3:21 every input keeps its positions: a stop waits for no more than that anyway";
+    let useless = "3:21 every input keeps its positions: a stop waits for no more anyway";
     assert_eq!(kept.lines(), [useless]);
     assert_eq!(kept.good().inputs[0].commit_every, Some(Duration::from_millis(50)));
     let all = of("http: { store: log }", "shutdown: { finish: all }").good();

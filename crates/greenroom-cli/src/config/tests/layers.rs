@@ -152,7 +152,7 @@ fn c02_every_mistake_in_a_layer_has_its_place_and_says_what_to_do() {
             "3:50 cannot use `",
             "write the JSON Schema as JSON",
         ),
-        ("[{ validation: { a: none.json } }]", "3:50 `", "mend the file"),
+        ("[{ validation: { a: none.json } }]", "3:50 `", "fix the file"),
     ] {
         let loaded = layered(layers);
         let lines = loaded.lines();
@@ -175,7 +175,7 @@ fn r07_circuit_breakers_of_one_name_have_the_same_settings() {
     assert_eq!(two("shared: crm, failures: 4").problems.errors(), 0);
     assert_eq!(two("failures: 4").problems.errors(), 0);
     let differs = two("shared: erp, failures: 4");
-    let expected = "4:36 the circuit breaker `erp` has other settings in `handlers.a.layers.0.circuit_breaker`";
+    let expected = "4:36 the circuit breaker `erp` has different settings in `handlers.a.layers.0.circuit_breaker`";
     assert!(differs.lines().contains(&expected.to_owned()), "{:?}", differs.lines());
     assert_eq!(differs.problems.errors(), 1);
 }

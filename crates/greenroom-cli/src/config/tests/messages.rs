@@ -63,7 +63,7 @@ const ROWS: &[(Wrap, &str, &str, &str)] = &[
     (
         root,
         "admin: { listen: ':7070' }",
-        "3:18 `:7070` is no address to listen at",
+        "3:18 `:7070` is not an address to listen on",
         "did you mean `127.0.0.1:7070`?",
     ),
     (

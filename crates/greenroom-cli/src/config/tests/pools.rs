@@ -115,9 +115,9 @@ fn r06_a_pool_that_scales_begins_within_its_bounds() {
     assert_eq!(workers("workers: 8, autoscale: { min: 2, max: 300 }"), 8);
     assert_eq!(workers("preset: standard, autoscale: { min: 2, max: 300 }"), 256);
     let outside = load(&pool("workers: 9, autoscale: { max: 8 }"));
-    assert_eq!(outside.lines(), ["3:24 it would begin with 9 workers, and scales from 1 to 8"]);
+    assert_eq!(outside.lines(), ["3:24 it would start with 9 workers, but scales from 1 to 8"]);
     let preset = load(&pool("preset: standard, autoscale: { max: 8 }"));
-    assert_eq!(preset.lines(), ["3:23 it would begin with 256 workers, and scales from 1 to 8"]);
+    assert_eq!(preset.lines(), ["3:23 it would start with 256 workers, but scales from 1 to 8"]);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn p30_threads_that_nobody_uses_and_weights_that_say_nothing_are_warned_about() 
         ),
         (
             "dedicated_threads: 1, weight: 3",
-            "3:45 a pool with threads of its own competes with no other",
+            "3:45 a pool with its own threads competes with no other",
         ),
     ] {
         let loaded = load(&pool(option));

@@ -25,9 +25,12 @@ fn m05_a_single_value_is_the_attribute_itself_and_a_pointer_is_named() {
 fn m05_what_is_wrong_with_a_rule_is_told_at_its_place() {
     for (text, expected) in [
         ("{ type: { pointer: kind }, source: s }", "1:62 this is not a JSON pointer"),
-        ("{ type: a, source: { literal: s, optional: true } }", "1:87 a literal is always there"),
+        ("{ type: a, source: { literal: s, optional: true } }", "1:87 a literal is always present"),
         ("{ type: a, source: s, time: noon }", "1:65 this is not an RFC 3339 time"),
-        ("{ type: a, source: s, extensions: { id: x } }", "1:79 no extension can be called `id`"),
+        (
+            "{ type: a, source: s, extensions: { id: x } }",
+            "1:79 an extension cannot be called `id`",
+        ),
         ("{ type: a }", "1:43 records needs `source`"),
     ] {
         let loaded = load(&records(&format!("records: {text}")));

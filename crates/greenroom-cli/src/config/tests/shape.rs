@@ -27,13 +27,13 @@ admin: { listen: nowhere }
             "3:13 unknown key `pth` in a file input",
             "5:19 `workers` has to be a whole number from 1 to 65536, but this is the text `five`",
             "5:31 `rate` has to be a rate above zero, but this is the number 20",
-            "8:25 `a*` is not a type or pattern: `*` stands for a whole segment",
+            "8:25 `a*` is not a type or pattern: `*` must be a whole segment",
             "9:11 there is no pool `epr`",
             "10:5 unknown key `retries` in a handler",
             "11:18 this is not an http or https URL",
             "11:45 `timeout` has to be a duration from 1ms to 24h, but the unit is missing",
             "13:9 `price.changed` is taken by the handler `prices` already",
-            "15:18 `nowhere` is no address to listen at",
+            "15:18 `nowhere` is not an address to listen on",
         ]
     );
 }
@@ -118,8 +118,8 @@ fn syntax_errors_have_the_same_form() {
     for (text, expected) in [
         ("", "1:1 the configuration is empty"),
         ("# nothing\n", "1:1 the configuration is empty"),
-        ("a: &x 1\nb: *x\n", "1:4 anchors and aliases are not read here"),
-        ("a: !!str 1\n", "1:4 tags are not read here"),
+        ("a: &x 1\nb: *x\n", "1:4 anchors and aliases are not supported"),
+        ("a: !!str 1\n", "1:4 tags are not supported"),
         ("a: 1\n---\nb: 1\n", "2:1 a second document in the file"),
         ("just text\n", "1:1 the configuration is a mapping, but this is the text `just text`"),
     ] {

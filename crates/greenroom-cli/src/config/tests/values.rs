@@ -50,12 +50,12 @@ fn c08_references_that_lead_nowhere_are_errors_said_once() {
         ("'${NONE'", "`${` without `}`"),
         ("'${NONE:-${EMPTY}'", "`${` without `}`"),
         ("'${NONE:-${ALSO_NONE}}'", "the environment variable `ALSO_NONE` is not set"),
-        ("'${${SECRET}}'", "names no environment variable"),
+        ("'${${SECRET}}'", "is not the name of an environment variable"),
         (
             &*format!("'{}'", "${NONE:-".repeat(100_000) + &"}".repeat(100_000)),
             "more than 16 defaults",
         ),
-        ("'${1X}'", "names no environment variable"),
+        ("'${1X}'", "is not the name of an environment variable"),
         ("'file:no/such'", "cannot read `file:no/such`"),
     ] {
         for wrapped in

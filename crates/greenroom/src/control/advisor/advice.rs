@@ -33,15 +33,15 @@ use super::{Figures, Finding};
 pub struct Advice {
     /// The finding.
     pub finding: Finding,
-    /// From what.
+    /// The figures that it is based on.
     pub figures: Figures,
     /// The change. `None` if no setting would help, or the setting is at its limit.
     pub change: Option<Proposal>,
 }
 
 impl Advice {
-    /// True if it is worth being told of after the advice `before`, because it says something else.
-    /// The first advice is no news if the pool is fine.
+    /// True if it is worth reporting after the advice `before`, because it differs. The first
+    /// advice is no news if the pool is fine.
     pub(crate) fn is_news_after(&self, before: Option<&Self>) -> bool {
         before.map_or(self.finding != Finding::Fine, |before| {
             (before.finding, before.change) != (self.finding, self.change)
@@ -101,7 +101,7 @@ pub struct Edit {
     pub key: &'static str,
     /// The present value.
     pub from: usize,
-    /// The advised value, which is another one.
+    /// The advised value, which differs.
     pub to: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a pool was like in a period.
+//! The figures of a pool in a period.
 
 use std::{fmt, time::Duration};
 
@@ -10,19 +10,19 @@ pub struct Figures {
     /// The end of the period, since a moment that the caller has chosen once, by a clock
     /// that never goes back.
     pub at: Duration,
-    /// How long the period was.
+    /// The length of the period.
     pub over: Duration,
-    /// The bound on messages that are accepted and not started, as it was set.
+    /// The bound on messages that are accepted and not started, as set.
     pub inbox: Inbox,
-    /// Workers that the pool is set to have.
+    /// The number of workers that is set.
     pub workers: usize,
-    /// The most that it may have.
+    /// The most workers allowed.
     pub most_workers: usize,
     /// How often the inbox became full.
     pub inbox_full: u64,
     /// Messages accepted and not started, on average.
     pub queued: f64,
-    /// The most of them that were seen at a time.
+    /// The most of them that were observed at a time.
     pub peak: usize,
     /// The share of the room that was used, on average: 0 to 1, or more while a bound
     /// has just been shrunk.
@@ -30,15 +30,15 @@ pub struct Figures {
     /// The share of the workers that were busy, on average: 0 to 1.
     pub busy: f64,
     /// The 99th percentile of the time from acceptance to the end of handling, over the messages
-    /// whose handling ended in the period. If there was none: how long the oldest has waited.
+    /// whose handling ended in the period. If there was none: how long the oldest one has waited.
     /// `None` if nothing waited either.
     pub p99: Option<Duration>,
-    /// Messages started, each as often as it was attempted.
+    /// Messages started, counted once per attempt.
     pub started: u64,
 }
 
 impl Figures {
-    /// Of a pool with this bound and size that did nothing for five minutes.
+    /// Figures of a pool with this bound and size that did nothing for five minutes.
     pub fn of(inbox: Inbox, workers: usize) -> Self {
         Self {
             at: Duration::ZERO,
@@ -56,7 +56,7 @@ impl Figures {
         }
     }
 
-    /// How often a minute the inbox became full.
+    /// How often per minute the inbox became full.
     pub fn full_per_minute(&self) -> f64 {
         let minutes = self.over.as_secs_f64() / 60.0;
         if minutes > 0.0 { self.inbox_full as f64 / minutes } else { 0.0 }
@@ -67,12 +67,12 @@ impl Figures {
         self.queued / self.divisor()
     }
 
-    /// For how many messages there is room, per worker.
+    /// The room for messages, per worker.
     pub fn room(&self) -> f64 {
         self.capacity() as f64 / self.divisor()
     }
 
-    /// For how many messages there is room, in all.
+    /// The room for messages, in total.
     pub(super) fn capacity(&self) -> usize {
         self.inbox.capacity(self.workers)
     }

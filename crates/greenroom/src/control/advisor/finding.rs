@@ -1,4 +1,4 @@
-//! What the rules find.
+//! The findings of the rules.
 
 use std::fmt;
 

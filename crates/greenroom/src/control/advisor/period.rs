@@ -1,18 +1,18 @@
-//! The looks of a period, added up.
+//! The observations of a period, added up.
 
 use std::time::Duration;
 
 use super::Figures;
 
-/// The time between two looks: short enough for an average, and long enough that the locks of the
-/// queues do not matter.
+/// The time between two observations: short enough for an average, and long enough that the locks
+/// of the queues do not matter.
 const LOOK: Duration = Duration::from_secs(1);
-/// The fewest looks in a period: if it is short, they come sooner.
+/// The fewest observations in a period: in a short one, they come more often.
 const LEAST_LOOKS: u32 = 10;
-/// The most looks in a period: if it is long, they come later.
+/// The most observations in a period: in a long one, they come less often.
 const MOST_LOOKS: u32 = 300;
 
-/// When the looks of a period are due, since its beginning. `chance` is from 0 to 1, another one
+/// The times of a period's observations, since its beginning. `chance` is from 0 to 1, and differs
 /// each time: an event that recurs on every second would otherwise be seen always, or never.
 pub(crate) fn moments(
     period: Duration,
@@ -22,7 +22,7 @@ pub(crate) fn moments(
     (0..looks).map(move |look| period.mul_f64((f64::from(look) + chance()) / f64::from(looks)))
 }
 
-/// What a pool looks like at one moment.
+/// The state of a pool at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     /// Messages that hold a place: queued, or waiting for another attempt.
@@ -60,7 +60,7 @@ impl Period {
         self.peak = self.peak.max(look.queued);
     }
 
-    /// Ends the period with such figures, and begins the next.
+    /// Ends the period with these figures, and begins the next.
     pub(crate) fn end(&mut self, now: Figures) -> Figures {
         let Self { began, looks, queued, used, busy, peak } =
             std::mem::replace(self, Self::begin(now));
@@ -85,7 +85,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// What a pool of so many workers has counted by then.
+    /// The counts of a pool with this many workers at that time.
     fn totals(workers: usize, at: Duration, inbox_full: u64, started: u64) -> Figures {
         let figures = Figures::of(Inbox::PerWorker(10), workers);
         Figures { at, inbox_full, started, most_workers: 9, p99: Some(SECOND), ..figures }

@@ -1,4 +1,4 @@
-//! The rules, in their order, and what each asks for.
+//! The rules, in their order, and the change that each asks for.
 
 use super::{Advisor, Edit, Figures, Finding, Inbox, Proposal};
 use crate::size::MAX_WORKERS;
@@ -36,8 +36,8 @@ impl Advisor {
         if long { Finding::LongQueue } else { Finding::SlowHandler }
     }
 
-    /// The change, if it can be named and is within the limits. `most_waiting` messages
-    /// waited at a time lately.
+    /// The change, if it can be named and is within the limits. `most_waiting` messages waited at a
+    /// time recently.
     pub(super) fn proposal(
         &self,
         finding: Finding,
@@ -59,7 +59,7 @@ impl Advisor {
         Edit::up(inbox.key(), inbox.messages(), inbox.messages().saturating_mul(2).min(most))
     }
 
-    /// Half, if `enough` messages in all still fit.
+    /// Half, if `enough` messages in total still fit.
     fn shrunk(&self, figures: &Figures, enough: f64) -> Option<Edit> {
         let inbox = figures.inbox;
         let least = self.least_queue.max(enough.ceil() as usize).div_ceil(parts(figures));
@@ -67,7 +67,7 @@ impl Advisor {
     }
 }
 
-/// Into how many parts the bound in all is divided.
+/// The number of parts into which the total bound is divided.
 fn parts(figures: &Figures) -> usize {
     match figures.inbox {
         Inbox::PerWorker(_) => figures.workers.max(1),
@@ -75,7 +75,7 @@ fn parts(figures: &Figures) -> usize {
     }
 }
 
-/// Half as many again: the service that they call may bear that, but not twice as many.
+/// Half as many again: the service that they call may cope with that, but not with twice as many.
 fn more_workers(figures: &Figures) -> Option<Edit> {
     if figures.busy < BUSY_ENOUGH {
         return None;

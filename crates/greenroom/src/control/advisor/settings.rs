@@ -1,4 +1,4 @@
-//! When something is worth advice, and within which limits.
+//! The thresholds and limits of advice.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use crate::{
     size::{MAX_CAPACITY, check_range},
 };
 
-/// The length of a period unless said otherwise: longer than most bursts, and short enough for
-/// a person who watches.
+/// The default length of a period: longer than most bursts, and short enough for a person who
+/// watches.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
-/// Shorter periods would hold too few looks to average.
+/// Shorter periods would contain too few observations to average.
 const LEAST_PERIOD: Duration = Duration::from_secs(1);
 
-/// The settings: when a finding is worth advice, and how often. The default is what the fields say;
-/// to set one, write `Advisor { shallow: 100, ..Advisor::default() }`.
+/// The settings: when a finding is worth advice, and how often. Each field states its default; to
+/// set one, write `Advisor { shallow: 100, ..Advisor::default() }`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,33 +30,32 @@ const LEAST_PERIOD: Duration = Duration::from_secs(1);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Advisor {
-    /// How long a period is, of which figures are averaged and after which advice is given; 5
-    /// minutes unless said otherwise, at least a second. Several times as long as the bursts that
-    /// the pool is to bear.
+    /// The length of a period, over which figures are averaged and after which advice is given; 5
+    /// minutes by default, at least a second. Choose several times the length of the bursts that
+    /// the pool must absorb.
     pub period: Duration,
-    /// How often a minute the inbox may become full; 10 unless said otherwise. Each time, senders
-    /// wait (or are refused).
+    /// How often per minute the inbox may become full; 10 by default. Each time, senders wait (or
+    /// are refused).
     pub full_per_minute: f64,
-    /// The average share of the inbox in use that counts as much; 0.8 unless said otherwise. With
-    /// back-pressure, an inbox that is fuller is grown.
+    /// The average share of the inbox in use that counts as high; 0.8 by default. With
+    /// back-pressure, a fuller inbox is enlarged.
     pub high_use: f64,
-    /// Messages per worker below which an inbox is shallow; 500 unless said otherwise. As many
-    /// as come in one burst.
+    /// Messages per worker below which an inbox is shallow; 500 by default. Choose the size of a
+    /// burst.
     pub shallow: usize,
-    /// The 99th percentile that is allowed, from the acceptance of a message to its end; 100 ms
-    /// unless said otherwise. The promise to the callers.
+    /// The allowed 99th percentile of the time from the acceptance of a message to its end; 100 ms
+    /// by default. Choose what callers were promised.
     pub p99: Duration,
-    /// Messages per worker that are a long queue, on average; 5,000 unless said otherwise.
+    /// Messages per worker that make a long queue, on average; 5,000 by default.
     pub deep: usize,
-    /// The share of the inbox that is a long queue, however short; 0.8 unless said otherwise.
+    /// The share of the inbox that makes a long queue, however short it is; 0.8 by default.
     pub deep_share: f64,
-    /// The average share of the inbox in use that counts as little; 0.2 unless said otherwise. An
-    /// inbox that is used less is shrunk.
+    /// The average share of the inbox in use that counts as low; 0.2 by default. An inbox that is
+    /// used less is shrunk.
     pub low_use: f64,
-    /// The fewest messages in all to advise, however many workers there are; 1 unless said
-    /// otherwise.
+    /// The fewest messages in total to advise, however many workers there are; 1 by default.
     pub least_queue: usize,
-    /// The most messages in all to advise; 100,000,000 unless said otherwise.
+    /// The most messages in total to advise; 100,000,000 by default.
     pub most_queue: usize,
 }
 

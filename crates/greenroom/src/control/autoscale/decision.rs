@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// What a pool looks like at one moment.
+/// The state of a pool at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sample {
-    /// The time since a moment that the caller has chosen once, by a clock that never goes back.
+    /// The time since a moment that the caller chose once, by a monotonic clock.
     pub at: Duration,
     /// Messages accepted and not started.
     pub queued: usize,
@@ -14,7 +14,7 @@ pub struct Sample {
     /// The share of the time since the last sample that the workers were busy, 0 to 1. If unknown:
     /// the share of the workers that have a message in hand now.
     pub busy: f64,
-    /// Workers that the pool is set to have, started or not.
+    /// The number of workers that is set, started or not.
     pub workers: usize,
     /// Messages whose handling has ended since the last sample, whatever the outcome.
     pub handled: u64,
@@ -25,39 +25,39 @@ pub struct Sample {
 pub struct Decision {
     /// How many workers the pool had.
     pub from: usize,
-    /// How many it is to have; another number than `from`.
+    /// The new number; differs from `from`.
     pub to: usize,
     /// Why.
     pub reason: Reason,
 }
 
-/// Why a pool is to have another size, with the figures that decided.
+/// Why the size of a pool changes, with the figures that decided.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Messages wait longer than they may, or will at the measured throughput, and
-    /// the workers are busy.
+    /// Messages wait longer than allowed, or will at the measured throughput, and the workers are
+    /// busy.
     Late {
         /// Messages that wait.
         queued: usize,
         /// How long the oldest has waited.
         oldest: Duration,
-        /// How long the last would wait at the size that the pool had.
+        /// How long the last one would wait at the present size.
         expected: Duration,
         /// Messages per second of a busy worker.
         per_worker: f64,
     },
-    /// As `Late`, but nothing has been finished yet, so that the throughput is unknown: the
-    /// pool at most doubles.
+    /// Like `Late`, but no message was finished yet, so that the throughput is unknown: the pool at
+    /// most doubles.
     LateAndUnmeasured {
         /// Messages that wait.
         queued: usize,
         /// How long the oldest has waited.
         oldest: Duration,
     },
-    /// For the whole cool-down, fewer would have been enough.
+    /// Fewer workers would have been enough for the whole cool-down.
     Idle {
-        /// The most workers that were busy at a time, meanwhile.
+        /// The most workers that were busy at a time during it.
         peak_busy: f64,
         /// The cool-down.
         within: Duration,

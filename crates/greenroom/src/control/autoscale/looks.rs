@@ -1,15 +1,15 @@
-//! The looks at a pool that make up a sample.
+//! The observations that make up a sample.
 
 use std::time::Duration;
 
 use super::Sample;
 
-/// The time between two looks at how busy the workers are. A sample is made of ten looks, so that
-/// a handler that takes part of a second counts for that part.
+/// The time between two observations of busy workers. A sample consists of ten, so that a handler
+/// that takes part of a second counts for that part.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 const LOOKS: u32 = 10;
 
-/// Looks since the last sample.
+/// Observations since the last sample.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     taken: u32,
@@ -20,19 +20,19 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// So many of the workers are busy at this moment.
+    /// Adds an observation of the busy workers.
     pub(crate) fn add(&mut self, busy: usize, workers: usize) {
         self.taken += 1;
         self.busy += (busy as f64 / workers.max(1) as f64).min(1.0);
     }
 
-    /// It is time for a sample.
+    /// Whether a sample is due.
     pub(crate) fn are_enough(&self) -> bool {
         self.taken >= LOOKS
     }
 
     /// Completes a sample in which `handled` counts all attempts since the pool was built; the
-    /// looks for the next one begin.
+    /// observations for the next one begin.
     pub(crate) fn complete(&mut self, now: Sample) -> Sample {
         let before = std::mem::replace(self, Self { ended: now.handled, ..Self::default() });
         Sample {

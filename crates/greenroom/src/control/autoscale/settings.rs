@@ -1,21 +1,21 @@
-//! Between which sizes, and how fast.
+//! The bounds and the speed of autoscaling.
 
 use std::time::Duration;
 
 use crate::{SpawnError, size::check_range};
 
-/// Until when a queue is in time, unless said otherwise.
+/// The default age up to which a queue is in time.
 const DEFAULT_TARGET_AGE: Duration = Duration::from_millis(100);
-/// Between a change and the next growth, unless said otherwise: time for new workers to
-/// start and to be measured.
+/// The default time between a change and the next growth: enough for new workers to start and to be
+/// measured.
 const DEFAULT_UP_COOLDOWN: Duration = Duration::from_secs(5);
-/// For how long fewer must have been enough, unless said otherwise: longer than most
-/// pauses between two bursts.
+/// The default time for which fewer must have been enough: longer than most pauses between two
+/// bursts.
 const DEFAULT_DOWN_COOLDOWN: Duration = Duration::from_secs(30);
-/// How busy workers may be, unless said otherwise. Queues grow without bound as this comes near 1.
+/// The default share of time that workers may be busy. Queues grow without bound near 1.
 const DEFAULT_BUSY_SHARE: f64 = 0.8;
 
-/// The settings: between which sizes, and how fast.
+/// The settings: the bounds of the size, and how fast it changes.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,25 +35,23 @@ const DEFAULT_BUSY_SHARE: f64 = 0.8;
 pub struct Autoscale {
     /// The fewest workers; at least 1.
     pub min: usize,
-    /// The most workers; at least `min`. As many as the services that the handlers
-    /// call can bear at once.
+    /// The most workers; at least `min`. As many as the services that the handlers call can take at
+    /// once.
     pub max: usize,
-    /// How long a message may wait before the pool is late; 100 ms unless said otherwise.
+    /// How long a message may wait before the pool is late; 100 ms by default.
     pub target_age: Duration,
-    /// The least time between a change and the next growth; 5 s unless said otherwise. As long as a
+    /// The least time between a change and the next growth; 5 s by default. Choose the time that a
     /// worker needs to start and to show its throughput.
     pub up_cooldown: Duration,
-    /// For how long fewer workers must have been enough before the pool shrinks; 30 s
-    /// unless said otherwise.
+    /// How long fewer workers must have been enough before the pool shrinks; 30 s by default.
     pub down_cooldown: Duration,
-    /// The share of their time that workers may be busy, above 0 and at most 1; 0.8 unless
-    /// said otherwise. A late pool grows only if its workers are busier; after a shrink
-    /// the rest are this busy.
+    /// The share of their time that workers may be busy, above 0 and at most 1; 0.8 by default. A
+    /// late pool grows only if its workers are busier; after a shrink the rest are this busy.
     pub busy_share: f64,
 }
 
 impl Autoscale {
-    /// Between these sizes, with the other settings as said at each; to set one of those, write
+    /// Settings with these bounds, and the default of every other field; to set one of those, write
     /// `Autoscale { busy_share: 0.5, ..Autoscale::between(2, 64) }`.
     pub const fn between(min: usize, max: usize) -> Self {
         Self {

@@ -1,13 +1,13 @@
-//! How much one busy worker gets done.
+//! The throughput of one busy worker.
 
-/// The weight that earlier samples keep at each new one: a change of pace is believed after two or
+/// The weight that earlier samples keep at each new one: a change of pace is accepted after two or
 /// three samples, and a single odd second is not.
 const KEPT: f64 = 0.5;
 /// Below this many remembered messages nothing is known: the last was handled some ten samples ago.
 const LEAST_HANDLED: f64 = 0.001;
 
-/// Messages handled per second that a worker was busy, over the last few samples. Both are
-/// remembered apart and divided late, so that a sample in which little was done weighs little.
+/// Messages handled per second that a worker was busy, over the last few samples. Both are kept
+/// separately and divided late, so that a sample with little work has little weight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Throughput {
     handled: f64,
@@ -20,7 +20,7 @@ impl Throughput {
         self.busy_seconds = self.busy_seconds * KEPT + busy_seconds;
     }
 
-    /// `None` while nothing has been handled lately.
+    /// `None` if nothing was handled recently.
     pub(super) fn per_worker(&self) -> Option<f64> {
         let known = self.handled >= LEAST_HANDLED && self.busy_seconds > 0.0;
         known.then(|| self.handled / self.busy_seconds)

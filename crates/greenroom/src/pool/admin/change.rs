@@ -1,4 +1,4 @@
-//! A change of a pool's size: what was begun, and what came of it.
+//! A change of a pool's size, and its result.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -6,7 +6,7 @@ use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::pool::clock::timed::{self, later};
 
-/// What became of one slot.
+/// The result for one slot.
 #[derive(Debug)]
 pub(crate) enum SlotOutcome {
     Started(usize),
@@ -14,10 +14,10 @@ pub(crate) enum SlotOutcome {
     Left(usize),
 }
 
-/// Told what becomes of slots.
+/// Receives the results of slots.
 pub(crate) type Outcomes = mpsc::UnboundedSender<SlotOutcome>;
 
-/// A change of size that has begun. It goes on even if its result is not awaited.
+/// A change of size that has begun. It continues even if its result is not awaited.
 #[derive(Debug)]
 #[must_use = "the change has only begun; `done` tells what came of it"]
 pub struct Change {
@@ -29,14 +29,14 @@ pub struct Change {
     runtime: Handle,
 }
 
-/// What came of a change by its deadline.
+/// The result of a change at its deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ChangeReport {
     /// Slots whose workers run.
     pub started: Vec<usize>,
-    /// Slots whose workers could not be started, and why. They remain, and are tried again
-    /// with backoff.
+    /// Slots whose workers could not be started, and why. They remain, and are retried with
+    /// backoff.
     pub failed: Vec<(usize, String)>,
     /// Slots whose workers have gone.
     pub left: Vec<usize>,
@@ -56,13 +56,13 @@ impl Change {
         Self { added, removed, size, outcomes, runtime: runtime.clone() }
     }
 
-    /// Slots that workers have been begun to be started in.
+    /// Slots in which workers are being started.
     pub fn added(&self) -> &[usize] {
         &self.added
     }
 
-    /// Slots whose workers have been told to leave. They may be fewer than were asked for, if there
-    /// were no more.
+    /// Slots whose workers were told to leave. They may be fewer than requested, if there were no
+    /// more.
     pub fn removed(&self) -> &[usize] {
         &self.removed
     }
@@ -72,10 +72,10 @@ impl Change {
         self.size
     }
 
-    /// Waits until all of it is done, or the deadline has come, and says exactly what happened.
+    /// Waits until all of it is done, or until the deadline, and reports exactly what happened.
     ///
     /// # Cancel safety
-    /// The change goes on; its outcome is not reported any more.
+    /// The change continues; its outcome is no longer reported.
     pub async fn done(mut self, deadline: Duration) -> ChangeReport {
         let deadline = later(deadline);
         let mut report = ChangeReport::default();
@@ -111,7 +111,7 @@ impl ChangeReport {
         }
     }
 
-    /// True when everything that was asked for has happened.
+    /// True if everything that was requested has happened.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.pending.is_empty()
     }

@@ -9,12 +9,12 @@ pub enum AdminError {
     /// The pool is stopping or has stopped.
     #[error("the pool is not running")]
     NotRunning,
-    /// The size would be outside of what the pool was set up for.
+    /// The size would be outside of the bounds of the pool.
     #[error("{asked} workers are outside of the pool's bounds, {} to {}", bounds.start(), bounds.end())]
     OutOfBounds {
-        /// The size asked for.
+        /// The requested size.
         asked: usize,
-        /// The bounds that hold.
+        /// The bounds.
         bounds: RangeInclusive<usize>,
     },
     /// There is no worker with this slot.
@@ -26,8 +26,8 @@ pub enum AdminError {
     /// The pool would contain itself.
     #[error("the pool would contain itself")]
     ContainsItself,
-    /// The pool keeps order per key, which ends if a message is handed on.
-    #[error("a pool with order per key cannot adopt: the order would end with the handing on")]
+    /// The pool keeps order per key, which would end if messages were passed on.
+    #[error("a pool with order per key cannot adopt: passing messages on would end the order")]
     Ordered,
     /// The slot is not disabled.
     #[error("slot {0} is not disabled")]
@@ -35,15 +35,15 @@ pub enum AdminError {
     /// The pool would hold no messages, or more than can be counted.
     #[error("a pool cannot hold {asked} messages: 1 to {most} are possible")]
     CapacityOutOfRange {
-        /// How many it would hold in all.
+        /// How many it would hold in total.
         asked: usize,
-        /// The most that are possible.
+        /// The maximum.
         most: usize,
     },
     /// The pool was built without limits and without [limits that come
     /// later](crate::PoolBuilder::adjustable_limits), or its limit is adaptive.
     #[error(
-        "the pool has no {0} to change: it is built with one, or with `adjustable_limits` where it is to be set later"
+        "the pool has no {0} to change: build it with one, or with `adjustable_limits` to set it later"
     )]
     NoSuchLimit(&'static str),
     /// The limit is out of range, in words.

@@ -1,8 +1,8 @@
 //! Batches that are full by their size (K12).
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::any::Any;
 
-use greenroom_queue::{discard::discard, lock::user_code_follows};
+use greenroom_queue::discard::{discard, panic_of};
 
 use crate::pool::{bytes::SizeOf, panic_message::panic_message};
 
@@ -26,12 +26,16 @@ impl<M> BatchBytes<M> {
     /// the batch ends with that message, and the message is handled.
     pub(crate) fn of(&self, message: Option<&M>) -> usize {
         let Some(message) = message else { return 0 };
-        user_code_follows();
-        catch_unwind(AssertUnwindSafe(|| (self.size_of)(message))).unwrap_or_else(|panic| {
-            let message = panic_message(&*panic);
-            discard(panic);
-            tracing::error!(panic = message, "what tells the size of a message panicked");
-            usize::MAX
-        })
+        let mut bytes = usize::MAX;
+        if let Some(panic) = panic_of(&mut || bytes = (self.size_of)(message)) {
+            size_panicked(panic);
+        }
+        bytes
     }
+}
+
+fn size_panicked(panic: Box<dyn Any + Send>) {
+    let message = panic_message(&*panic);
+    discard(panic);
+    tracing::error!(panic = message, "the function for the size of a message panicked");
 }

@@ -1,9 +1,8 @@
-//! Between batches and workers (K12): what a batch needs of the worker that has it in hand, and
-//! what a worker has done in a pool of batches.
+//! The interface between batches and workers (K12): the services that a batch needs from the worker
+//! that has it in hand, and the worker's steps in a pool of batches.
 //!
-//! Batches know messages, but neither actors nor keys. Only the builder method that asks for them
-//! mentions [`InBatches`](in_batches::InBatches): a program without batches has the worker's
-//! part of them alone.
+//! Batches know messages, but neither actors nor keys. Only the builder method for batches mentions
+//! [`InBatches`](in_batches::InBatches): a program without batches contains only the worker's part.
 
 pub(crate) mod in_batches;
 
@@ -25,8 +24,8 @@ use crate::{
 
 /// How messages are handled together.
 pub(crate) trait Batching<M, R, E>: Send + Sync {
-    /// Takes messages that wait behind the one in hand and may be handled with it, and waits for
-    /// more if that was asked for. False if nothing is left in hand: all of it was withdrawn.
+    /// Takes waiting messages that may be handled with the one in hand, and waits for more if that
+    /// was requested. False if nothing is left in hand: all of it was withdrawn.
     fn collect<'a>(&'a self, hand: &'a mut dyn Hand<M, R, E>) -> BoxFuture<'a, bool>;
 
     /// Settles every message of a batch whose handler has returned.
@@ -37,7 +36,7 @@ pub(crate) trait Batching<M, R, E>: Send + Sync {
     fn end(&self, hand: &mut dyn Hand<M, R, E>, end: &BatchEnd) -> bool;
 }
 
-/// How a batch came to its end.
+/// How a batch ended.
 pub(crate) enum BatchEnd {
     Panicked(String),
     TimedOut,
@@ -47,26 +46,26 @@ pub(crate) enum BatchEnd {
     Stopped,
 }
 
-/// A worker that has a message in hand, and perhaps others of its batch beside it.
+/// A worker that has a message in hand, and perhaps others of its batch with it.
 pub(crate) trait Hand<M, R, E>: Send {
-    /// What it has in hand.
+    /// The messages in hand.
     fn in_hand(&mut self) -> HeldMessages<'_, M, R, E>;
 
     /// True if the message in hand has a key, which is the worker's.
     fn has_key(&self) -> bool;
 
-    /// True when the worker is to start no further message.
+    /// True if the worker must start no further message.
     fn has_to_end(&self) -> bool;
 
     /// Begins the next message that may be handled with the one in hand, in its place. `None` if
     /// none waits.
     fn begin_next(&mut self) -> Option<Taken>;
 
-    /// The worker rests until more messages of its key have come, and leaves its shard to others.
-    /// The result is notified when so many wait.
+    /// The worker rests until more messages of its key have arrived, and leaves its shard to
+    /// others. The result is notified once this many wait.
     fn wait_for(&mut self, messages: usize) -> Arc<Notify>;
 
-    /// It has waited, and fetches what has come.
+    /// The wait has ended: looks for arrivals.
     fn look_again(&mut self);
 
     /// Settles the message in hand, whose handler has returned.
@@ -81,7 +80,7 @@ pub(crate) trait Hand<M, R, E>: Send {
     /// The message in hand is withdrawn.
     fn withdraw_one(&mut self);
 
-    /// The message in hand, which has not been begun, is at the head of its line again.
+    /// The message in hand, which has not begun, is at the head of its line again.
     fn put_off(&mut self);
 
     /// The message in hand is given back.
@@ -90,12 +89,12 @@ pub(crate) trait Hand<M, R, E>: Send {
     /// Messages to retry are kept from now on, because others of their batch still need the key.
     fn defer(&mut self);
 
-    /// Those that were kept return to the front of their lane, in order. `handled` messages had the
-    /// key together; 0 if that is not to be counted.
+    /// The kept ones return to the front of their lane, in order. `handled` messages had the key
+    /// together; 0 if that does not count.
     fn go_on(&mut self, handled: u64);
 }
 
-/// What a worker has in hand, and what a batch reads beside it.
+/// The messages in hand, and the data that a batch reads with them.
 pub(crate) struct HeldMessages<'a, M, R, E> {
     /// The first message, and the others of its batch.
     pub(crate) delivery: &'a mut Delivery<M, R, E>,
@@ -105,13 +104,13 @@ pub(crate) struct HeldMessages<'a, M, R, E> {
     pub(crate) is_there: &'a mut bool,
     /// Present if its times are measured.
     pub(crate) measurement: &'a mut Option<Measurement>,
-    /// Nothing in hand has been begun.
+    /// Whether nothing in hand has begun.
     pub(crate) begins_later: bool,
     pub(crate) slot_state: &'a SlotState,
     pub(crate) clock: &'a CoarseClock,
     pub(crate) counters: &'a PoolCounters,
     /// Present if a batch is also full by its size.
     pub(crate) bound: Option<&'a BatchBytes<M>>,
-    /// Says whether a message is still to be started.
+    /// Decides whether a message is still to be started.
     pub(crate) starts_if: Option<&'a (dyn Fn(&M) -> bool + Send + Sync)>,
 }

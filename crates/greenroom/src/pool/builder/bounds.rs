@@ -3,7 +3,7 @@
 use super::{config::PoolConfig, functions::FunctionsOf};
 use crate::{
     Actor, FailureAction, FailurePolicy, FinalAction, SpawnError, failure::FailedAttempt,
-    pool::bytes::SizeOf, size::check_range,
+    size::check_range,
 };
 
 /// Refuses a failure policy that asks for messages or keys that the pool does not have.
@@ -25,14 +25,11 @@ pub(super) fn check_failure<A: Actor>(
 }
 
 /// A bound on bytes, if there is one: 1 at least.
-pub(super) fn checked_bytes<M, B>(
-    setting: &'static str,
-    bytes: Option<(usize, SizeOf<M>)>,
-    bound: impl FnOnce(usize, SizeOf<M>) -> B,
-) -> Result<Option<B>, SpawnError> {
-    let Some((most, size_of)) = bytes else { return Ok(None) };
-    check_range(most > 0, setting, most, "1 or more")?;
-    Ok(Some(bound(most, size_of)))
+pub(super) fn check_bytes(setting: &'static str, most: Option<usize>) -> Result<(), SpawnError> {
+    match most {
+        Some(most) => check_range(most > 0, setting, most, "1 or more"),
+        None => Ok(()),
+    }
 }
 
 /// The policy, with another final action if there is one.

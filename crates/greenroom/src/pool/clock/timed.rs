@@ -1,6 +1,6 @@
-//! Time: every pool measures waits, and a stop or a call with a limit waits for an instant, on
-//! a runtime that has a clock for that. tokio panics if it has none, so that is found out before
-//! anything is begun.
+//! Time: every pool measures waits, and a stop or a call with a limit waits for an instant, on a
+//! runtime that has a clock for that. tokio panics if it has none, so that is detected before
+//! anything begins.
 
 use std::{cell::Cell, panic::catch_unwind, time::Duration};
 
@@ -21,8 +21,8 @@ pub(crate) fn current(what: &str) -> Result<Handle, SpawnError> {
     }
 }
 
-/// True if tasks of this runtime, the caller's, can sleep. tokio says so only by a panic, so each
-/// thread remembers what it has found out of its runtime.
+/// True if tasks of the caller's runtime can sleep. tokio reveals that only by a panic, so each
+/// thread remembers the result for its runtime.
 fn has_time(current: &Handle) -> bool {
     thread_local! {
         static KNOWN: Cell<Option<(Id, bool)>> = const { Cell::new(None) };
@@ -45,12 +45,12 @@ pub(crate) fn until<F: Future>(pool: &Handle, deadline: Instant, future: F) -> T
     timeout_at(deadline, future)
 }
 
-/// As `until`, for so long at most.
+/// Like `until`, for at most this long.
 pub(crate) fn within<F: Future>(pool: &Handle, limit: Duration, future: F) -> Timeout<F> {
     until(pool, later(limit), future)
 }
 
-/// This long from now, or as late as makes no difference: a wait may be said to be without end.
+/// This long from now, or practically never: a wait may be given as endless.
 pub(crate) fn later(after: Duration) -> Instant {
     const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     Instant::now() + after.min(FOREVER)

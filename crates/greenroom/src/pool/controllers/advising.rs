@@ -1,13 +1,13 @@
-//! What a pool keeps of its advisor.
+//! The advice of a pool's advisor.
 
 use crate::control::advisor::Advice;
 
-/// What the advisor of a pool has said, and which one it is.
+/// The latest advice, and the identity of the advisor.
 #[derive(Debug, Default)]
 pub(crate) struct Advising {
-    /// The last advice of the advisor that the pool has now.
+    /// The latest advice of the present advisor.
     pub(crate) advice: Option<Box<Advice>>,
     /// How often the pool was given another advisor, or none. A task of an earlier one ends at its
-    /// next look, and says nothing.
+    /// next observation, and reports nothing.
     pub(super) turn: u64,
 }

@@ -17,18 +17,18 @@ use crate::{
     pool::frame::{AnyCore, capacity::inbox, task_guard::TaskGuard},
 };
 
-/// Looks after a pool that is set up to.
+/// Starts the task, if the pool has an advisor.
 pub(crate) fn begin(pool: &Arc<dyn AnyCore>) {
     let settings = pool.frame().config.size.advisor.as_deref().copied();
-    // A keeper may have given the pool another one before.
+    // A keeper may have given the pool another one already.
     if settings.is_some() && pool.frame().controllers.advising.lock().turn == 0 {
         let begun = replace(pool, settings);
         debug_assert!(begun.is_ok(), "the builder has checked the settings");
     }
 }
 
-/// Gives a running pool this advisor in place of its own, or none. The new one knows
-/// nothing of the time before; no earlier one has a say.
+/// Gives a running pool this advisor in place of its own, or none. The new one knows nothing of the
+/// time before, and earlier ones have no effect.
 pub(crate) fn replace(
     pool: &Arc<dyn AnyCore>,
     settings: Option<Advisor>,
@@ -59,9 +59,8 @@ async fn run(mut pool: TaskGuard, mut judge: Judge, turn: u64) {
             break;
         }
     }
-    // Pairs with nothing: after a stale `false`, `TaskGuard::drop` asks again before it believes
-    // that the pool goes on.
-    if !pool.frame().lifecycle.ended.load(Ordering::SeqCst) {
+    // After a stale `false`, `TaskGuard::drop` asks again before it believes that the pool goes on.
+    if !pool.frame().lifecycle.ended.load(Ordering::Relaxed) {
         pool.spare();
     }
 }
@@ -85,7 +84,7 @@ async fn observe(pool: &dyn AnyCore, period: &mut Period, length: Duration, turn
     !ends_by(&pool.frame().lifecycle, start + length).await
 }
 
-/// What a pool has counted since it was built, and how it is set now.
+/// The counts of a pool since it was built, and its present settings.
 fn totals(pool: &dyn AnyCore) -> Figures {
     let (workers, bounds) = {
         let member_list = pool.frame().membership.members.lock();
@@ -102,7 +101,7 @@ fn totals(pool: &dyn AnyCore) -> Figures {
     }
 }
 
-/// Keeps the advice, and tells of it if it is news. False if the pool has another advisor by now.
+/// Keeps the advice, and reports it if it is news. False if the pool has another advisor by now.
 fn take_down(pool: &dyn AnyCore, advice: &Advice, turn: u64) -> bool {
     let before = {
         let mut advising = pool.frame().controllers.advising.lock();

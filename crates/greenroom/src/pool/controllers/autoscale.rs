@@ -24,7 +24,7 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// Looks after a pool that is set up to.
+/// Starts the task, if the pool is autoscaled.
 pub(crate) fn begin(pool: &Arc<dyn AnyCore>) {
     if let Some(Ok(scaler)) =
         pool.frame().config.size.autoscale.as_deref().copied().map(Autoscaler::new)
@@ -69,6 +69,6 @@ fn carry_out(pool: &Arc<dyn AnyCore>, decision: &Decision) {
         None => dismiss(pool, decision.from - decision.to, why, &outcomes),
     };
     if let Err(error @ AdminError::OutOfBounds { .. }) = done {
-        tracing::debug!(pool = &*pool.frame().config.name, %error, "somebody else has resized it");
+        tracing::debug!(pool = &*pool.frame().config.name, %error, "another caller has resized it");
     }
 }

@@ -18,6 +18,7 @@ use greenroom_queue::{
 
 use super::{
     Core, Hashed, WayIn,
+    claims::has_claimed,
     evict::{overflow, overflow_of_key},
     room::Granted,
 };
@@ -106,7 +107,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The path of most sends without keys: the lock, and the queue. A function of its own, so that
     /// it keeps nothing for the rare steps. False if there is more to do; the message then stays
     /// with the caller.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn push_fast(&self, message: &mut Option<A::Message>, sender: u32) -> bool {
         let Some(shard) = self.queue.shards.get(sender as usize & (self.queue.shards.len() - 1))
         else {
@@ -149,7 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// As `push_fast`, in a pool with keys. The key is given back if there is more to do.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn push_by_key(&self, message: &mut Option<A::Message>) -> Result<(), Hashed<K>> {
         let key = self.key(message);
         let Some(shard) = self.queue.shards.get(key.1 as usize & (self.queue.shards.len() - 1))
@@ -188,7 +189,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// The overflow policy, for a message that found no room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn sent_or_over(
         &self,
         message: &mut Option<A::Message>,
@@ -196,14 +197,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         sender: u32,
     ) -> Result<(), Refused> {
         match placed {
-            Err(Refused::Full) => message.lent(|payload| overflow(self, payload, sender)),
-            Err(Refused::KeyFull) => message.lent(|payload| overflow_of_key(self, payload)),
+            Err(Refused::Full) => message.lent(&mut |payload| overflow(self, payload, sender)),
+            Err(Refused::KeyFull) => message.lent(&mut |payload| overflow_of_key(self, payload)),
             pushed => pushed,
         }
     }
 
     /// Queues a message if there is room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn try_place(
         &self,
         payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
@@ -211,7 +212,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         urgency: Urgency,
     ) -> Result<(), Refused> {
         if self.settings.derived.is_weighed {
-            return payload.lent(|payload| self.try_place_weighed(payload, sender, urgency));
+            return payload.lent(&mut |payload| self.try_place_weighed(payload, sender, urgency));
         }
         let key = self.key(payload);
         self.take_and_push(payload, key, sender, urgency)
@@ -346,7 +347,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
                 return to.vtable.push_waiting(payload, to.place()).await;
             }
             self.frame.telemetry.count_wait();
-            self.claim(payload).await.map_err(|Closed| self.why_closed())?;
+            if let Some((bytes, units)) = self.to_claim(payload) {
+                let claim = bytes.claim(units, &self.queue.permits).await;
+                has_claimed(payload, claim.map_err(|Closed| self.why_closed())?);
+            }
             if let Some(push) = &self.push {
                 let pushed = push.place_waiting(self, payload, sender).await;
                 return pushed.map_err(|refused| self.why(refused));
@@ -426,10 +430,11 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A:
     }
 
     #[cfg(feature = "gather")]
-    fn live_workers(
+    fn show_live(
         self: Arc<Self>,
-    ) -> Vec<crate::address::vtable::WorkerVtable<A::Message, A::Reply, A::Error>> {
-        self.workers(true)
+        show: &mut crate::address::vtable::ShowWorker<'_, A::Message, A::Reply, A::Error>,
+    ) {
+        self.show_workers(true, show);
     }
 
     fn own_call(self: Arc<Self>, payload: &OutgoingOf<A>) -> Option<OwnCall> {

@@ -56,7 +56,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
                 first(inbox.urgent.iter()),
             ]);
         }
-        for slot in 0..self.mailboxes.len() {
+        for slot in 0..self.desks.len() {
             if let Some(mailbox) = self.mailbox_if_any(slot) {
                 oldest = Stamp::earliest(&[oldest, mailbox.oldest()]);
             }
@@ -80,8 +80,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
     }
 
     fn grow_to(&self, slots: usize) {
-        self.mailboxes.grow_to(slots);
-        self.handoff.slots.grow_to(slots);
+        self.desks.grow_to(slots);
         self.queue.wake.grow_to(slots);
     }
 

@@ -206,7 +206,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     }
 
     fn held_for_others(&self, pool: &Core<A, K>) -> usize {
-        let mailboxes = pool.mailboxes.iter().filter_map(|cell| cell.lock().clone());
+        let mailboxes = (0..pool.desks.len()).filter_map(|slot| pool.mailbox_if_any(slot));
         mailboxes.map(|mailbox| mailbox.held()).sum()
     }
 }

@@ -9,7 +9,7 @@
 use std::{hash::Hash, sync::Arc};
 
 use greenroom_queue::{
-    backlog::KeyBounds,
+    backlog::{KeyBounds, wake_in},
     discard::discard,
     permits::Refused,
     shard::Shard,
@@ -63,12 +63,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if payload.class == Class::Urgent {
             self.queue.wake.set_urgent(index);
         }
-        let freed = outbox.backlog.as_mut().map(|backlog| backlog.take_freed());
+        let freed = outbox.take_freed();
         drop((inbox, outbox));
         if let Some(port) = port {
             port.resolve(CallError::Parked);
         }
-        freed.into_iter().flatten().for_each(|room| room.notify_one());
+        wake_in(&freed);
         self.give_back_unused(unused);
         Ok(first)
     }
@@ -158,14 +158,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     #[cold]
     fn serve_key_line(&self, index: usize) {
         let mut outbox = self.queue.shards[index].outbox.lock();
-        let freed = outbox.backlog.as_mut().map(|backlog| backlog.take_freed());
+        let freed = outbox.take_freed();
         if outbox.backlog.as_ref().is_none_or(|backlog| !backlog.has_senders()) {
             // Pairs with the `fetch_or` in `stand_in_line`, under the same lock: no bit is cleared
             // over a sender that has come since.
             self.routing.key_lines.0.fetch_and(!(1 << index), Ordering::SeqCst);
         }
         drop(outbox);
-        freed.into_iter().flatten().for_each(|room| room.notify_one());
+        wake_in(&freed);
     }
 
     /// The pool accepts nothing any more: senders that wait for room behind a key hear of it.
@@ -181,8 +181,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 rooms.append(&mut backlog.all_rooms());
             }
         }
-        rooms.iter().for_each(|room| room.notify_waiters());
-        rooms.iter().for_each(|room| room.notify_one());
+        for room in &rooms {
+            room.notify_waiters();
+        }
+        wake_in(&rooms);
     }
 }
 

@@ -7,14 +7,21 @@ use std::{
 };
 
 use greenroom_queue::{
-    discard::discard, entry::Entry, lanes::LaneState, payload::Payload, shard::LOOK_AHEAD,
+    discard::{discard, panic_of},
+    entry::Entry,
+    lanes::LaneState,
+    payload::Payload,
+    shard::LOOK_AHEAD,
 };
 use tokio::sync::Notify;
 
 use super::{Core, Queued, take::Outboxed};
 use crate::{
     Actor,
-    pool::{pool_payload::PoolPayload, worker::in_flight::Source},
+    pool::{
+        pool_payload::{Entries, PoolPayload},
+        worker::in_flight::Source,
+    },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -87,7 +94,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         key: &K,
     ) -> (Outboxed<'a, A, K>, Option<Queued<A, K>>) {
         let of_hash = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
-        let Some(entry) = outbox.queue.remove_near(LOOK_AHEAD, of_hash) else {
+        let Some(entry) = outbox.queue.remove_near(LOOK_AHEAD, &of_hash) else {
             return (outbox, None);
         };
         outbox.compare(epoch, Some(hash));
@@ -124,7 +131,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
         }
         let token = outbox.held(epoch).is_some().then(|| outbox.token.take());
-        let more = self.queue.shards[index].has_more_or(&outbox, || {});
+        let more = self.queue.shards[index].has_more_or(&outbox, &|| {});
         drop(outbox);
         discard((token, key));
         if more {
@@ -151,12 +158,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         worker: usize,
         source: Source,
-        entries: Vec<Queued<A, K>>,
+        mut entries: Entries<A, K>,
         after: Duration,
     ) -> Source {
         if let Source::Mailbox = source {
             // Of its own mailbox a worker takes one at a time.
-            for entry in entries {
+            while let Some(entry) = entries.pop_front() {
                 self.park(worker, source, entry, after);
             }
             return source;
@@ -166,7 +173,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 Source::Shared { index, .. } | Source::BetweenRuns { index, .. } => index,
                 _ => 0,
             };
-            for entry in entries {
+            while let Some(entry) = entries.pop_front() {
                 self.queue.permits.take_back();
                 self.frame.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
                 self.frame.clock.park_message(index, entry, after);
@@ -188,12 +195,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// Whether a message is of this key. If they cannot be compared, it counts as one of another.
 fn is_of<T: Payload, K: Eq>(entry: &Entry<T, K>, key: &K) -> bool {
-    let compare = || entry.key.as_ref() == Some(key);
-    let same = std::panic::catch_unwind(std::panic::AssertUnwindSafe(compare));
-    same.unwrap_or_else(|panic| {
-        discard(panic);
-        false
-    })
+    let mut is_same = false;
+    discard(panic_of(&mut || is_same = entry.key.as_ref() == Some(key)));
+    is_same
 }
 
 /// True for a message that may be handled with others.

@@ -2,10 +2,17 @@
 
 use std::hash::Hash;
 
-use greenroom_queue::permits::{Closed, Refused};
+use greenroom_queue::permits::Refused;
 
-use super::{Core, ExtraOf, Urgency};
-use crate::{Actor, pool::outgoing::OutgoingOf};
+use super::{Core, Urgency};
+use crate::{
+    Actor,
+    delivery::Extra,
+    pool::{
+        bytes::{ByteRoom, Claim},
+        outgoing::{Outgoing, OutgoingOf},
+    },
+};
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Gives a message its claim, if bytes are bounded and it has none.
@@ -16,20 +23,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if payload.extra.as_ref().is_some_and(|extra| extra.claim.is_some()) {
             return Ok(());
         }
-        let claim = bytes.try_claim(message)?;
-        payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).claim = Some(claim);
+        let claim = bytes.try_claim(bytes.units_of(message))?;
+        has_claimed(payload, claim);
         Ok(())
     }
 
-    /// As `try_claim`, and waits if there is no room for it.
-    pub(crate) async fn claim(&self, payload: &mut OutgoingOf<A>) -> Result<(), Closed> {
-        let Some(bytes) = &self.settings.derived.bytes else { return Ok(()) };
-        let Some(units) = payload.message.as_ref().map(|message| bytes.units_of(message)) else {
-            return Ok(());
-        };
-        let claim = bytes.claim(units, || self.queue.permits.is_closed()).await?;
-        payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None)).claim = Some(claim);
-        Ok(())
+    /// What a message has to claim before it waits, if bytes are bounded.
+    pub(super) fn to_claim(&self, payload: &OutgoingOf<A>) -> Option<(&ByteRoom, u32)> {
+        let bytes = self.settings.derived.bytes.as_ref()?;
+        Some((&***bytes, bytes.units_of(payload.message.as_ref()?)))
     }
 
     /// Queues a message if there is room for it, in a pool with further conditions.
@@ -61,4 +63,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let key = self.key(payload);
         self.take_and_push(payload, key, sender, urgency)
     }
+}
+
+/// The message has its bytes.
+pub(super) fn has_claimed<M, R, E>(payload: &mut Outgoing<M, R, E>, claim: Claim) {
+    payload.extra.get_or_insert_with(|| Extra::new(None)).claim = Some(claim);
 }

@@ -49,7 +49,9 @@ where
     }
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
-        Worker::all(Core::workers(&self, false))
+        let mut workers = Vec::new();
+        self.show_workers(false, &mut |slot, vtable| workers.push(Worker::new(slot, vtable)));
+        workers
     }
 
     fn stop(self: Arc<Self>, how: Stop) -> ControlFuture<'static, StopReport<A::Message>> {

@@ -1,7 +1,6 @@
 //! Messages that a policy gives to workers, in the sender's task.
 
 use std::{
-    collections::VecDeque,
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
@@ -30,6 +29,7 @@ use crate::{
         membership::{live_members::LiveMembers, mailbox::Mailbox, slot_state::Status},
         outgoing::{Outgoing, OutgoingOf},
         policy::{About, Choice, Crew},
+        pool_payload::Entries,
         push::Push,
         routing::Asking,
     },
@@ -176,12 +176,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 fn live_members<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
 ) -> Arc<LiveMembers<A, K>> {
-    let live_members = core.routing.live_members.read().clone();
+    let made = core.routing.live_members.read().clone();
     // Pairs with the `fetch_add` in `members_changed`, after the status of a slot has changed:
     // a list that is older is made anew. Otherwise a policy chooses among workers that are
     // gone.
-    if live_members.made_after == core.frame.membership.member_changes.load(Ordering::SeqCst) {
-        return live_members;
+    if let Some(made) = made
+        && made.made_after == core.frame.membership.member_changes.load(Ordering::SeqCst)
+    {
+        return made;
     }
     let member_list = core.frame.membership.members.lock();
     // Before any worker is looked at: a change in between makes the list old at once. Pairs
@@ -189,7 +191,7 @@ fn live_members<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let made_after = core.frame.membership.member_changes.load(Ordering::SeqCst);
     let live = member_list.slots().filter_map(|slot| core.member_mailbox(slot, true));
     let live_members = Arc::new(LiveMembers { members: live.collect(), made_after });
-    *core.routing.live_members.write() = live_members.clone();
+    *core.routing.live_members.write() = Some(live_members.clone());
     live_members
 }
 
@@ -508,9 +510,9 @@ pub(super) fn hold_back<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// If the policy panics, the message is for any worker. What is held again stays before what
 /// was held meanwhile.
 fn ask_once_more<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
-    let held = std::mem::take(&mut *core.routing.held.lock());
-    let mut still_held = VecDeque::new();
-    for entry in held {
+    let mut held = std::mem::take(&mut *core.routing.held.lock());
+    let mut still_held = Entries::<A, K>::new();
+    while let Some(entry) = held.pop_front() {
         let stamp = entry.stamp;
         let mut payload = Outgoing {
             message: Some(entry.message),
@@ -522,8 +524,10 @@ fn ask_once_more<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, 
             discard(panic);
             Chosen::Any
         });
-        if !place_again(core, chosen, &mut payload, stamp) {
-            still_held.extend(entry_of::<A, K>(&mut payload, stamp));
+        if !place_again(core, chosen, &mut payload, stamp)
+            && let Some(entry) = entry_of::<A, K>(&mut payload, stamp)
+        {
+            still_held.push_back(entry);
         }
     }
     let keeps = !still_held.is_empty();

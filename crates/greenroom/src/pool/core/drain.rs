@@ -11,39 +11,44 @@ use greenroom_queue::{discard::discard, entry::retries};
 use super::{Acceptance, Core, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
-    pool::membership::{
-        mailbox::{Cleared, Mailbox},
-        slot_state::LEAVE,
+    pool::{
+        membership::{
+            mailbox::{Cleared, Mailbox},
+            slot_state::LEAVE,
+        },
+        pool_payload::Entries,
     },
 };
-
-/// A worker's mailbox. One that was not cleared stays with its worker, and has room.
-type DrainedMailbox<A, K> = (Arc<Mailbox<A, K>>, Option<Cleared>);
 
 /// What was taken out of the queues, and what goes with it.
 #[must_use = "it is to be closed under no lock"]
 struct Drained<A: Actor, K> {
-    entries: Vec<Queued<A, K>>,
+    entries: Entries<A, K>,
     /// Lanes that no worker runs.
     unowned: Vec<LaneOf<A, K>>,
-    mailboxes: Vec<DrainedMailbox<A, K>>,
+    /// What is left of the mailboxes that were cleared.
+    cleared: Vec<Cleared>,
+    /// Mailboxes that stay with their workers, and have room.
+    stay: Vec<Arc<Mailbox<A, K>>>,
 }
 
 impl<A: Actor, K> Drained<A, K> {
     /// Tells those who wait for room in the mailboxes, and drops keys: both run user code. Returns
     /// the messages, those of a key in their order.
-    fn close(mut self) -> Vec<Queued<A, K>> {
-        for (mailbox, cleared) in self.mailboxes {
-            match cleared {
-                Some(cleared) => cleared.close(),
-                None => mailbox.serve_waiters(),
-            }
+    fn close(mut self) -> Entries<A, K> {
+        for mailbox in &self.stay {
+            mailbox.serve_waiters();
         }
-        for lane in self.unowned {
+        for cleared in self.cleared {
+            cleared.close();
+        }
+        while let Some(lane) = self.unowned.pop() {
             discard(lane);
         }
-        for entry in &mut self.entries {
+        let mut place = 0;
+        while let Some(entry) = self.entries.get_mut(place) {
             discard(entry.key.take());
+            place += 1;
         }
         self.entries
     }
@@ -65,21 +70,32 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // right: the worker that has joined, or the drain.
         self.re_home(self.take_handed(usize::MAX));
         let Some(drained) = self.drain_if_deserted() else { return };
-        for entry in drained.close() {
-            self.frame.telemetry.counters.dead_letters.count_shared(DeadLetterReason::NoWorkers);
-            let age = self.age_of(&entry);
-            let (port, attempts) = match entry.extra {
-                Some(extra) => (extra.port, extra.attempts),
-                None => (None, 0),
-            };
-            if let Some(port) = port {
-                port.resolve(CallError::NoWorkers);
-            }
-            let message = Some(entry.message);
-            let reason = DeadLetterReason::NoWorkers;
-            let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
-            self.report_dead_letter(letter);
+        let mut entries = drained.close();
+        while let Some(entry) = entries.pop_front() {
+            self.bury(entry, DeadLetterReason::NoWorkers, CallError::NoWorkers);
         }
+    }
+
+    /// A message that waited becomes a dead letter, and its caller hears why.
+    pub(super) fn bury(
+        &self,
+        entry: Queued<A, K>,
+        reason: DeadLetterReason,
+        why: CallError<A::Error>,
+    ) {
+        self.frame.telemetry.counters.dead_letters.count_shared(reason);
+        let age = self.age_of(&entry);
+        let (port, attempts) = match entry.extra {
+            Some(extra) => (extra.port, extra.attempts),
+            None => (None, 0),
+        };
+        if let Some(port) = port {
+            port.resolve(why);
+        }
+        discard(entry.key);
+        let message = Some(entry.message);
+        let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
+        self.report_dead_letter(letter);
     }
 
     /// Takes every message that waits anywhere, and has later ones dead-lettered, unless there is a
@@ -107,8 +123,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// on its way from the one to the other.
     fn drain_mailboxes(&self, drained: &mut Drained<A, K>, for_good: bool) {
         let moves = self.routing.sticky.as_ref().map(|sticky| sticky.moves.lock());
-        for cell in self.mailboxes.iter() {
-            let mut cell = cell.lock();
+        for slot in 0..self.desks.len() {
+            let mut cell = self.desk(slot).mailbox.lock();
             let Some(mailbox) = cell.clone() else { continue };
             let (mut rest, cleared) = mailbox.drain(for_good);
             // A worker that leaves takes its mailbox away itself, which ends its life. Pairs with
@@ -123,19 +139,23 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                     .fetch_add(mailbox.accepted(), Ordering::Relaxed);
             }
             drained.entries.append(&mut rest);
-            drained.mailboxes.push((mailbox, cleared));
+            match cleared {
+                Some(cleared) => drained.cleared.push(cleared),
+                None => drained.stay.push(mailbox),
+            }
         }
         let mut held = std::mem::take(&mut *self.routing.held.lock());
-        while let Some(entry) = held.pop_front() {
-            drained.entries.push(entry);
-        }
+        drained.entries.append(&mut held);
         drop(moves);
     }
 
     /// Keeps messages that will not be handled for the stop that takes them.
-    pub(super) fn give_back(&self, entries: Vec<Queued<A, K>>) {
+    pub(super) fn give_back(&self, mut entries: Entries<A, K>) {
         self.frame.telemetry.counters.returned.fetch_add(entries.len() as u64, Ordering::Relaxed);
-        let deliveries = entries.into_iter().map(|entry| self.delivery_of(entry)).collect();
+        let mut deliveries = Vec::with_capacity(entries.len());
+        while let Some(entry) = entries.pop_front() {
+            deliveries.push(self.delivery_of(entry));
+        }
         self.left_over.give_back(deliveries);
     }
 
@@ -143,9 +163,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// `for_good`, what workers have in hand keeps its place before later messages. Runs no user
     /// code.
     fn drain_queues(&self, for_good: bool) -> Drained<A, K> {
-        let (mut entries, mut unowned) = (Vec::new(), Vec::new());
+        let (mut entries, mut unowned) = (Entries::<A, K>::new(), Vec::new());
         // First: what is parked meanwhile, at a place that was drained already, keeps its alarm.
-        // Otherwise its key would wait for ever once there is a worker again.
+        // Otherwise its key would wait forever once there is a worker again.
         let mut retrying = self.frame.clock.drain::<A, K>();
         for (index, shard) in self.queue.shards.iter().enumerate() {
             let mut outbox = shard.outbox.lock();
@@ -156,21 +176,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 self.queue.permits.take_back();
             }
             while let Some(entry) = outbox.queue.pop_front() {
-                entries.push(entry);
+                entries.push_back(entry);
             }
             let mut inbox = shard.inbox.lock();
-            while let Some(entry) = inbox.urgent.pop_front() {
-                entries.push(entry);
-            }
+            entries.append(&mut inbox.urgent);
             self.queue.wake.clear_urgent(index);
             while let Some(entry) = inbox.queue.pop_front() {
-                entries.push(entry);
+                entries.push_back(entry);
             }
             if let Some(backlog) = &mut outbox.backlog {
                 backlog.clear();
             }
         }
-        let mut drained = Drained { entries, unowned, mailboxes: Vec::new() };
+        let mut drained = Drained { entries, unowned, cleared: Vec::new(), stay: Vec::new() };
         self.drain_mailboxes(&mut drained, for_good);
         drained.entries.append(&mut retrying);
         self.frame

@@ -11,7 +11,7 @@ use greenroom_queue::{
 use super::{Core, OutboxOf, Queued, Urgency, room::PoolPermit};
 use crate::pool::frame::notify::{found_full, found_worker_full, has_dropped};
 use crate::{
-    Actor, CallError, DeadLetter, DeadLetterReason,
+    Actor, CallError, DeadLetterReason,
     pool::{builder::overflow::Overflow, membership::mailbox::Mailbox, outgoing::OutgoingOf},
 };
 
@@ -183,7 +183,7 @@ pub(super) fn evict<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     index: usize,
 ) -> Option<Queued<A, K>> {
-    let normal = core.take_handed(1).pop();
+    let normal = core.take_handed(1).pop_front();
     let normal = normal.or_else(|| evict_from_any(core, index, false));
     let normal = normal.or_else(|| evict_mail(core));
     let normal = normal.or_else(|| core.routing.held.lock().pop_front());
@@ -215,7 +215,7 @@ fn evict_mail<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
 ) -> Option<Queued<A, K>> {
     let mut waiting = Vec::new();
-    for slot in 0..core.mailboxes.len() {
+    for slot in 0..core.desks.len() {
         if let Some(mailbox) = core.mailbox_if_any(slot) {
             waiting.push((mailbox.waiting(), slot));
         }
@@ -235,7 +235,7 @@ fn evict_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     shard: usize,
 ) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
-    let oldest = outbox.queue.pop_first(|entry| !entry.is_retry());
+    let oldest = outbox.queue.pop_first(&|entry| !entry.is_retry());
     let oldest = oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_front());
     if let Some(entry) = &oldest {
         outbox.left(entry);
@@ -285,9 +285,9 @@ fn evict_of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let mut outbox = core.queue.shards[shard].outbox.lock();
     let oldest = outbox.lanes.evict_of(hash);
     let is_such = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
-    let oldest = oldest.or_else(|| outbox.queue.pop_first(is_such));
+    let oldest = oldest.or_else(|| outbox.queue.pop_first(&is_such));
     let oldest =
-        oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_first(is_such))?;
+        oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_first(&is_such))?;
     outbox.left(&oldest);
     Some(oldest)
 }
@@ -296,23 +296,10 @@ fn dead_letter_evicted<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     entry: Queued<A, K>,
 ) {
-    core.frame.telemetry.counters.dead_letters.count_shared(DeadLetterReason::Evicted);
     if entry.is_retry() {
         core.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
     }
-    let age = core.age_of(&entry);
-    let (port, attempts) = match entry.extra {
-        Some(extra) => (extra.port, extra.attempts),
-        None => (None, 0),
-    };
-    if let Some(port) = port {
-        port.resolve(CallError::Evicted);
-    }
-    discard(entry.key);
-    let reason = DeadLetterReason::Evicted;
-    let message = Some(entry.message);
-    let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
-    core.report_dead_letter(letter);
+    core.bury(entry, DeadLetterReason::Evicted, CallError::Evicted);
     has_dropped(core);
 }
 

@@ -4,7 +4,7 @@ use std::{hash::Hash, sync::Arc};
 
 use greenroom_queue::{permits::Closed, sync::Ordering};
 
-use super::{Core, Queued};
+use super::Core;
 use crate::{
     Actor, ExitReason,
     pool::{
@@ -13,6 +13,7 @@ use crate::{
             slot_state::{HAND_OVER, MAIL, SIGNAL},
         },
         outgoing::OutgoingOf,
+        pool_payload::Entries,
     },
 };
 
@@ -20,14 +21,14 @@ use crate::{
 #[must_use = "its messages are in no queue"]
 pub(crate) struct TakenMailbox<A: Actor, K> {
     mailbox: Arc<Mailbox<A, K>>,
-    rest: Vec<Queued<A, K>>,
+    rest: Entries<A, K>,
     cleared: Cleared,
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The mailbox of a worker, made if there is none yet.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
-        let mut cell = self.mailboxes.at(slot).lock();
+        let mut cell = self.desk(slot).mailbox.lock();
         if let Some(mailbox) = &*cell {
             return mailbox.clone();
         }
@@ -44,14 +45,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// The mailbox of a worker, if there is one.
     pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
-        self.mailboxes.at(slot).lock().clone()
+        self.desk(slot).mailbox.lock().clone()
     }
 
     /// Takes back the orders of a worker about a mailbox, if it has none. Under the lock under
     /// which one is made: a writer into that one gives its order afterwards.
     #[cold]
     pub(crate) fn forget_mail(&self, slot: usize) {
-        let cell = self.mailboxes.at(slot).lock();
+        let cell = self.desk(slot).mailbox.lock();
         if cell.is_none() {
             self.frame.membership.slots.at(slot).done(MAIL | SIGNAL | HAND_OVER);
         }
@@ -76,7 +77,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// that finds it gone sees the count. Otherwise the stop would find fewer messages than there
     /// are, and end the pool over the rest.
     pub(crate) fn take_mailbox(&self, slot: usize) -> Option<TakenMailbox<A, K>> {
-        let mut cell = self.mailboxes.at(slot).lock();
+        let mut cell = self.desk(slot).mailbox.lock();
         let mailbox = cell.take()?;
         let (rest, cleared) = mailbox.clear();
         self.frame.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
@@ -101,13 +102,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Puts messages into the pool's queue, for any worker. They keep their permits.
-    pub(crate) fn re_home(&self, entries: Vec<Queued<A, K>>) {
+    pub(crate) fn re_home(&self, mut entries: Entries<A, K>) {
         if entries.is_empty() {
             return;
         }
         let mut outbox = self.queue.shards[0].outbox.lock();
         let mut inbox = self.queue.shards[0].inbox.lock();
-        for entry in entries {
+        while let Some(entry) = entries.pop_front() {
             if entry.urgent {
                 inbox.urgent.push_back(entry);
                 self.queue.wake.set_urgent(0);

@@ -17,6 +17,7 @@ use crate::{
             mailbox::{Mailbox, tags::Bundle},
             slot_state::HAND_OVER,
         },
+        pool_payload::Entries,
         push::Migrated,
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
@@ -167,9 +168,13 @@ fn take_over_from_nobody<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     moves.waiting = stay;
     let mut held = core.routing.held.lock();
     tags.iter().for_each(|tag| sticky.set_owner(*tag, LIMBO));
-    let (entries, stay): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut *held).into_iter().partition(|entry| is_moving(&entry.hash));
-    held.extend(stay);
+    let (mut entries, mut all) = (Entries::<A, K>::new(), std::mem::take(&mut *held));
+    while let Some(entry) = all.pop_front() {
+        match is_moving(&entry.hash) {
+            true => entries.push_back(entry),
+            false => held.push_back(entry),
+        }
+    }
     Bundle { entries, waiting }
 }
 
@@ -179,14 +184,14 @@ fn deliver<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     sticky: &Sticky<A::Message>,
     moves: &mut Moves,
     tags: &[u32],
-    bundle: Bundle<A, K>,
+    mut bundle: Bundle<A, K>,
     migrated: &mut Migrated<A, K>,
 ) {
     let mut parts: BTreeMap<u32, (Vec<u32>, Bundle<A, K>)> = BTreeMap::new();
     let to = |tag: u32| moves.table.to(tag);
     tags.iter().for_each(|tag| parts.entry(to(*tag)).or_default().0.push(*tag));
-    for entry in bundle.entries {
-        parts.entry(to(entry.hash)).or_default().1.entries.push(entry);
+    while let Some(entry) = bundle.entries.pop_front() {
+        parts.entry(to(entry.hash)).or_default().1.entries.push_back(entry);
     }
     for tag in bundle.waiting {
         parts.entry(to(tag)).or_default().1.waiting.push(tag);
@@ -209,11 +214,11 @@ fn deliver<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 fn hold_entries<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
-    entries: Vec<Queued<A, K>>,
+    mut entries: Entries<A, K>,
     claim: impl FnOnce(),
 ) {
     let mut held = core.routing.held.lock();
-    held.extend(entries);
+    held.append(&mut entries);
     claim();
 }
 

@@ -1,13 +1,9 @@
 //! What a pool reports about itself: notices and dead letters. Never under one of its locks,
 //! because loggers, hooks and wakers run.
 
-use std::{
-    hash::Hash,
-    panic::{AssertUnwindSafe, catch_unwind},
-    time::Duration,
-};
+use std::{any::Any, hash::Hash, time::Duration};
 
-use greenroom_queue::{discard::discard, lock::user_code_follows};
+use greenroom_queue::discard::{discard, panic_of};
 
 use super::{Core, Queued};
 use crate::{
@@ -34,11 +30,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         panic: Option<&str>,
     ) {
         let Some(tell) = &self.settings.functions.on_parked else { return };
-        user_code_follows();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| tell(message, error, panic))) {
-            discard(panic);
-            let pool = &*self.frame.config.name;
-            tracing::error!(pool, "what is told of parked keys panicked");
+        let mut message = message;
+        if let Some(panic) = panic_of(&mut || tell(message.take(), error, panic)) {
+            teller_panicked(&self.frame.config.name, panic);
         }
     }
 
@@ -95,13 +89,24 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         hook: &OnDeadLetter<A::Message, A::Error>,
         letter: DeadLetter<A::Message, A::Error>,
     ) {
-        user_code_follows();
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| hook(letter))) {
-            discard(panic);
-            tracing::error!(
-                pool = &*self.frame.config.name,
-                "the dead-letter hook panicked; the letter is lost to it"
-            );
+        let mut letter = Some(letter);
+        let mut hand = || {
+            if let Some(letter) = letter.take() {
+                hook(letter);
+            }
+        };
+        if let Some(panic) = panic_of(&mut hand) {
+            hook_panicked(&self.frame.config.name, panic);
         }
     }
+}
+
+fn teller_panicked(pool: &str, panic: Box<dyn Any + Send>) {
+    discard(panic);
+    tracing::error!(pool, "what is told of parked keys panicked");
+}
+
+fn hook_panicked(pool: &str, panic: Box<dyn Any + Send>) {
+    discard(panic);
+    tracing::error!(pool, "the dead-letter hook panicked; the letter is lost to it");
 }

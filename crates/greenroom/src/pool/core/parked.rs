@@ -19,6 +19,7 @@ use std::{
 };
 
 use greenroom_queue::{
+    backlog::wake_in,
     discard::discard,
     entry::retries,
     lanes::{LaneId, LaneState},
@@ -28,7 +29,7 @@ use greenroom_queue::{
 
 use super::{
     Core, ExtraOf, OutboxOf, Queued,
-    sweep::take_ports,
+    sweep::{resolve_all, take_ports},
     take::{Outboxed, find_lane},
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
@@ -36,6 +37,7 @@ use crate::{
     Actor, CallError, DeadLetter, PoolEvent,
     pool::{
         failed::{Failed, FailedAt},
+        pool_payload::Entries,
         worker::in_flight::Source,
     },
 };
@@ -50,7 +52,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         worker: usize,
         source: Source,
-        entries: Vec<Queued<A, K>>,
+        entries: Entries<A, K>,
         failed: Arc<Failed<A::Error>>,
     ) -> Source {
         let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
@@ -71,12 +73,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if room > 0 {
             self.queue.permits.give(room, self);
         }
-        for port in ports {
-            port.resolve(CallError::Parked);
-        }
-        for room in freed {
-            room.notify_one();
-        }
+        resolve_all(&mut ports, || CallError::Parked);
+        wake_in(&freed);
         self.notify_key_parked();
         self.frame.lifecycle.notify_progress();
         place
@@ -112,14 +110,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         &self,
         outbox: &mut OutboxOf<A, K>,
         id: LaneId,
-        entries: Vec<Queued<A, K>>,
+        entries: Entries<A, K>,
     ) {
-        for entry in entries.into_iter().rev() {
+        for _ in 0..entries.len() {
             self.queue.permits.take_back();
-            self.frame.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
-            let unplaced = outbox.lanes.push_front(id, entry);
-            debug_assert!(unplaced.is_ok(), "a lane that is run is there");
         }
+        self.frame.telemetry.counters.waiting.fetch_add(entries.len(), Ordering::Relaxed);
+        let unplaced = outbox.lanes.put_first(id, entries);
+        debug_assert!(unplaced.is_ok(), "a lane that is run is there");
     }
 
     /// The lane of the key that a worker owns, opened if there is none yet, and the new place
@@ -166,7 +164,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let unused = inbox.take_credit();
         drop(inbox);
         self.queue.permits.return_unused(unused);
-        outbox.backlog.as_mut().map(|backlog| backlog.take_freed()).unwrap_or_default()
+        outbox.take_freed()
     }
 
     /// The parked lane of this key, under the lock of its shard; where a moment is given, only if
@@ -232,17 +230,18 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     pub(crate) fn release_key(&self, key: &K, failed_at: Option<FailedAt>) -> bool {
         let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
-        let failed = outbox.lanes.take_failed(id);
+        let mut failed = outbox.lanes.take_failed(id);
         self.frame.telemetry.counters.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
         let freed = failed.len() as u64;
-        let failed: Vec<_> = failed.into_iter().filter_map(|entry| self.letter_of(entry)).collect();
         self.unpark(index, id, outbox);
         if freed > 0 {
             self.queue.permits.give(freed, self);
         }
-        for (letter, extra) in failed {
-            self.report_dead_letter(letter);
-            discard(extra);
+        while let Some(entry) = failed.pop_front() {
+            if let Some((letter, extra)) = self.letter_of(entry) {
+                self.report_dead_letter(letter);
+                discard(extra);
+            }
         }
         self.serve_waiters();
         true
@@ -266,12 +265,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
         self.take_in_again(&mut outbox, id);
         if let Some(lane) = outbox.lanes.get(id) {
-            for entry in lane.iter_mut() {
+            let mut place = 0;
+            while let Some(entry) = lane.at_mut(place) {
                 if entry.has_failed_for_good()
                     && let Some(extra) = &mut entry.extra
                 {
                     (extra.failures, extra.kills, extra.next.for_good) = (0, 0, false);
                 }
+                place += 1;
             }
         }
         self.unpark(index, id, outbox);
@@ -287,8 +288,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Option<Vec<A::Message>> {
         let (index, id, mut outbox) = self.parked_lane(key, failed_at)?;
         self.take_in_again(&mut outbox, id);
-        let line = outbox.lanes.empty(id);
-        for entry in &line {
+        let mut line = outbox.lanes.empty(id);
+        for entry in line.iter() {
             outbox.left(entry);
         }
         self.frame.telemetry.counters.waiting.fetch_sub(retries(&line), Ordering::Relaxed);
@@ -296,7 +297,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         self.unpark(index, id, outbox);
         self.queue.permits.give(line.len() as u64, self);
         let mut messages = Vec::with_capacity(line.len());
-        for entry in line {
+        while let Some(entry) = line.pop_front() {
             messages.push(entry.message);
             discard((entry.extra, entry.key));
         }

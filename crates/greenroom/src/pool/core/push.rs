@@ -14,7 +14,7 @@ use crate::{
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes a permit and queues a message, or says why not.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_and_push(
         &self,
         payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
@@ -41,7 +41,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         index: usize,
         mut inbox: InboxGuard<'_, A, K>,
         payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
-        key: Hashed<K>,
+        mut key: Hashed<K>,
         urgency: Urgency,
     ) -> Result<(), Refused> {
         inbox.end_fast_path();
@@ -63,8 +63,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             let in_blocks = urgency == Urgency::CanStepAside
                 && self.settings.functions.overflow.waits()
                 && self.goes_on_uncounted();
-            return payload
-                .lent(|payload| self.search_and_push(index, wanted, payload, key, in_blocks));
+            return payload.lent(&mut |payload| {
+                let key = (key.0.take(), key.1);
+                self.search_and_push(index, wanted, payload, key, in_blocks)
+            });
         }
         inbox.credit -= 1;
         let is_late = self.is_late();

@@ -53,11 +53,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// Waits for room in the pool. If less than a block comes free, the watchdog serves the waiter.
-    pub(crate) async fn await_permit(&self) -> Result<(), Closed> {
-        self.queue
-            .permits
-            .take(self, self.goes_on_uncounted(), || self.frame.clock.watchdog.call())
-            .await
+    pub(crate) fn await_permit(&self) -> impl Future<Output = Result<(), Closed>> {
+        let waits = || self.frame.clock.watchdog.call();
+        self.queue.permits.take(self, self.goes_on_uncounted(), &waits)
     }
 }
 

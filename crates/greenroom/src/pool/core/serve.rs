@@ -8,11 +8,15 @@
 //! A worker that does not take the message that it was handed, because it has to end or an urgent
 //! message comes first, queues it. The watchdog does so if a worker does not come.
 
-use std::{hash::Hash, sync::atomic::Ordering, task::Waker};
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+    task::Waker,
+};
 
 use greenroom_queue::{entry::Entry, handoff::Retracted, lock::locked, stamp::Stamp};
 
-use super::{Core, HandoffSlotOf, Queued};
+use super::{Core, HandoffSlotOf};
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor,
@@ -23,7 +27,7 @@ use crate::{
             reentrancy::slot_at_work,
             wait::{HandoffWait, HandoffWaitOf},
         },
-        pool_payload::PoolPayload,
+        pool_payload::{Entries, PoolPayload},
     },
 };
 
@@ -69,46 +73,59 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.handoff.hands.store(true, Ordering::Relaxed);
         }
         let mut at = None;
-        let put = |worker| {
-            let handoff_slot: &HandoffSlotOf<A> = self.handoff.slot(worker);
+        let mut put = |worker| {
+            let handoff_slot: &HandoffSlotOf<A> = self.handoff_slot(worker);
             let handed = handoff_slot.hand(message, stamp, &mut waiter);
             at = handed.then_some(handoff_slot);
             handed
         };
-        if !wake.hand(&self.frame.clock.watchdog, put) {
+        if !wake.hand(&self.frame.clock.watchdog, &mut put) {
             self.take_admission_back(index);
         }
         at.map(HandoffWait)
     }
 
+    /// The handoff slot of this worker.
+    pub(crate) fn handoff_slot(&self, worker: usize) -> &Arc<HandoffSlotOf<A>> {
+        self.desk(worker).handoff.get_or_init(|| Arc::new(HandoffSlotOf::<A>::new()))
+    }
+
+    /// Shows every handoff slot at which a caller may wait for a worker that has been woken.
+    fn show_handoff_slots(&self, show: &mut dyn FnMut(&HandoffSlotOf<A>)) {
+        let slots = if self.handoff.hands.load(Ordering::Relaxed) { self.desks.len() } else { 0 };
+        for worker in 0..slots {
+            if let Some(handoff_slot) = self.desk(worker).handoff.get() {
+                show(handoff_slot);
+            }
+        }
+    }
+
     /// Messages that were handed to workers which have not come for them yet.
     pub(super) fn handed(&self) -> usize {
         let mut handed = 0;
-        for handoff_slot in self.handoff.slots_of_waiters() {
-            handed += usize::from(handoff_slot.has_handed());
-        }
+        self.show_handoff_slots(&mut |slot| handed += usize::from(slot.has_handed()));
         handed
     }
 
     /// When the oldest of these was handed over.
     pub(crate) fn oldest_handed(&self) -> Option<Stamp> {
         let mut oldest = None;
-        for handoff_slot in self.handoff.slots_of_waiters() {
-            oldest = Stamp::earliest(&[oldest, handoff_slot.handed_at(|| self.now())]);
-        }
+        self.show_handoff_slots(&mut |slot| {
+            oldest = Stamp::earliest(&[oldest, slot.handed_at(|| self.now())]);
+        });
         oldest
     }
 
     /// Takes back messages that were handed to workers, so many at most.
-    pub(super) fn take_handed(&self, most: usize) -> Vec<Queued<A, K>> {
-        let mut taken = Vec::new();
-        for handoff_slot in self.handoff.slots_of_waiters() {
+    pub(super) fn take_handed(&self, most: usize) -> Entries<A, K> {
+        let mut taken = Entries::<A, K>::new();
+        self.show_handoff_slots(&mut |slot| {
             if taken.len() < most
-                && let Some(retracted) = handoff_slot.retract(|| self.now())
+                && let Some(retracted) = slot.retract(|| self.now())
             {
-                taken.push(into_entry(retracted));
+                taken.push_back(into_entry(retracted));
             }
-        }
+        });
         taken
     }
 
@@ -116,7 +133,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// list, and does not take it.
     #[cold]
     pub(crate) fn take_back_handed(&self, worker: usize) {
-        let handoff_slot = self.handoff.slots.at(worker).get();
+        let handoff_slot = self.desk(worker).handoff.get();
         self.take_home(handoff_slot.and_then(|handoff_slot| handoff_slot.retract(|| self.now())));
     }
 
@@ -124,15 +141,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// others: in the queue of the only worker, later messages could overtake them. Returns for how
     /// many messages workers have come so far.
     pub(super) fn take_back_what_is_left(&self) -> u64 {
-        // Pairs with nothing: a hint. A worker that leaves after the look may still be the
-        // last but one.
-        let any_other = self.frame.membership.live.load(Ordering::SeqCst) > 1;
+        // A hint: a worker that leaves after the look may still be the last but one.
+        let any_other = self.frame.membership.live.load(Ordering::Relaxed) > 1;
         let mut all_came = 0_u64;
-        for handoff_slot in self.handoff.slots_of_waiters() {
-            let (came, left) = handoff_slot.retract_what_is_left(any_other, || self.now());
+        self.show_handoff_slots(&mut |slot| {
+            let (came, left) = slot.retract_what_is_left(any_other, || self.now());
             self.take_home(left);
             all_came = all_came.wrapping_add(came);
-        }
+        });
         all_came
     }
 
@@ -145,12 +161,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Queues what a worker has not taken.
     fn take_home(&self, retracted: Option<RetractedOf<A>>) {
         let Some(retracted) = retracted else { return };
-        self.re_home(vec![into_entry(retracted)]);
+        self.re_home(Entries::<A, K>::only(into_entry(retracted)));
         settle_if_over(self);
     }
 
     /// Takes a permit for a message that nothing waits before.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn admit_handoff(&self, index: usize) -> Option<Stamp> {
         let is_late = self.is_late();
         let mut inbox = locked(&self.queue.shards[index].inbox);

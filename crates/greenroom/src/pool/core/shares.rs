@@ -12,15 +12,11 @@
 //! is ready is sorted in by the share of its first message, so a key whose messages belong to
 //! several shares waits for each in its turn.
 
-use std::{
-    hash::Hash,
-    panic::{AssertUnwindSafe, catch_unwind},
-};
+use std::hash::Hash;
 
 use greenroom_queue::{
-    discard::discard,
+    discard::{discard, panic_of},
     lanes::{LaneId, LaneState},
-    lock::user_code_follows,
 };
 
 use super::{
@@ -62,11 +58,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The share of a message. One whose function panics is in the common one.
     pub(crate) fn share_of(&self, message: &A::Message) -> Share {
         let Some(share_of) = &self.settings.share_of else { return Share::COMMON };
-        user_code_follows();
-        catch_unwind(AssertUnwindSafe(|| share_of(message))).unwrap_or_else(|panic| {
-            discard(panic);
-            Share::COMMON
-        })
+        let mut share = Share::COMMON;
+        discard(panic_of(&mut || share = share_of(message)));
+        share
     }
 
     /// Takes the first message of the share whose turn it is. The caller has no place.
@@ -240,7 +234,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // The same that it was given: while it compares, nobody takes it away.
         let token = outbox.token.take();
         let more = !outbox.queue.is_empty()
-            || self.queue.shards[index].has_more_or(&outbox, || {})
+            || self.queue.shards[index].has_more_or(&outbox, &|| {})
             || outbox.has_ready();
         drop(outbox);
         discard(token);

@@ -24,7 +24,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         for shard in &self.queue.shards {
             accepted += shard.inbox.lock().accepted;
         }
-        for slot in 0..self.mailboxes.len() {
+        for slot in 0..self.desks.len() {
             accepted += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.accepted());
         }
         accepted + self.frame.telemetry.counters.accepted.load(Ordering::Relaxed)
@@ -37,9 +37,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             bytes.close();
         }
         if for_good {
-            for cell in self.mailboxes.iter() {
-                let mailbox = cell.lock().clone();
-                if let Some(mailbox) = mailbox {
+            for slot in 0..self.desks.len() {
+                if let Some(mailbox) = self.mailbox_if_any(slot) {
                     mailbox.shut();
                 }
             }

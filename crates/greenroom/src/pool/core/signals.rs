@@ -60,7 +60,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     fn kill(&self, mailbox: &Mailbox<A, K>) {
         let slot_state = self.frame.membership.slots.at(mailbox.slot);
         let details = slot_state.details.lock();
-        let cell = self.mailboxes.at(mailbox.slot).lock();
+        let cell = self.desk(mailbox.slot).mailbox.lock();
         let own = cell.as_deref().is_some_and(|cell| ptr::eq(cell, mailbox));
         drop(cell);
         match details.status {

@@ -13,16 +13,14 @@
 
 use std::{
     any::Any,
-    collections::VecDeque,
     hash::Hash,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use greenroom_queue::{
     block_queue::BlockQueue,
-    discard::discard,
+    discard::{discard, panic_of},
     entry::retries,
     lanes::{Lane, LaneId, LaneState, LiftedLine},
     shard,
@@ -32,11 +30,14 @@ use greenroom_queue::{
 use super::{Core, OutboxOf, Queued, take::Outboxed};
 use crate::{
     Actor, CallError, PoolEvent, ReplyPort,
-    pool::{failed::Failed, pool_payload::PayloadOf},
+    pool::{
+        failed::Failed,
+        pool_payload::{Entries, PayloadOf},
+    },
 };
 
 /// How long to wait for a message that is on its way between two places of a shard, while its key
-/// is being compared. Longer than that takes, but not for ever, as that is user code.
+/// is being compared. Longer than that takes, but not forever, as that is user code.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which messages are to be withdrawn: user code.
@@ -55,10 +56,9 @@ impl<'a, M> Predicate<'a, M> {
         if self.has_panicked() {
             return false;
         }
-        catch_unwind(AssertUnwindSafe(|| (self.is_such)(message))).unwrap_or_else(|panic| {
-            self.panic = Some(panic);
-            false
-        })
+        let mut withdraws = false;
+        self.panic = panic_of(&mut || withdraws = (self.is_such)(message));
+        withdraws
     }
 
     pub(crate) fn has_panicked(&self) -> bool {
@@ -72,14 +72,14 @@ impl<'a, M> Predicate<'a, M> {
 
 /// Takes out the messages that are chosen. The others stay in their order.
 pub(super) fn sift<A: Actor, K>(
-    entries: &mut VecDeque<Queued<A, K>>,
+    entries: &mut Entries<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     for _ in 0..entries.len() {
         let Some(entry) = entries.pop_front() else { return };
         match predicate.withdraws(&entry.message) {
-            true => withdrawn.push(entry),
+            true => withdrawn.push_back(entry),
             false => entries.push_back(entry),
         }
     }
@@ -89,12 +89,12 @@ pub(super) fn sift<A: Actor, K>(
 pub(super) fn sift_queue<A: Actor, K>(
     queue: &mut BlockQueue<Queued<A, K>>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     for _ in 0..queue.len() {
         let Some(entry) = queue.pop_front() else { return };
         match predicate.withdraws(&entry.message) {
-            true => withdrawn.push(entry),
+            true => withdrawn.push_back(entry),
             false => queue.push_back(entry),
         }
     }
@@ -108,21 +108,30 @@ pub(super) type LaneOf<A, K> = Lane<PayloadOf<A>, K>;
 
 type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
 
+/// Tells these callers, in any order.
+pub(super) fn resolve_all<R, E>(ports: &mut Vec<ReplyPort<R, E>>, why: fn() -> CallError<E>) {
+    while let Some(port) = ports.pop() {
+        port.resolve(why());
+    }
+}
+
 /// Takes out the ports of the callers in this line.
 pub(super) fn take_ports<A: Actor, K>(lane: &mut LaneOf<A, K>, ports: &mut Vec<PortOf<A>>) {
-    for entry in lane.iter_mut() {
+    let mut place = 0;
+    while let Some(entry) = lane.at_mut(place) {
         if let Some(extra) = &mut entry.extra
             && let Some(port) = extra.port.take()
         {
             ports.push(port);
         }
+        place += 1;
     }
 }
 
 /// The messages of a shard that were withdrawn.
 struct Withdrawn<'a, A: Actor, K> {
     /// Those of lanes come first.
-    entries: &'a [Queued<A, K>],
+    entries: &'a Entries<A, K>,
     /// How many of them those are.
     of_lanes: usize,
 }
@@ -131,14 +140,22 @@ struct Withdrawn<'a, A: Actor, K> {
 struct AfterSweep<A: Actor, K> {
     /// Permits of what was withdrawn.
     permits: u64,
-    closed: Vec<Option<LaneOf<A, K>>>,
-    failed: Vec<Option<Arc<Failed<A::Error>>>>,
+    closed: Vec<LaneOf<A, K>>,
+    failed: Vec<Arc<Failed<A::Error>>>,
     /// Lanes whose first message is not attempted again.
     alarms: Vec<LaneId>,
     /// Keys that are not parked any more.
     released: usize,
     /// Callers whose keys were parked in between.
     parked: Vec<PortOf<A>>,
+}
+
+impl<A: Actor, K> AfterSweep<A, K> {
+    fn closes(&mut self, lane: Option<LaneOf<A, K>>) {
+        if let Some(lane) = lane {
+            self.closed.push(lane);
+        }
+    }
 }
 
 impl<A: Actor, K> Default for AfterSweep<A, K> {
@@ -159,20 +176,20 @@ pub(crate) fn sweep<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     index: usize,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     let lifted = core.queue.shards[index].lift(&mut outbox_at_rest(core, index));
     let Some((mut stay, mut lines)) = lifted else { return };
-    let before = withdrawn.len();
+    let mut chosen = Entries::<A, K>::new();
     // In the order in which they wait: those of lanes are the oldest of their keys.
     for line in &mut lines {
-        sift::<A, K>(&mut line.messages, predicate, withdrawn);
+        sift::<A, K>(&mut line.messages, predicate, &mut chosen);
     }
-    let of_lanes = withdrawn.len() - before;
-    sift::<A, K>(&mut stay.urgent, predicate, withdrawn);
-    sift_queue::<A, K>(&mut stay.queue, predicate, withdrawn);
-    let withdrawn = Withdrawn { entries: &withdrawn[before..], of_lanes };
-    set_down(core, index, stay, lines, &withdrawn);
+    let of_lanes = chosen.len();
+    sift::<A, K>(&mut stay.urgent, predicate, &mut chosen);
+    sift_queue::<A, K>(&mut stay.queue, predicate, &mut chosen);
+    set_down(core, index, stay, lines, &Withdrawn { entries: &chosen, of_lanes });
+    withdrawn.append(&mut chosen);
 }
 
 /// The outbox of a shard, once no message of it is on its way between two places. One that goes
@@ -196,20 +213,22 @@ fn set_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     index: usize,
     stay: LiftedOf<A, K>,
-    lines: Vec<LineOf<A, K>>,
+    mut lines: Vec<LineOf<A, K>>,
     withdrawn: &Withdrawn<'_, A, K>,
 ) {
     let of_queues = withdrawn.entries.len() - withdrawn.of_lanes;
     let mut sequel = AfterSweep { permits: of_queues as u64, ..AfterSweep::default() };
     let mut outbox = core.queue.shards[index].outbox.lock();
     let is_urgent = core.queue.shards[index].set_down(&mut outbox, stay);
-    for (place, entry) in withdrawn.entries.iter().enumerate() {
+    let mut of_lanes = withdrawn.of_lanes;
+    for entry in withdrawn.entries.iter() {
         // The key of one in a lane may be with the lane.
-        if place < withdrawn.of_lanes || entry.key.is_some() {
+        if of_lanes > 0 || entry.key.is_some() {
             outbox.left(entry);
         }
+        of_lanes = of_lanes.saturating_sub(1);
     }
-    for line in lines {
+    while let Some(line) = lines.pop() {
         set_line_down(&mut outbox, line, &mut sequel);
     }
     if outbox.has_urgent_ready() || is_urgent {
@@ -243,7 +262,7 @@ fn set_line_down<A: Actor, K>(
     }
     match lane.state {
         LaneState::Running(_) => {}
-        LaneState::Shared(_) if lane.is_empty() => sequel.closed.push(outbox.lanes.close(id)),
+        LaneState::Shared(_) if lane.is_empty() => sequel.closes(outbox.lanes.close(id)),
         LaneState::Shared(_) => {}
         LaneState::Parked if withdrawn > 0 && lane.is_empty() => {
             close_parked(outbox, id, sequel);
@@ -255,7 +274,7 @@ fn set_line_down<A: Actor, K>(
                 sequel.alarms.push(id);
             }
             if lane.is_empty() {
-                sequel.closed.push(outbox.lanes.close(id));
+                sequel.closes(outbox.lanes.close(id));
             } else {
                 // A worker that looked for a ready one in between has forgotten it.
                 outbox.make_ready(id);
@@ -274,15 +293,17 @@ fn close_parked<A: Actor, K>(
     if let Some(backlog) = &mut outbox.backlog {
         backlog.unpark(id.hash, others);
     }
-    sequel.failed.push(outbox.lanes.get(id).and_then(Lane::take_failed));
-    sequel.closed.push(outbox.lanes.close(id));
+    if let Some(failed) = outbox.lanes.get(id).and_then(Lane::take_failed) {
+        sequel.failed.push(failed);
+    }
+    sequel.closes(outbox.lanes.close(id));
     sequel.released += 1;
 }
 
 fn follow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     index: usize,
-    sequel: AfterSweep<A, K>,
+    mut sequel: AfterSweep<A, K>,
 ) {
     if sequel.permits > 0 {
         core.queue.permits.give(sequel.permits, core);
@@ -290,9 +311,7 @@ fn follow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     for id in &sequel.alarms {
         core.frame.clock.forget_lane(index, *id);
     }
-    for port in sequel.parked {
-        port.resolve(CallError::Parked);
-    }
+    resolve_all(&mut sequel.parked, || CallError::Parked);
     discard((sequel.closed, sequel.failed));
     for _ in 0..sequel.released {
         core.frame.notify(PoolEvent::KeyReleased);
@@ -303,7 +322,7 @@ fn follow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// Counts messages that were withdrawn before they were started.
 pub(super) fn count_withdrawn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
-    withdrawn: &[Queued<A, K>],
+    withdrawn: &Entries<A, K>,
 ) {
     core.frame.telemetry.counters.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
     core.frame.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);

@@ -5,7 +5,7 @@
 //! to the shards at last. The places are gone through in that order, so a message that moves on
 //! is met later.
 
-use std::{collections::VecDeque, hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
+use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
 
 use greenroom_queue::{discard::discard, lock::MutexGuard};
 
@@ -16,7 +16,10 @@ use super::{
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor, CallError, PoolEvent,
-    pool::{membership::mailbox::Mailbox, push::Migrated, sticky::Moves, withdrawal::Withdrawal},
+    pool::{
+        membership::mailbox::Mailbox, pool_payload::Entries, push::Migrated, sticky::Moves,
+        withdrawal::Withdrawal,
+    },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
@@ -39,12 +42,12 @@ pub(crate) fn withdraw<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 ) -> usize {
     let Some(begun) = core.withdrawal().begin() else { return 0 };
     let mut predicate = Predicate::new(is_such);
-    let mut withdrawn = Vec::new();
+    let mut withdrawn = Entries::<A, K>::new();
     sweep_all(core, &mut predicate, &mut withdrawn);
     settle_if_over(core);
     drop(begun);
     let messages = withdrawn.len();
-    for entry in withdrawn {
+    while let Some(entry) = withdrawn.pop_front() {
         settle_withdrawn::<A, K>(entry);
     }
     if messages > 0 {
@@ -61,12 +64,12 @@ pub(crate) fn withdraw<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 fn sweep_all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     sweep_handed(core, predicate, withdrawn);
     sweep_held(core, predicate, withdrawn);
     sweep_clock(core, predicate, withdrawn);
-    for slot in 0..core.mailboxes.len() {
+    for slot in 0..core.desks.len() {
         if let Some(mailbox) = core.mailbox_if_any(slot) {
             sweep_mailbox(core, &mailbox, predicate, withdrawn);
         }
@@ -83,20 +86,19 @@ fn sweep_all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 fn sweep_handed<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
-    let mut handed = VecDeque::from(core.take_handed(usize::MAX));
-    let before = withdrawn.len();
-    sift::<A, K>(&mut handed, predicate, withdrawn);
-    core.re_home(handed.into());
-    free(core, &withdrawn[before..]);
+    let (mut handed, mut chosen) = (core.take_handed(usize::MAX), Entries::<A, K>::new());
+    sift::<A, K>(&mut handed, predicate, &mut chosen);
+    core.re_home(handed);
+    free(core, chosen, withdrawn);
 }
 
 /// Messages for which a policy has no worker.
 fn sweep_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     if predicate.has_panicked() {
         return;
@@ -113,9 +115,8 @@ fn sweep_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if lifted.is_empty() {
         return;
     }
-    let before = withdrawn.len();
-    sift::<A, K>(&mut lifted, predicate, withdrawn);
-    let chosen = &withdrawn[before..];
+    let mut chosen = Entries::<A, K>::new();
+    sift::<A, K>(&mut lifted, predicate, &mut chosen);
     let mut moves = lock_moves(core);
     let mut held = core.routing.held.lock();
     lifted.append(&mut held);
@@ -125,11 +126,10 @@ fn sweep_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     drop(held);
     if let Some(moves) = &mut moves {
         moves.held_is_lifted = false;
-        let tags = tags_of_retries::<A, K>(chosen);
-        moves.waiting.retain(|tag| !tags.contains(tag));
+        moves.forget(&tags_of_retries::<A, K>(&chosen));
     }
     go_on(core, moves);
-    free(core, chosen);
+    free(core, chosen, withdrawn);
     // Workers that have started since have looked at held messages before. Pairs with the
     // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the
     // new worker finds them, or this load sees the change. Otherwise they are held although a
@@ -143,23 +143,21 @@ fn sweep_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 fn sweep_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     if predicate.has_panicked() || core.frame.clock.messages() == 0 {
         return;
     }
-    let before = withdrawn.len();
-    let mut stay = Vec::new();
+    let (mut stay, mut chosen) = (Vec::new(), Entries::<A, K>::new());
     for waiting in core.frame.clock.lift() {
         if !waiting.message::<A, K>().is_some_and(|message| predicate.withdraws(message)) {
             stay.push(waiting);
         } else if let Some(entry) = waiting.into_entry::<A, K>() {
-            withdrawn.push(entry);
+            chosen.push_back(entry);
         }
     }
-    let chosen = &withdrawn[before..];
     core.frame.clock.set_down(stay, chosen.len());
-    free(core, chosen);
+    free(core, chosen, withdrawn);
 }
 
 /// Messages that wait for one worker.
@@ -167,7 +165,7 @@ fn sweep_mailbox<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
     mailbox: &Mailbox<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Vec<Queued<A, K>>,
+    withdrawn: &mut Entries<A, K>,
 ) {
     if predicate.has_panicked() {
         return;
@@ -177,21 +175,22 @@ fn sweep_mailbox<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let lifted = mailbox.lift();
     drop(moves);
     let Some(mut lifted) = lifted else { return };
-    let before = withdrawn.len();
-    sift::<A, K>(&mut lifted.urgent, predicate, withdrawn);
-    sift_queue::<A, K>(&mut lifted.normal, predicate, withdrawn);
+    let mut chosen = Entries::<A, K>::new();
+    sift::<A, K>(&mut lifted.urgent, predicate, &mut chosen);
+    sift_queue::<A, K>(&mut lifted.normal, predicate, &mut chosen);
     for held in &mut lifted.held {
-        sift::<A, K>(held, predicate, withdrawn);
+        sift::<A, K>(held, predicate, &mut chosen);
     }
-    let chosen = &withdrawn[before..];
     let moves = lock_moves(core);
-    let set_down = mailbox.set_down(lifted, chosen);
+    let set_down = mailbox.set_down(lifted, &chosen);
     go_on(core, moves);
-    free(core, chosen);
+    free(core, chosen, withdrawn);
     if let Err(mut homeless) = set_down {
         // Its worker has gone.
-        for entry in &mut homeless {
+        let mut place = 0;
+        while let Some(entry) = homeless.get_mut(place) {
             entry.hash = 0;
+            place += 1;
         }
         core.re_home(homeless);
     }
@@ -202,16 +201,18 @@ fn sweep_mailbox<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// Messages were withdrawn that hold permits of the pool.
 fn free<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: &Core<A, K>,
-    withdrawn: &[Queued<A, K>],
+    mut chosen: Entries<A, K>,
+    withdrawn: &mut Entries<A, K>,
 ) {
-    if withdrawn.is_empty() {
+    if chosen.is_empty() {
         return;
     }
-    count_withdrawn(core, withdrawn);
+    count_withdrawn(core, &chosen);
     if core.routing.sticky.is_some() {
-        core.frame.clock.forget_tags(&tags_of_retries::<A, K>(withdrawn));
+        core.frame.clock.forget_tags(&tags_of_retries::<A, K>(&chosen));
     }
-    core.queue.permits.give(withdrawn.len() as u64, core);
+    core.queue.permits.give(chosen.len() as u64, core);
+    withdrawn.append(&mut chosen);
 }
 
 /// While it is held, no key of a sticky pool moves. In others nothing moves.
@@ -234,9 +235,9 @@ fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The table slots of messages that wait for another attempt.
-fn tags_of_retries<A: Actor, K>(entries: &[Queued<A, K>]) -> Vec<u32> {
+fn tags_of_retries<A: Actor, K>(entries: &Entries<A, K>) -> Vec<u32> {
     let mut tags = Vec::new();
-    for entry in entries {
+    for entry in entries.iter() {
         if entry.hash != 0 && entry.is_retry() {
             tags.push(entry.hash);
         }

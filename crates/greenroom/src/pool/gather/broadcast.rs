@@ -39,7 +39,7 @@ mod call;
 /// # Ok(()) }
 /// ```
 pub struct BroadcastAddress<M, R, E> {
-    /// That of the pool.
+    /// The address of the pool.
     pub(crate) address: Address<M, R, E>,
     /// Counts the calls that go to some of the workers, so that these take turns.
     turns: Arc<AtomicUsize>,
@@ -50,8 +50,8 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
         Self { address, turns: Arc::default() }
     }
 
-    /// The running workers, each with an address of its own. Workers that are being started are not
-    /// among them, but are in [`PoolAdmin::workers`](crate::PoolAdmin#who-is-in-which-list).
+    /// The running workers, each with its own address. Workers that are being started are not
+    /// included, but are in [`PoolAdmin::workers`](crate::PoolAdmin#who-is-in-which-list).
     pub fn workers(&self) -> Vec<Worker<M, R, E>> {
         live_workers(&self.address)
     }
@@ -60,27 +60,26 @@ impl<M, R, E> BroadcastAddress<M, R, E> {
 type Addressed<M, R, E> = (Vec<Worker<M, R, E>>, Vec<M>);
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
-    /// Gives each live worker a copy, waiting for room at all of them at once. If the
-    /// pool does not let its senders wait, a full worker treats its copy as its
-    /// pool's [`Overflow`](crate::Overflow) says.
+    /// Gives each live worker a copy, waiting for room at all of them at once. If the pool does not
+    /// let its senders wait, a full worker treats its copy according to its pool's
+    /// [`Overflow`](crate::Overflow).
     ///
     /// # Errors
-    /// The message, when no worker has accepted a copy.
+    /// The message, if no worker has accepted a copy.
     ///
     /// # Panics
-    /// When a clone or a key function of a pool panics. After a clone that panics
-    /// nothing has been sent.
+    /// If a clone or a key function of a pool panics. If a clone panics, nothing has been sent.
     ///
     /// # Cancel safety
-    /// When the future is dropped, each copy has either been queued or is dropped.
+    /// If the future is dropped, each copy has either been queued or is dropped.
     pub async fn send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
         let (members, copies) = self.copies(message)?;
         let sends = members.iter().zip(copies).map(|(member, copy)| member.address().send(copy));
         all_sent(&members, sends).await
     }
 
-    /// As [`send`](Self::send), with an envelope: each copy has its class, deadline, sender, trace
-    /// and token, and waits for room no longer than its timeout.
+    /// Like [`send`](Self::send), with an envelope: each copy has its class, deadline, sender,
+    /// trace and token, and waits for room no longer than its timeout.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -95,13 +94,13 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// ```
     ///
     /// # Errors
-    /// As `send`.
+    /// Those of `send`.
     ///
     /// # Panics
-    /// As `send`.
+    /// Those of `send`.
     ///
     /// # Cancel safety
-    /// As `send`.
+    /// That of `send`.
     pub async fn send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
         let (members, copies) = self.copies(message)?;
         let sends = members
@@ -114,21 +113,21 @@ impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastA
     /// Gives a copy to each live worker that has room for it now.
     ///
     /// # Errors
-    /// The message, when no worker has accepted a copy.
+    /// The message, if no worker has accepted a copy.
     ///
     /// # Panics
-    /// As [`send`](Self::send).
+    /// Those of [`send`](Self::send).
     pub fn try_send(&self, message: M) -> Result<Sent, NoneAccepted<M>> {
         self.try_send_with(message, Envelope::new())
     }
 
-    /// As [`try_send`](Self::try_send), with an envelope for each copy.
+    /// Like [`try_send`](Self::try_send), with an envelope for each copy.
     ///
     /// # Errors
-    /// As `try_send`.
+    /// Those of `try_send`.
     ///
     /// # Panics
-    /// As [`send`](Self::send).
+    /// Those of [`send`](Self::send).
     pub fn try_send_with(&self, message: M, envelope: Envelope) -> Result<Sent, NoneAccepted<M>> {
         let (members, copies) = self.copies(message)?;
         let mut outcomes = SentOutcomes::new();

@@ -1,4 +1,4 @@
-//! What several workers have answered.
+//! The answers of several workers.
 
 use crate::CallError;
 
@@ -30,7 +30,7 @@ impl<R, E> Gathered<R, E> {
         gathered
     }
 
-    /// True when each worker has answered, with a reply or with an error.
+    /// True if each worker has answered, with a reply or with an error.
     pub fn is_complete(&self) -> bool {
         self.unanswered.is_empty()
     }
@@ -51,7 +51,7 @@ impl<R, E> Gathered<R, E> {
         self.results.iter().filter_map(|(slot, result)| Some((*slot, result.as_ref().ok()?)))
     }
 
-    /// The replies, to be owned.
+    /// The replies, by value.
     pub fn into_successes(self) -> impl Iterator<Item = (usize, R)> {
         self.results.into_iter().filter_map(|(slot, result)| Some((slot, result.ok()?)))
     }
@@ -94,28 +94,28 @@ pub enum GatherError<R, E> {
     /// No worker is alive. Nothing was sent.
     #[error("no worker is alive")]
     NoWorkers,
-    /// A quorum of more workers than are alive. Nothing was sent.
-    #[error("a quorum of {wanted} cannot be had from {live} live workers")]
+    /// The quorum is larger than the number of live workers. Nothing was sent.
+    #[error("a quorum of {wanted} cannot be reached with {live} live workers")]
     TooFewWorkers {
-        /// How many replies were asked for.
+        /// The number of replies requested.
         wanted: usize,
-        /// How many workers are alive.
+        /// The number of live workers.
         live: usize,
     },
     /// Each worker answered with an error; these are all of them, in the order of their slots.
     #[error("all {} workers failed", .0.len())]
     AllFailed(Vec<(usize, CallError<E>)>),
-    /// The deadline passed before the first reply. Errors that arrived by then are in here.
+    /// The deadline passed before the first reply. Errors that arrived by then are included.
     #[error("no worker replied in time")]
     TimedOut(Gathered<R, E>),
     /// Too many workers failed to reach the quorum any more, or the deadline passed.
     #[error("{got} workers replied, but {wanted} were needed")]
     QuorumMissed {
-        /// How many replies were asked for.
+        /// The number of replies requested.
         wanted: usize,
-        /// How many there were.
+        /// The number of replies.
         got: usize,
-        /// What arrived by then.
+        /// The answers that arrived by then.
         results: Gathered<R, E>,
     },
 }

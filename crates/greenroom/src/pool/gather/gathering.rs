@@ -1,4 +1,4 @@
-//! A call to several workers, and which answers it waits for.
+//! A call to several workers, and the answers that it waits for.
 
 use std::{fmt, time::Duration};
 
@@ -17,16 +17,16 @@ use crate::{Envelope, pool::Worker};
 /// | [`first`](Self::first), [`first_answer`](Self::first_answer) | with a reply, or all errors | [`GatherError::TimedOut`] |
 /// | [`quorum`](Self::quorum) | with so many replies, or when they cannot be had | [`GatherError::QuorumMissed`] |
 ///
-/// Answers that have arrived by a deadline are in the errors too.
+/// Answers that have arrived by a deadline are also in the errors.
 ///
-/// Calls that are no longer needed are abandoned, also when the future is dropped: a message
-/// that has not been started is skipped, and one that has been started goes on, with its
-/// cancellation token cancelled.
+/// Calls that are no longer needed are abandoned, also when the future is dropped: a message that
+/// has not been started is skipped, and a started one continues, with its cancellation token
+/// cancelled.
 #[must_use = "nothing is sent before it is said what to wait for"]
 pub struct Gathering<'a, M, R, E> {
     address: &'a BroadcastAddress<M, R, E>,
     message: M,
-    /// What each copy carries besides.
+    /// The metadata of each copy.
     envelope: Envelope,
     within: Option<Duration>,
 }
@@ -40,14 +40,13 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         Self { address, message, envelope, within: None }
     }
 
-    /// Waits no longer than that, counted from the first poll. As long as it takes
-    /// unless said otherwise.
+    /// Waits at most this long, counted from the first poll. Without a limit by default.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self
     }
 
-    /// Waits for the answer of each live worker, be it a reply or an error.
+    /// Waits for the answer of each live worker, a reply or an error.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -61,10 +60,10 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
     /// ```
     ///
     /// # Errors
-    /// When no worker is alive.
+    /// If no worker is alive.
     ///
     /// # Panics
-    /// As [`BroadcastAddress::send`].
+    /// Those of [`BroadcastAddress::send`].
     ///
     /// # Cancel safety
     /// Dropping the future abandons the calls.
@@ -75,14 +74,14 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         Ok(round.gathered())
     }
 
-    /// Asks all live workers and waits for the first reply. An error only counts when
-    /// there is no reply at all.
+    /// Asks all live workers and waits for the first reply. An error counts only if there is no
+    /// reply at all.
     ///
     /// # Errors
-    /// When no worker is alive, when all have failed, or at the deadline.
+    /// If no worker is alive, if all have failed, or at the deadline.
     ///
     /// # Panics
-    /// As [`BroadcastAddress::send`].
+    /// Those of [`BroadcastAddress::send`].
     ///
     /// # Cancel safety
     /// Dropping the future abandons the calls.
@@ -90,14 +89,14 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
         self.first_answer(usize::MAX).await
     }
 
-    /// As [`first`](Self::first), but asks only this many of the live workers: at least one, and at
-    /// most all. They take turns. The price is as many times the work.
+    /// Like [`first`](Self::first), but asks only this many of the live workers: at least one, and
+    /// at most all. They take turns. The price is that many times the work.
     ///
     /// # Errors
-    /// As [`first`](Self::first).
+    /// Those of [`first`](Self::first).
     ///
     /// # Panics
-    /// As [`BroadcastAddress::send`].
+    /// Those of [`BroadcastAddress::send`].
     ///
     /// # Cancel safety
     /// Dropping the future abandons the calls.
@@ -112,10 +111,10 @@ impl<'a, M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> Gather
     /// many workers have failed to reach that.
     ///
     /// # Errors
-    /// When fewer workers are alive, when too many have failed, or at the deadline.
+    /// If fewer workers are alive, if too many have failed, or at the deadline.
     ///
     /// # Panics
-    /// As [`BroadcastAddress::send`].
+    /// Those of [`BroadcastAddress::send`].
     ///
     /// # Cancel safety
     /// Dropping the future abandons the calls.

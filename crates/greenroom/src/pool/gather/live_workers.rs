@@ -4,5 +4,7 @@ use crate::{Address, pool::Worker};
 
 /// The workers that handle messages now, each once, in the order of their slots.
 pub(crate) fn live_workers<M, R, E>(pool: &Address<M, R, E>) -> Vec<Worker<M, R, E>> {
-    Worker::all(pool.vtable.clone().live_workers())
+    let mut workers = Vec::new();
+    pool.vtable.clone().show_live(&mut |slot, vtable| workers.push(Worker::new(slot, vtable)));
+    workers
 }

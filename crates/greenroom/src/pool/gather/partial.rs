@@ -1,8 +1,8 @@
-//! Requests of which a part has no reply.
+//! Requests with a part that has no reply.
 
 use crate::CallError;
 
-/// The fate of a request with a part that has no reply: its worker died, its handler failed,
+/// The treatment of a request with a part that has no reply: its worker died, its handler failed,
 /// the deadline passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PartialPolicy {
@@ -20,7 +20,7 @@ pub enum SplitJoinError<E> {
     /// No worker is alive. Nothing was sent.
     #[error("no worker is alive")]
     NoWorkers,
-    /// A part failed, and the policy wants all of them.
+    /// A part failed, and the policy requires all of them.
     #[error("the part of the worker in slot {slot} failed")]
     PartFailed {
         /// The slot of its worker.
@@ -29,7 +29,7 @@ pub enum SplitJoinError<E> {
         #[source]
         error: CallError<E>,
     },
-    /// The deadline passed, and the policy wants all parts.
+    /// The deadline passed, and the policy requires all parts.
     #[error("{} parts were not answered in time", unanswered.len())]
     TimedOut {
         /// The slots of their workers.

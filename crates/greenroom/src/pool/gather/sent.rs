@@ -1,16 +1,16 @@
-//! Which workers have accepted a message.
+//! The workers that have accepted a message.
 
 use std::fmt;
 
 use crate::{NotAccepted, SendError};
 
-/// Which workers have accepted a broadcast message: at least one.
+/// The workers that have accepted a broadcast message: at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "some workers may not have accepted the message"]
 pub struct Sent(Vec<(usize, Result<(), NotAccepted>)>);
 
 impl Sent {
-    /// True when each live worker has accepted its copy.
+    /// True if each live worker has accepted its copy.
     pub fn is_complete(&self) -> bool {
         self.refused().next().is_none()
     }
@@ -31,7 +31,7 @@ impl Sent {
     }
 }
 
-/// No worker has accepted a broadcast message; it is in here.
+/// No worker has accepted a broadcast message; this contains it.
 #[derive(thiserror::Error)]
 #[error("none of {} live workers accepted the message", refused.len())]
 pub struct NoneAccepted<M> {

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Address, CallError, pool::Worker};
 
-/// From the request, the part's index, and how many workers are alive, to the part.
+/// From the request, the part's index and the number of live workers to the part.
 type Split<M> = dyn Fn(&M, usize, usize) -> Option<M> + Send + Sync;
 type Init<S> = dyn Fn() -> S + Send + Sync;
 
@@ -27,9 +27,9 @@ type Init<S> = dyn Fn() -> S + Send + Sync;
 /// arrives early is kept until its turn comes. `init` makes a new state for each request: nothing
 /// carries over from one to the next.
 ///
-/// All three run in the caller. When one of them panics, the panic unwinds there: nothing has
-/// been sent after a panic of `split` or `init`, and the parts that are still out are abandoned
-/// after a panic of `join`.
+/// All three run in the caller. If one of them panics, the panic unwinds there: nothing has been
+/// sent after a panic of `split` or `init`, and the pending parts are abandoned after a panic of
+/// `join`.
 ///
 /// ```
 /// # use greenroom::{prelude::*, gather::SplitJoin};
@@ -77,7 +77,7 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
         Self::with_split(|request: &M, _index, _of| Some(request.clone()), init, join)
     }
 
-    /// Gives each live worker what `split` makes for it.
+    /// Gives each live worker the part that `split` makes for it.
     pub fn with_split(
         split: impl Fn(&M, usize, usize) -> Option<M> + Send + Sync + 'static,
         init: impl Fn() -> S + Send + Sync + 'static,
@@ -87,15 +87,15 @@ impl<M, R, E, S> SplitJoin<M, R, E, S> {
         Self { split, init, join, policy: PartialPolicy::default(), within: None }
     }
 
-    /// The fate of a request with a part that has no reply; [`PartialPolicy::Error`]
-    /// unless said otherwise.
+    /// The treatment of a request with a part that has no reply; [`PartialPolicy::Error`] by
+    /// default.
     pub fn partial(mut self, policy: PartialPolicy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Waits for the parts no longer than that, counted from the first poll of a call. As long as
-    /// it takes unless said otherwise.
+    /// Waits for the parts at most this long, counted from the first poll of a call. Without a
+    /// limit by default.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self
@@ -124,11 +124,11 @@ where
     /// is the value of `init`.
     ///
     /// # Errors
-    /// When no worker is alive, and, unless the policy is [`PartialPolicy::Partial`], when
-    /// a part has no reply.
+    /// If no worker is alive, or if a part has no reply, unless the policy is
+    /// [`PartialPolicy::Partial`].
     ///
     /// # Panics
-    /// When one of the functions of [`SplitJoin`] or a key function of a pool panics.
+    /// If one of the functions of [`SplitJoin`] or a key function of a pool panics.
     ///
     /// # Cancel safety
     /// Dropping the future abandons the parts.

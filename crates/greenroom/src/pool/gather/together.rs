@@ -7,7 +7,7 @@
 //! waker of future 3 ──▶ 3 is noted as woken ──▶ the task is woken ──▶ it polls future 3
 //! ```
 //!
-//! No task is spawned: what drops the whole drops the futures.
+//! No task is spawned: dropping the whole drops the futures.
 
 use std::{
     collections::VecDeque,
@@ -22,13 +22,13 @@ use std::{
 
 use greenroom_queue::lock::Mutex;
 
-/// The futures, and which of them are to be polled.
+/// The futures, and which of them must be polled.
 pub(super) struct Together<F> {
     /// `None` once it has resolved.
     futures: Vec<Option<F>>,
     /// One for each future.
     alarms: Vec<Arc<PartWaker>>,
-    /// What the alarms write to.
+    /// Written by the alarms.
     woken: Arc<Mutex<Woken>>,
     /// Woken and not polled since; polled in this order.
     due: VecDeque<usize>,
@@ -48,7 +48,7 @@ struct Woken {
 /// The waker of one future.
 struct PartWaker {
     index: usize,
-    /// The future is noted as woken already, and has not been polled since.
+    /// Whether the future is already noted as woken, and has not been polled since.
     noted: AtomicBool,
     woken: Arc<Mutex<Woken>>,
 }
@@ -87,7 +87,7 @@ impl<F: Future + Unpin> Together<F> {
         Self { futures, alarms, woken, due, running }
     }
 
-    /// The next that resolves, with its index; `None` when all have.
+    /// The next one that resolves, with its index; `None` once all have.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.

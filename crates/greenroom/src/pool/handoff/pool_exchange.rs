@@ -1,4 +1,4 @@
-//! What callers and workers of a pool exchange past its queue.
+//! The values that callers and workers of a pool exchange past its queue.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use crate::{
     reply::{self, Reply},
 };
 
-/// What callers and workers of a pool exchange past its queue.
+/// The values that callers and workers of a pool exchange past its queue.
 pub(crate) struct PoolExchange<M, R, E>(PhantomData<(M, R, E)>);
 
 /// The meeting point of a worker and its callers.

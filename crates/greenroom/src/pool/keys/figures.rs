@@ -1,4 +1,4 @@
-//! What can be known of the keys of a pool.
+//! The figures of a pool's keys.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -6,8 +6,8 @@ use tokio::time::Instant;
 
 use crate::DeadLetterReason;
 
-/// How many keys have messages in hand or waiting, by their state. Messages that lie in a queue
-/// behind other keys, and can be started as soon as they are reached, are not counted.
+/// How many keys have messages in hand or waiting, by their state. Messages in a queue behind other
+/// keys that can be started as soon as they are reached are not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KeyCounts {
@@ -17,7 +17,7 @@ pub struct KeyCounts {
     pub retrying: usize,
     /// They wait for an operator.
     pub parked: usize,
-    /// They have given way to others, and wait for a worker.
+    /// They have yielded to others, and wait for a worker.
     pub ready: usize,
     /// Messages that wait behind all of these.
     pub waiting: usize,
@@ -27,34 +27,34 @@ pub struct KeyCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum KeyState {
-    /// Its first message waits in the queue; nothing but its turn is needed.
+    /// Its first message waits in the queue; it only needs its turn.
     Queued,
     /// A message is in hand.
     Running {
         /// The slot of the worker that has it.
         worker: usize,
-        /// For so long, to a few milliseconds.
+        /// Since when, to a few milliseconds.
         since: Duration,
     },
     /// A message waits for its next attempt.
     Retrying {
-        /// For so long: since its last attempt failed.
+        /// Since its last attempt failed.
         since: Duration,
-        /// For so long from now, to a few milliseconds.
+        /// The time from now, to a few milliseconds.
         next: Duration,
         /// The worker that had it in hand last.
         worker: usize,
     },
     /// It waits for an operator.
     Parked {
-        /// For so long.
+        /// Since when.
         since: Duration,
         /// How its message has failed.
         reason: DeadLetterReason,
         /// The worker that had it in hand.
         worker: usize,
     },
-    /// It has given way to others and waits for a worker.
+    /// It has yielded to others and waits for a worker.
     Ready,
 }
 
@@ -69,9 +69,9 @@ pub struct KeyStatus {
     pub waiting: usize,
     /// The number of its present or last attempt; 0 if there was none.
     pub attempt: u32,
-    /// What its last attempt failed of.
+    /// The error of its last attempt.
     pub last_error: Option<String>,
-    /// When that failed: it tells one failure of the key from any other.
+    /// When that failed: it distinguishes this failure of the key from any other.
     pub failed_at: Option<Instant>,
     /// How long the first of the waiting messages has waited.
     pub oldest: Option<Duration>,
@@ -111,7 +111,7 @@ pub struct ParkedKey<K> {
     pub waiting: usize,
 }
 
-/// A key of which a worker has a message in hand.
+/// A key whose message a worker has in hand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyInHand<K> {
@@ -125,7 +125,7 @@ pub struct KeyInHand<K> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LongestLine<K> {
-    /// The key. `None` for one that only lies in a queue and is not among the hottest.
+    /// The key. `None` for one that is only in a queue and is not among the hottest.
     pub key: Option<Arc<K>>,
     /// How many messages wait.
     pub messages: usize,

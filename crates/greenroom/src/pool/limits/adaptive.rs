@@ -7,13 +7,13 @@
 //! ```
 //!
 //! Latency alone is not enough: a service that refuses in a millisecond looks fast, and a limit
-//! that follows latency alone would grow into the outage. So the times of refused and timed-out
-//! messages are not counted, their number is, and the smaller of two limits holds. Each grows only
-//! in windows in which it was itself used up: the limit by latency is not forgotten while failures
-//! keep the other one small, and neither grows while there is no demand for more.
+//! that follows only latency would grow into the outage. So for refused and timed-out messages,
+//! their number counts rather than their times, and the smaller of two limits holds. Each grows
+//! only in windows in which it was itself used up: the limit by latency is not forgotten while
+//! failures keep the other one small, and neither grows without demand for more.
 //!
-//! Ask for a start only when a message could start: a message that waits for its key is no demand.
-//! A pool whose demand is bound by its keys never uses the limit up, and does not move it.
+//! Ask for a start only if a message could start: a message that waits for its key is no demand. A
+//! pool whose demand is bound by its keys never uses the limit up, and does not move it.
 
 use std::time::Duration;
 
@@ -49,15 +49,15 @@ use crate::SpawnError;
 #[derive(Debug, Clone)]
 pub struct AdaptiveLimit {
     pub(super) settings: Adaptive,
-    /// The limit by latency. Moves only by windows in which it was about to be used up.
+    /// The limit by latency. Moves only in windows in which it was nearly used up.
     by_latency: f64,
-    /// What failures suggest; the maximum while there are none.
+    /// The limit by failures; the maximum while there are none.
     by_failures: f64,
     pub(super) baseline: Baseline,
     /// Present while load is held back, to measure the latency at rest.
     probe: Option<Probe>,
     window: Window,
-    /// How long the next window lasts at least.
+    /// The least length of the next window.
     length: Duration,
     pub(super) in_flight: usize,
     /// Starts that were refused, or would have been if the limit were enforced.
@@ -65,7 +65,7 @@ pub struct AdaptiveLimit {
 }
 
 impl AdaptiveLimit {
-    /// A limit that has seen nothing.
+    /// A limit without observations.
     ///
     /// # Errors
     /// A setting out of range.
@@ -85,9 +85,9 @@ impl AdaptiveLimit {
     }
 
     /// Starts a message, unless the limit is reached. If the limit is only observed, it always
-    /// starts one, and counts.
+    /// starts it, and counts it.
     ///
-    /// Each start that was granted must be followed by one [`finish`](Self::finish).
+    /// Each granted start must be followed by one [`finish`](Self::finish).
     pub fn try_start(&mut self) -> bool {
         let is_above = self.in_flight >= self.limit();
         self.held_back += u64::from(is_above);
@@ -99,8 +99,8 @@ impl AdaptiveLimit {
         true
     }
 
-    /// Ends a message that was started `latency` ago. Returns the change, when this was the last of
-    /// a window that changed the limit.
+    /// Ends a message that was started `latency` ago. Returns the change, if this was the last
+    /// message of a window that changed the limit.
     pub fn finish(
         &mut self,
         now: Duration,
@@ -127,7 +127,7 @@ impl AdaptiveLimit {
     }
 
     /// How many messages must have ended before a window has a result. While failures keep the
-    /// limit small, that is twice the limit: otherwise slow handlers that come one by one would
+    /// limit small, that is twice the limit: otherwise slow handlers that arrive one by one would
     /// take long to recover.
     fn samples(&self) -> u64 {
         match self.by_failures < self.by_latency {
@@ -170,7 +170,7 @@ impl AdaptiveLimit {
         }
     }
 
-    /// Measures the latency at rest anew: at once if there is little load, otherwise with a probe.
+    /// Measures the latency at rest again: at once if there is little load, otherwise with a probe.
     /// True if a probe has begun.
     fn refresh_baseline(&mut self, summary: &Summary, latency: f64) -> bool {
         let limit = self.smaller();
@@ -187,7 +187,7 @@ impl AdaptiveLimit {
     }
 }
 
-/// A time that may be beyond all bounds.
+/// A time that may exceed all bounds.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

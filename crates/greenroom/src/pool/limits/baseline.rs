@@ -1,11 +1,11 @@
-//! How long handling takes when nothing is in its way.
+//! The time of handling at rest, when nothing delays it.
 //!
-//! It is the lowest latency that was seen lately. A limit that works well keeps a small queue at
-//! the other side all the time, so the lowest latency creeps up, and the limit with it; and a
-//! service that has become slower for good would be taken for an overloaded one for ever. So soon
-//! after the start, and again when the baseline is stale, a *probe* holds back half of the load:
-//! for one window, to let the queue run dry, and for one to measure (as BBR does with its ProbeRTT;
-//! Cardwell and others, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016).
+//! It is the lowest recent latency. A limit that works well keeps a small queue at the other side
+//! all the time, so the lowest latency creeps up, and the limit with it; and a service that has
+//! become slower for good would be treated as overloaded forever. So soon after the start, and
+//! again when the baseline is stale, a *probe* holds back half of the load: for one window, to let
+//! the queue run dry, and for another to measure (as BBR does with its ProbeRTT; Cardwell and
+//! others, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016).
 //!
 //! ```text
 //! about as before ──────────────────▶ what was known is confirmed
@@ -13,7 +13,7 @@
 //! otherwise ────────────────────────▶ this is the latency at rest now
 //! ```
 //!
-//! Mostly that is two windows in fifty at half the limit: at most 2% of the throughput. A time of
+//! That is mostly two windows in fifty at half the limit: at most 2% of the throughput. A time of
 //! little load is as good as a probe. If the limit is only observed, nothing can be held back:
 //! under a flood that never ends, the lowest rises slowly.
 
@@ -23,7 +23,7 @@ const STALE_AFTER: u32 = 50;
 /// less than later ones.
 const FIRST_AFTER: u32 = 3;
 /// The weight of a window in the mean over the last few, of which the lowest is kept. The lowest of
-/// bare windows would be the luckiest one.
+/// single windows would be the luckiest one.
 const WEIGHT: f64 = 0.3;
 /// The rise of a stale baseline in each window, if no probe is possible: it doubles
 /// in about five minutes.
@@ -38,16 +38,16 @@ const FALLEN: f64 = 0.8;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Baseline {
     lowest: Option<f64>,
-    /// It comes from a measurement at rest, and not only from the first window.
+    /// Whether it comes from a measurement at rest, and not only from the first window.
     is_measured: bool,
-    /// Over the last few windows.
+    /// The mean over the last few windows.
     mean: f64,
     /// Windows since the last measurement, or since the first window.
     age: u32,
 }
 
 impl Baseline {
-    /// `None` before anything was done.
+    /// `None` before the first measurement.
     pub(super) fn lowest(&self) -> Option<f64> {
         self.lowest
     }
@@ -67,7 +67,7 @@ impl Baseline {
     }
 
     /// Learns from a measurement with half of the load; `before` is the latency with all of it.
-    /// False if latency has fallen with the load, and may fall further.
+    /// False if the latency has fallen with the load, and may fall further.
     pub(super) fn learn_rest(&mut self, before: f64, latency: f64) -> bool {
         let known = self.lowest.filter(|_| self.is_measured);
         match known {
@@ -83,8 +83,8 @@ impl Baseline {
         *self = Self { lowest: Some(latency), is_measured: true, mean: latency, age: 0 };
     }
 
-    /// Rises slowly, up to the latency seen. A stale baseline that can never be measured must not
-    /// be believed for ever.
+    /// Rises slowly, up to the observed latency. A stale baseline that can never be measured must
+    /// not be trusted forever.
     pub(super) fn drift(&mut self) {
         self.lowest = self.lowest.map(|lowest| self.mean.min(lowest * (1.0 + DRIFT)));
     }

@@ -1,25 +1,25 @@
-//! The limit that rejections and timeouts suggest.
+//! The limit that follows rejections and timeouts.
 //!
-//! Additive increase, multiplicative decrease: the pair of rules under which several users of one
-//! service reach fair shares without knowing of each other (Chiu and Jain, "Analysis of the
-//! increase and decrease algorithms for congestion avoidance in computer networks", Computer
-//! Networks and ISDN Systems 17, 1989). The decrease follows the share that failed, up to a half if
-//! all did (as in DCTCP; Alizadeh and others, SIGCOMM 2010), so a service that occasionally refuses
-//! one is not treated as one that refuses all.
+//! Additive increase, multiplicative decrease: the rules under which several users of one service
+//! reach fair shares without knowing of each other (Chiu and Jain, "Analysis of the increase and
+//! decrease algorithms for congestion avoidance in computer networks", Computer Networks and ISDN
+//! Systems 17, 1989). The decrease follows the share that failed, up to a half if all did (as in
+//! DCTCP; Alizadeh and others, SIGCOMM 2010), so a service that occasionally refuses a message is
+//! not treated as one that refuses all.
 //!
-//! Without failures this limit is the largest there may be: latency decides alone. After failures
-//! it grows again by halves to just below the limit by latency, which remembers what went well
-//! before, and from there by small steps (the fast and the careful part of CUBIC; Ha, Rhee and Xu,
-//! ACM SIGOPS OSR 42(5), 2008). Once it is past it, the failures are forgotten.
+//! Without failures this limit is the largest possible: latency decides alone. After failures it
+//! grows again by halves to just below the limit by latency, which remembers the last good level,
+//! and from there by small steps (the fast and the careful part of CUBIC; Ha, Rhee and Xu, ACM
+//! SIGOPS OSR 42(5), 2008). Once it has passed that, the failures are forgotten.
 
 use super::{settings::Adaptive, window::Summary};
 
-/// The share of failures that is taken for background.
+/// The share of failures that counts as background.
 const TOLERATED: f64 = 0.01;
 /// Growth per window up to `CAREFUL`.
 const RECOVERY: f64 = 1.5;
 /// From this share of the limit by latency on, this limit grows by `STEP` of it per window: the
-/// level at which messages were rejected is near, and is to be passed by a little only.
+/// level at which messages were rejected is near, and should be passed only slightly.
 const CAREFUL: f64 = 0.8;
 const STEP: f64 = 0.02;
 

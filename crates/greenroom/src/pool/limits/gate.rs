@@ -5,17 +5,17 @@
 //!                                    └── both are waited for here, without a shard or a key ──┘
 //! ```
 //!
-//! Workers stand in line in the order in which they came, and one waits at a time, so
-//! that a token wakes one worker. A pass that finds no message is given back, and so is
-//! that of a worker that dies.
+//! Workers stand in line in the order of their arrival, and one waits at a time, so that a token
+//! wakes one worker. A pass that finds no message is given back, and so is that of a worker that
+//! dies.
 //!
 //! The price: a waiting worker is not idle, and each worker that is woken for more work joins the
-//! line. A pool without limits pays one branch; a pool without limits that may get some later pays
-//! a branch and a load.
+//! line. A pool without limits pays a branch; one that may get limits later pays a branch and a
+//! load.
 //!
-//! Limits come and go while workers are under way: the holder of a pass has counted itself among
-//! the messages in hand, whether there was a limit on them or not, and a message let through
-//! without one goes on beside those that the limit counts.
+//! Limits come and go while workers run: the holder of a pass has counted itself among the messages
+//! in hand, whether there was a limit or not, and a message that passed without a limit continues
+//! alongside those that the limit counts.
 
 use std::{
     sync::{
@@ -46,11 +46,11 @@ pub(crate) struct Gate {
     /// Taken before `at_once`, if both are.
     bucket: Mutex<Option<TokenBucket>>,
     at_once: Mutex<InHandLimit>,
-    /// There is a limit. Written under both locks.
+    /// Whether there is a limit. Written under both locks.
     engaged: AtomicBool,
     /// Messages have shares, whatever else limits them.
     shared: bool,
-    /// A place or a token has been given back.
+    /// Notified when a place or a token is given back.
     freed: Notify,
 }
 
@@ -64,7 +64,7 @@ enum InHandLimit {
     Adaptive(Box<AdaptiveLimit>),
 }
 
-/// The present state of the limits of a pool.
+/// The current state of a pool's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LimitStats {
@@ -101,7 +101,7 @@ impl Gate {
         })))
     }
 
-    /// Whether there is a limit now. Asked before each message.
+    /// Whether there is a limit now. Checked before each message.
     pub(crate) fn is_engaged(&self) -> bool {
         self.engaged.load(Ordering::Relaxed)
     }
@@ -145,7 +145,7 @@ impl Gate {
         taken.then(|| Pass { gate: self.clone(), token: false, started: None, over: false })
     }
 
-    /// Whether it took one: without a rate none is needed.
+    /// Whether it took one: without a rate, none is needed.
     fn try_token(&self) -> Result<bool, Instant> {
         let mut bucket = self.bucket.lock();
         let Some(bucket) = &mut *bucket else { return Ok(false) };
@@ -182,7 +182,7 @@ impl Gate {
         Ok(true)
     }
 
-    /// The first in line waits for a moment, or a place, of the old limit.
+    /// The first in line may wait for a time, or a place, of the old limit.
     fn changed(&self, bucket: &Option<TokenBucket>, places: &InHandLimit) {
         let unlimited = matches!(places, InHandLimit::Fixed { limit: None, .. });
         let engaged = bucket.is_some() || !unlimited || self.shared;
@@ -204,21 +204,21 @@ impl Gate {
 /// The right to take one message.
 pub(crate) struct Pass {
     gate: Arc<Gate>,
-    /// It holds a token.
+    /// Whether it holds a token.
     token: bool,
-    /// When its message was started.
+    /// The start time of its message.
     started: Option<Instant>,
-    /// Its place has been given back.
+    /// Whether its place has been given back.
     over: bool,
 }
 
 impl Pass {
-    /// There is a message.
+    /// Marks the start of a message.
     pub(crate) fn started(&mut self) {
         self.started = Some(Instant::now());
     }
 
-    /// The message was withdrawn before it was begun: the pass is there for the next one.
+    /// The message was withdrawn before it began: the pass serves the next one.
     pub(crate) fn not_started(&mut self) {
         self.started = None;
     }
@@ -232,7 +232,7 @@ impl Pass {
 }
 
 impl Drop for Pass {
-    /// Nothing was started, or its worker has died.
+    /// Nothing was started, or the worker has died.
     fn drop(&mut self) {
         if self.over {
             return;
@@ -247,7 +247,7 @@ impl Drop for Pass {
     }
 }
 
-/// As much as may be started at once after a pause.
+/// The number of messages that may start at once after a pause.
 fn full(rate: Rate) -> Result<TokenBucket, SpawnError> {
     TokenBucket::new(rate, rate.burst())
 }

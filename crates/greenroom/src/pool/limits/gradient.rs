@@ -1,9 +1,9 @@
-//! The limit that latency suggests.
+//! The limit that follows latency.
 //!
-//! If handling takes as long as at rest, more can be done at once; if it takes longer, some of the
+//! If handling takes as long as at rest, more can be done at once; if it takes longer, part of the
 //! load in flight only waits at the other side. The quotient of the two, the *gradient*, times the
 //! load in flight is about the load that is really being worked on; a little is added so that the
-//! limit goes on trying:
+//! limit keeps trying:
 //!
 //! ```text
 //! gradient = min(1, tolerance × latency at rest ÷ latency)
@@ -18,7 +18,7 @@
 
 use super::{settings::Adaptive, window::Summary};
 
-/// How much of the way down a window goes: one slow window takes a fifth at most.
+/// The step of a window towards a lower limit: one slow window takes a fifth at most.
 const SMOOTHING: f64 = 0.2;
 
 /// The limit after a window in which handling took `latency` and at rest takes

@@ -1,4 +1,4 @@
-//! Holding load back for a few windows, to see how long handling takes at rest.
+//! Holds load back for a few windows, to measure how long handling takes at rest.
 
 use super::{baseline::Baseline, settings::Adaptive};
 
@@ -6,11 +6,11 @@ use super::{baseline::Baseline, settings::Adaptive};
 /// and the next one measures. Begins when the baseline is stale and the load is not small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Probe {
-    /// How many may be in flight meanwhile.
+    /// The limit in the meantime.
     pub(super) limit: f64,
     /// The latency with twice the load, in seconds.
     before: f64,
-    /// The queue has had its window to run dry.
+    /// Whether the queue has had its window to run dry.
     measures: bool,
 }
 
@@ -20,8 +20,8 @@ impl Probe {
         Self { limit: settings.clamp(limit / 2.0), before: latency, measures: false }
     }
 
-    /// After a window. `None` once the baseline is known. A window in which nothing was done
-    /// measures nothing, and the baseline stays stale.
+    /// Continues after a window. `None` once the baseline is known. A window without work measures
+    /// nothing, and the baseline stays stale.
     pub(super) fn next(
         self,
         settings: &Adaptive,

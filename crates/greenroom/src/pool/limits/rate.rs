@@ -4,9 +4,9 @@
 //! communications", IEEE Communications Magazine 24(10), 1986). Over any stretch of time `t`, no
 //! more than `burst + rate × t` are taken.
 //!
-//! Everything is counted in whole numbers: a token is as many parts as the period has nanoseconds,
-//! and each nanosecond brings as many parts as the rate has messages. So three a second are three a
-//! second after a year as well, however often the bucket is asked.
+//! Everything is counted in whole numbers: a token has as many parts as the period has nanoseconds,
+//! and each nanosecond brings as many parts as the rate has messages. So three per second remain
+//! three per second after a year, however often the bucket is asked.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const MOST: u64 = 1_000_000_000;
 /// The longest period.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A number of messages in a time.
+/// A number of messages per time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     messages: u64,
@@ -40,8 +40,8 @@ impl Rate {
         (self.messages, self.per)
     }
 
-    /// How many messages a pool may start at once after a pause: a tenth of a second's worth, so
-    /// that it makes up for the pauses of its scheduler.
+    /// How many messages a pool may start at once after a pause: a tenth of a second's worth, which
+    /// makes up for the pauses of its scheduler.
     pub(in crate::pool) fn burst(self) -> u64 {
         let tenth = Duration::from_millis(100).as_nanos() * u128::from(self.messages);
         let burst = tenth.checked_div(self.per.as_nanos()).unwrap_or(1);
@@ -83,8 +83,8 @@ pub struct TokenBucket {
     burst: u64,
     /// The fill of the bucket, in parts of a token; at most the burst.
     parts: u128,
-    /// The latest time that was seen. Time before it brings nothing, so a clock that goes
-    /// back makes no tokens.
+    /// The latest time so far. Earlier times bring nothing, so a clock that goes back makes no
+    /// tokens.
     seen: Duration,
 }
 
@@ -118,7 +118,7 @@ impl TokenBucket {
         self.seen.saturating_add(nanoseconds(wait))
     }
 
-    /// Gives back a token that was taken for nothing.
+    /// Gives back a token that was not used.
     pub fn give_back(&mut self) {
         self.parts = self.full().min(self.parts + self.token());
     }
@@ -127,7 +127,7 @@ impl TokenBucket {
     /// the new burst has room.
     ///
     /// # Errors
-    /// As [`new`](Self::new); nothing has changed then.
+    /// Those of [`new`](Self::new); nothing has changed then.
     pub fn set(&mut self, now: Duration, rate: Rate, burst: u64) -> Result<(), SpawnError> {
         rate.check(burst)?;
         self.fill(now);

@@ -1,19 +1,19 @@
-//! What a limit tells of itself.
+//! The reports of a limit.
 
 use std::time::Duration;
 
 use super::settings::Mode;
 
-/// The limit has changed, or would have.
+/// A change of the limit, or one that would have been made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LimitChange {
     /// The limit before.
     pub from: usize,
     /// The limit now.
     pub to: usize,
-    /// What decided.
+    /// The reason.
     pub reason: LimitReason,
-    /// Whether it is obeyed.
+    /// Whether it is enforced.
     pub mode: Mode,
 }
 

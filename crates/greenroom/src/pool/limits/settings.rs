@@ -7,50 +7,47 @@ use crate::{
     size::{MAX_WORKERS, check_range},
 };
 
-/// The fewest at once, unless said otherwise: with none, nothing would ever be learned.
+/// The default minimum: with none, nothing would ever be learned.
 const DEFAULT_MIN: usize = 1;
-/// At once at the start, unless said otherwise. Growth from here takes a few windows; too
-/// high a start floods.
+/// The default initial limit. Growth from here takes a few windows; too high a start floods.
 const DEFAULT_INITIAL: usize = 20;
-/// Between two decisions, unless said otherwise: five a second recover from an
-/// outage within seconds.
+/// The default time between two decisions: five a second recover from an outage within seconds.
 const DEFAULT_WINDOW: Duration = Duration::from_millis(200);
-/// How much slower than at rest is normal, unless said otherwise: covers the
-/// spread of a window's mean.
+/// The default slowdown that is normal: covers the spread of a window's mean.
 const DEFAULT_TOLERANCE: f64 = 1.5;
 
-/// Whether a limit is obeyed.
+/// Whether a limit is enforced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Nothing is held back; the limit reports the value that it would enforce. Watch it for a
-    /// while before you enforce it.
+    /// Nothing is held back; the limit reports the value that it would enforce. Watch it for some
+    /// time before you enforce it.
     #[default]
     Observe,
     /// Messages above the limit wait.
     Enforce,
 }
 
-/// The settings: between which limits, and how it judges.
+/// The settings: the bounds of the limit, and how it judges.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adaptive {
-    /// The smallest limit; 1 unless said otherwise. Above 20, set `initial` too.
+    /// The smallest limit; 1 by default. Above 20, set `initial` too.
     pub min: usize,
     /// The largest limit, up to 65,536.
     pub max: usize,
-    /// The limit at the start; 20 unless said otherwise, within the bounds.
+    /// The limit at the start; 20 by default, within the bounds.
     pub initial: usize,
-    /// The least time between two decisions; 200 ms unless said otherwise. A window is never
-    /// shorter than the handlers take, so that each shows the effect of the limit before it.
+    /// The least time between two decisions; 200 ms by default. A window is never shorter than the
+    /// handlers take, so that each shows the effect of the limit before it.
     pub window: Duration,
-    /// How many times slower than at rest handling may be, at least 1; 1.5 unless said otherwise. A
-    /// higher one bears more of a spread, and more of a queue at the other side.
+    /// How many times slower than at rest handling may be, at least 1; 1.5 by default. A higher
+    /// value tolerates more variation, and a longer queue at the other side.
     pub tolerance: f64,
-    /// Whether the limit is obeyed; [`Mode::Observe`] unless said otherwise.
+    /// Whether the limit is enforced; [`Mode::Observe`] by default.
     pub mode: Mode,
 }
 
 impl Adaptive {
-    /// Up to this many at once, with the other settings as said at each; to set one of those, write
+    /// Up to this many at once, with the default of every other field; to set one of those, write
     /// `Adaptive { tolerance: 2.0, ..Adaptive::up_to(64) }`.
     pub const fn up_to(max: usize) -> Self {
         Self {
@@ -63,7 +60,7 @@ impl Adaptive {
         }
     }
 
-    /// Obeys the limit.
+    /// Enforces the limit.
     #[must_use]
     pub const fn enforced(self) -> Self {
         Self { mode: Mode::Enforce, ..self }
@@ -81,7 +78,7 @@ impl Adaptive {
         Ok(self)
     }
 
-    /// Within the bounds.
+    /// Limits a value to the bounds.
     pub(super) fn clamp(&self, limit: f64) -> f64 {
         limit.clamp(self.min as f64, self.max as f64)
     }

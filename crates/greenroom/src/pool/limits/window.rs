@@ -1,4 +1,4 @@
-//! What happened between two decisions.
+//! The events between two decisions.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ pub(super) const LEAST_SAMPLES: u64 = 10;
 pub enum Outcome {
     /// It was handled, and its time counts.
     Done,
-    /// It was turned away for overload (429, 503, a full queue). Its time says
-    /// nothing: refusals are fast.
+    /// It was refused for overload (429, 503, a full queue). Its time says nothing: refusals are
+    /// fast.
     Rejected,
     /// It took too long.
     TimedOut,
-    /// It says nothing: it was wrong in itself, or was dropped.
+    /// It says nothing: it was itself invalid, or was dropped.
     Ignored,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Window {
     in_flight: u64,
 }
 
-/// What a full window says.
+/// The result of a full window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Summary {
     /// The mean over messages that were done, in seconds; `None` if too few were.
@@ -93,9 +93,8 @@ impl Window {
 }
 
 impl Summary {
-    /// True when the limit was used up at some time. Otherwise demand was the bound, or
-    /// the keys were, and the window does not show that more would go well (for
-    /// congestion windows: RFC 7661).
+    /// True if the limit was used up at some time. Otherwise demand was the bound, or the keys
+    /// were, and the window does not show that more would work (for congestion windows: RFC 7661).
     pub(super) fn reached(&self, limit: f64) -> bool {
         self.peak >= limit.floor()
     }

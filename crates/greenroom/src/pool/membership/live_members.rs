@@ -13,13 +13,6 @@ pub(crate) struct LiveMembers<A: Actor, K> {
     pub(crate) made_after: u64,
 }
 
-impl<A: Actor, K> Default for LiveMembers<A, K> {
-    /// Older than any change.
-    fn default() -> Self {
-        Self { members: Box::default(), made_after: u64::MAX }
-    }
-}
-
 impl<A: Actor, K> Members for LiveMembers<A, K> {
     fn len(&self) -> usize {
         self.members.len()

@@ -28,7 +28,10 @@ use greenroom_queue::{
 };
 
 use super::slot_state::{MAIL, SIGNAL, SlotState};
-use crate::pool::{outgoing::OutgoingOf, pool_payload::Queued};
+use crate::pool::{
+    outgoing::OutgoingOf,
+    pool_payload::{Entries, Queued},
+};
 use crate::{
     Actor, AnyAddress,
     life::{Life, Signal},
@@ -59,7 +62,7 @@ pub(crate) struct Mailbox<A: Actor, K> {
 struct Letters<A: Actor, K> {
     /// These come before every message. They are not bounded: each tie gives one.
     signals: VecDeque<Signal<AnyAddress>>,
-    urgent: VecDeque<Queued<A, K>>,
+    urgent: Entries<A, K>,
     normal: BlockQueue<Queued<A, K>>,
     /// Urgent messages taken in a row.
     urgent_run: u32,
@@ -82,7 +85,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     pub(crate) fn new(slot: usize, slot_state: Arc<SlotState>, capacity: usize) -> Self {
         let letters = Letters {
             signals: VecDeque::new(),
-            urgent: VecDeque::new(),
+            urgent: Entries::<A, K>::new(),
             normal: BlockQueue::new(),
             urgent_run: 0,
             put_first: LONG_AGO,
@@ -160,8 +163,8 @@ impl<A: Actor, K> Mailbox<A, K> {
     }
 
     /// Waits for a place. Cancel-safe.
-    pub(crate) async fn reserve(&self) -> Result<(), Closed> {
-        self.permits.take(self, false, || {}).await
+    pub(crate) fn reserve(&self) -> impl Future<Output = Result<(), Closed>> {
+        self.permits.take(self, false, &|| {})
     }
 
     /// Takes a place although there may be none: the pool has room, and the message belongs here.
@@ -256,7 +259,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Takes out the normal message that has waited longest, for a sender that needs its room.
     pub(crate) fn evict(&self) -> Option<Queued<A, K>> {
         let mut letters = self.letters.lock();
-        let oldest = letters.normal.pop_first(|entry| !entry.is_retry());
+        let oldest = letters.normal.pop_first(&|entry| !entry.is_retry());
         let entry = oldest.or_else(|| letters.tagged.held.as_mut()?.evict())?;
         self.waiting.store(letters.all(), Ordering::Relaxed);
         self.taken.store(self.taken.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -282,8 +285,8 @@ impl<A: Actor, K> Mailbox<A, K> {
     pub(crate) fn set_down(
         &self,
         stay: LiftedMail<A, K>,
-        withdrawn: &[Queued<A, K>],
-    ) -> Result<(), Vec<Queued<A, K>>> {
+        withdrawn: &Entries<A, K>,
+    ) -> Result<(), Entries<A, K>> {
         let mut letters = self.letters.lock();
         letters.lifted = 0;
         self.has_given(withdrawn.len());
@@ -321,12 +324,12 @@ impl<A: Actor, K> Mailbox<A, K> {
 
     /// Refuses every later message, and returns waiting ones, in order. The caller may hold a lock;
     /// it closes what is left under none.
-    pub(crate) fn clear(&self) -> (Vec<Queued<A, K>>, Cleared) {
+    pub(crate) fn clear(&self) -> (Entries<A, K>, Cleared) {
         self.close_up(&mut self.letters.lock())
     }
 
     /// Under the lock.
-    fn close_up(&self, letters: &mut Letters<A, K>) -> (Vec<Queued<A, K>>, Cleared) {
+    fn close_up(&self, letters: &mut Letters<A, K>) -> (Entries<A, K>, Cleared) {
         let room = self.permits.refuse_later();
         letters.closed = true;
         letters.left = true;

@@ -62,6 +62,15 @@ impl MemberList {
         Self { row: (0..workers).collect(), left: None, vacant: BTreeSet::new(), bounds }
     }
 
+    /// The slots in the order of joining, or in their own.
+    pub(crate) fn in_order(&self, by_slot: bool) -> Vec<usize> {
+        let mut slots: Vec<usize> = self.slots().collect();
+        if by_slot {
+            slots.sort_unstable();
+        }
+        slots
+    }
+
     /// In the order of joining.
     pub(crate) fn slots(&self) -> impl DoubleEndedIterator<Item = usize> {
         self.row.iter().copied().filter(|slot| *slot != NONE)
@@ -154,7 +163,7 @@ mod tests {
         assert!(moved(&member_list) <= MANY, "{} were moved", moved(&member_list));
         assert!((0..MANY).all(|slot| member_list.join() == slot));
         assert_eq!((member_list.made(), member_list.len()), (MANY, MANY));
-        // One comes and one goes, for ever.
+        // One comes and one goes, forever.
         for _ in 0..10 * MANY {
             member_list.vacate(7);
             assert!(member_list.leave(7));

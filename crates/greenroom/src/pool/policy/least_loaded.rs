@@ -1,14 +1,14 @@
-//! The one with the least to do.
+//! The worker with the least to do.
 
 use super::{About, Choice, Crew, Policy, random::Dice};
 
-/// How many workers it looks at all of: as many loads are read for a message, at most. With more,
-/// two are close enough.
+/// The most workers of which all are compared: as many loads are read per message, at most. With
+/// more, two are good enough.
 const ALL: usize = 16;
 
-/// The worker with the fewest messages waiting and in hand. Of up to 16 workers, all are compared,
-/// so none stays idle beside a busy one; of more, two chosen at random (Mitzenmacher: The Power of
-/// Two Choices in Randomized Load Balancing, 2001), which comes close.
+/// The worker with the fewest messages waiting and in hand. With up to 16 workers, all are
+/// compared, so none stays idle while another is busy; with more, two chosen at random
+/// (Mitzenmacher: The Power of Two Choices in Randomized Load Balancing, 2001), which comes close.
 #[derive(Debug)]
 pub struct LeastLoaded(Dice);
 
@@ -18,7 +18,7 @@ impl LeastLoaded {
         Self(Dice::new())
     }
 
-    /// Seeded, for tests that replay.
+    /// Seeded, for reproducible tests.
     pub fn seeded(seed: u64) -> Self {
         Self(Dice::seeded(seed))
     }
@@ -34,10 +34,10 @@ impl<M> Policy<M> for LeastLoaded {
     fn choose(&self, _message: &M, _about: &About<'_>, crew: &Crew<'_>) -> Choice {
         let first = self.0.throw(crew.len());
         let place = match crew.len() {
-            // From a random one on: of equals, each comes first in its turn.
+            // Starting from a random one: among equals, each comes first in turn.
             2..=ALL => least_of(crew, (0..crew.len()).map(|step| (first + step) % crew.len())),
             0..2 => first,
-            // Of the others, so that two workers are always compared.
+            // From the others, so that two workers are always compared.
             len => least_of(crew, [first, (first + 1 + self.0.throw(len - 1)) % len].into_iter()),
         };
         Choice::At(crew.with_room_from(place))

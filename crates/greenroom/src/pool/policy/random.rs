@@ -1,4 +1,4 @@
-//! Any of them, by chance.
+//! Any worker, at random.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -17,7 +17,7 @@ impl Random {
         Self(Dice::new())
     }
 
-    /// Seeded, for tests that replay.
+    /// Seeded, for reproducible tests.
     pub fn seeded(seed: u64) -> Self {
         Self(Dice::seeded(seed))
     }

@@ -7,11 +7,11 @@ use super::{About, Choice, Crew, Policy};
 /// No worker has had a turn.
 const NOBODY: u64 = u64::MAX;
 
-/// Each worker in turn, in the order in which they joined; full ones are passed over. A worker that
+/// Each worker in turn, in the order in which they joined; full ones are skipped. A worker that
 /// leaves costs no other its turn.
 #[derive(Debug)]
 pub struct RoundRobin {
-    /// The worker whose turn was last: its place in the upper half, its slot in the lower.
+    /// The worker that had the last turn: its place in the upper half, its slot in the lower.
     last: AtomicU64,
 }
 

@@ -1,11 +1,11 @@
-//! The ledger's right side: what became of messages, counted by one writer each.
+//! The right side of the ledger: the outcomes of messages, each counted by one writer.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::DeadLetterReason;
 
 /// Counters of one slot, on a cache line of its own, written by its worker (or, once the worker has
-/// gone, by the task that cleans up behind it) with plain loads and stores. They go on when the
+/// gone, by the task that cleans up after it) with plain loads and stores. They continue when the
 /// next worker takes the slot.
 #[derive(Debug, Default)]
 #[repr(C)]
@@ -19,7 +19,7 @@ pub(crate) struct WorkerCounters {
     pub(crate) in_hand: AtomicU64,
     /// Messages in hand besides that one, in a pool of batches.
     pub(crate) more_in_hand: AtomicU64,
-    /// Of those handled, handed to another address whole.
+    /// Handled ones that were passed to another address as a whole.
     pub(crate) forwarded: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) dropped: AtomicU64,
@@ -35,7 +35,7 @@ pub(crate) struct PoolCounters {
     pub(crate) rejected: AtomicU64,
     /// Sends and reservations that had to wait for room.
     pub(crate) waits: AtomicU64,
-    /// Messages that were accepted by mailboxes of workers that have gone, or held back.
+    /// Messages that were accepted by mailboxes of workers that have gone, or were held back.
     pub(crate) accepted: AtomicU64,
     /// Messages given back by a stop before they were started.
     pub(crate) returned: AtomicU64,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Counts of how long something took, over all the time since its counting began. Neither a bucket
-/// nor the sum ever falls.
+/// Counts of how long something took, since counting began. Neither a bucket nor the sum ever
+/// falls.
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,7 +19,7 @@ use hdrhistogram::Histogram;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LatencyHistogram {
-    /// The last one is of all that took longer than the longest bound.
+    /// The last one counts all that took longer than the longest bound.
     counts: [u64; LatencyHistogram::BOUNDS.len() + 1],
     sum: Duration,
 }
@@ -70,8 +70,8 @@ impl LatencyHistogram {
         self.sum
     }
 
-    /// Of nanoseconds. Each time counts as the middle of the times that the histogram does not tell
-    /// apart, which differ by a hundredth.
+    /// From nanoseconds. Each time counts as the middle of the times that the histogram does not
+    /// distinguish, which differ by a hundredth.
     pub(super) fn of(times: &Histogram<u64>) -> Self {
         let mut all = Self::default();
         for seen in times.iter_recorded() {

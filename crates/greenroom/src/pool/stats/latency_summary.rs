@@ -8,13 +8,12 @@ use hdrhistogram::Histogram;
 
 use super::latencies::{Latencies, LatencyHistogram};
 
-/// Digits that are kept of each time: percentiles are right to a hundredth.
+/// Digits to keep of each time: percentiles are correct to a hundredth.
 const DIGITS: u8 = 2;
 
-/// How long something took, over all the time since the pool was started. Messages are sampled:
-/// every one if handling takes longer than 32 microseconds; one in eight if it takes longer than
-/// two, which then counts for eight; and one in 512 otherwise. Which one of them is measured
-/// changes from block to block.
+/// How long something took, since the pool was started. Messages are sampled: every one if handling
+/// takes longer than 32 microseconds; one in eight if it takes longer than two, which then counts
+/// for eight; and one in 512 otherwise. The measured one changes from block to block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct LatencySummary {
@@ -43,7 +42,7 @@ impl LatencySummary {
     }
 }
 
-/// The measurements of a pool so far, to be compared with later ones. Takes some ten kilobytes.
+/// The measurements of a pool so far, for comparison with later ones. Takes some ten kilobytes.
 ///
 /// ```
 /// # use greenroom::prelude::*;
@@ -79,7 +78,7 @@ impl LatencySnapshot {
     fn summary(&self, earlier: &Self, of: fn(&Times) -> &Histogram<u64>) -> LatencySummary {
         let Some(now) = &self.0 else { return LatencySummary::default() };
         let mut new = of(now).clone();
-        // Fails only if `earlier` is of another pool: then the result covers all measurements.
+        // Fails only if `earlier` is from another pool: the result then covers all measurements.
         let _ = earlier.0.as_deref().map(|before| new.subtract(of(before)));
         LatencySummary::of(&new)
     }
@@ -91,8 +90,8 @@ impl std::fmt::Debug for LatencySnapshot {
     }
 }
 
-/// The measurements of a pool. They take memory from the first on, and more as they are spread
-/// wider: some fifteen kilobytes.
+/// The measurements of a pool. They take memory from the first on, and more as they spread wider:
+/// some fifteen kilobytes.
 #[derive(Default)]
 pub(crate) struct Measured(Mutex<Option<Box<Times>>>);
 
@@ -121,7 +120,7 @@ impl Measured {
             *times = Times::new();
         }
         if let Some(times) = &mut *times {
-            // They grow as they need to, so there is room for every time.
+            // They grow as needed, so there is room for every time.
             let _ = times.queued.record_n(nanos(queued), stands_for);
             let _ = times.handled.record_n(nanos(handled), stands_for);
             let total = nanos(queued.saturating_add(handled));
@@ -129,7 +128,7 @@ impl Measured {
         }
     }
 
-    /// All that was measured so far.
+    /// All measurements so far.
     pub(crate) fn snapshot(&self) -> LatencySnapshot {
         LatencySnapshot(self.0.lock().clone())
     }
@@ -157,7 +156,7 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A message that is measured, while it is in hand.
+/// A measured message, while it is in hand.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measurement {
     queued: Duration,
@@ -166,12 +165,12 @@ pub(crate) struct Measurement {
 }
 
 impl Measurement {
-    /// It is started now.
+    /// It starts now.
     pub(crate) fn begin(stamp: Stamp, now: u64) -> Self {
         Self { queued: stamp.age(now), since: now, stands_for: stamp.stands_for() }
     }
 
-    /// For how many messages it stands.
+    /// The number of messages that it represents.
     pub(crate) fn stands_for(&self) -> u64 {
         self.stands_for
     }

@@ -6,9 +6,9 @@
 //! smaller than what was seen, and too large by at most [`HotKey::at_most_too_large`]; a key with
 //! more than a 64th of all is in the table.
 //!
-//! It is fed with messages whose times are measured anyway, and told for how many each stands,
-//! so figures are estimates. Keys are told apart by their hashes here: one pair in four billion
-//! shares an entry.
+//! Its input is the messages whose times are measured anyway, each with the number that it
+//! represents, so figures are estimates. Keys are distinguished by their hashes here: one pair in
+//! four billion shares an entry.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use greenroom_queue::lock::Mutex;
 /// Keys in a table.
 const KEPT: usize = 64;
 
-/// One measured message in so many is fed in if all are measured.
+/// One measured message in this many is fed in, if all are measured.
 pub(crate) const FED: u64 = 8;
 
 /// A key with much work.
@@ -30,7 +30,7 @@ pub struct HotKey<K, T> {
     /// How many messages of it were handled, or how long they took, since the pool was made:
     /// an estimate.
     pub amount: T,
-    /// By how much that may be too large.
+    /// The most by which that may be too large.
     pub at_most_too_large: T,
 }
 
@@ -73,7 +73,7 @@ impl HotTable {
         Some(std::mem::replace(&mut least.key, key.clone()))
     }
 
-    /// The keys with the most, each with its amount and how much of that may be too much.
+    /// The keys with the most, each with its amount and the most by which that may be too large.
     fn most(&self, most: usize) -> Vec<(AnyKey, u64, u64)> {
         let mut kept: Vec<_> = self.kept.iter().collect();
         kept.sort_by_key(|kept| std::cmp::Reverse(kept.amount));
@@ -89,7 +89,7 @@ impl Drop for HotTable {
 }
 
 impl Sketch {
-    /// So many messages of a key were handled, which took so long in all.
+    /// Adds a number of handled messages of a key, and their total time.
     pub(crate) fn feed(&self, hash: u32, key: AnyKey, messages: u64, took: Duration) {
         let mut tables = self.tables.lock();
         let (by_count, by_time) = &mut *tables;
@@ -120,7 +120,7 @@ impl Sketch {
     }
 }
 
-/// Keys of this type, which all are that a pool has fed.
+/// The keys of this type, which is the type of all keys that a pool has fed.
 fn hot_keys<K: Send + Sync + 'static, T>(
     most: Vec<(AnyKey, u64, u64)>,
     unit: fn(u64) -> T,

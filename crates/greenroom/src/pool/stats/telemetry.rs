@@ -8,30 +8,30 @@ use tokio::time::Instant;
 use super::{Measured, counters::PoolCounters, sketch::Sketch};
 use crate::pool_events::{drop_log::DropLog, full_log::FullLog};
 
-/// Messages that an actor which stands alone has handled before any is measured.
+/// Messages that a single actor has handled before any is measured.
 const FEW: u64 = 64;
 
 /// Counters and measurements.
 pub(crate) struct Telemetry {
     /// Counters with several, rare writers.
     pub(crate) counters: PoolCounters,
-    /// The time for whatever need not know it exactly.
+    /// The time for everything that need not know it exactly.
     pub(crate) coarse: Padded<CoarseClock>,
     /// How long messages took.
     pub(crate) measured: Measured,
     /// The keys with the most work.
     pub(crate) sketch: Option<Box<Sketch>>,
-    /// Whether it was told that the pool is full.
+    /// Whether the full pool was reported.
     pub(crate) full: FullLog,
-    /// Messages dropped because there was no room, as far as they were not told.
+    /// Messages dropped for lack of room that were not reported.
     pub(crate) drops: DropLog,
 }
 
 impl Telemetry {
-    /// Hardly anything is measured of an actor that stands `single`; the hottest keys are tracked
-    /// if there are keys.
+    /// For a `single` actor, hardly anything is measured; the hottest keys are tracked if there are
+    /// keys.
     pub(crate) fn new(is_watched: bool, single: bool, keyed: bool) -> Self {
-        // With very many actors that handle a few messages each, none has room for measurements.
+        // With very many actors that handle a few messages each, none can afford measurements.
         let unmeasured = if single { FEW } else { 0 };
         let now = Instant::now();
         Self {
@@ -44,7 +44,7 @@ impl Telemetry {
         }
     }
 
-    /// A sender that has found no room begins to wait for some.
+    /// Counts a sender that has found no room and begins to wait.
     #[cold]
     pub(crate) fn count_wait(&self) {
         self.counters.waits.fetch_add(1, Ordering::Relaxed);

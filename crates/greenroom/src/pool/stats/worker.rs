@@ -11,23 +11,23 @@ use crate::{
     pool::membership::slot_state::{SlotState, Status},
 };
 
-/// A snapshot of a slot: its counters go on when its worker is restarted, and
-/// when another takes it.
+/// A snapshot of a slot: its counters continue when its worker is restarted, and when another takes
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerStats {
-    /// Which slot.
+    /// Its number.
     pub slot: usize,
-    /// What logs call it.
+    /// Its name in logs.
     pub name: String,
     /// The type of the actor.
     pub worker_behavior: &'static str,
-    /// Its worker handles messages, or is being started (again): which of the two, `status` says.
+    /// Its worker handles messages, or is being started (again); `status` says which.
     pub live: bool,
-    /// Whether its worker runs. `None` of a slot that is vacant: its last worker was removed.
+    /// Whether its worker runs. `None` for a vacant slot: its last worker was removed.
     pub status: Option<WorkerStatus>,
-    /// For how long it has had the message in hand, to a few milliseconds, or as
-    /// [`Delivery::queued_at`](crate::Delivery::queued_at) says. `None` if there is none.
+    /// How long it has had the message in hand, to a few milliseconds, or as
+    /// [`Delivery::queued_at`](crate::Delivery::queued_at) describes. `None` if there is none.
     pub busy_for: Option<Duration>,
     /// The number of the attempt. `None` if no message is in hand.
     pub attempt: Option<u32>,
@@ -39,7 +39,7 @@ pub struct WorkerStats {
     pub dispatched: u64,
     /// Messages handled.
     pub handled: u64,
-    /// Of these, handed to another address whole.
+    /// Handled ones that were passed to another address as a whole.
     pub forwarded: u64,
     /// Calls that got their handler's error.
     pub failed: u64,
@@ -47,7 +47,7 @@ pub struct WorkerStats {
     pub dead_letters: DeadLetterCounts,
     /// Messages dropped by the failure policy.
     pub dropped: u64,
-    /// Messages given back by a stop that had been started.
+    /// Started messages that a stop gave back.
     pub returned: u64,
     /// Attempts that were followed by another.
     pub retries: u64,

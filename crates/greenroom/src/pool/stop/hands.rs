@@ -1,4 +1,4 @@
-//! How long workers have had their message in hand, as far as a stop has seen it.
+//! How long workers have had their message in hand, as far as a stop has observed.
 
 use std::{collections::HashMap, sync::atomic::Ordering, time::Duration};
 
@@ -6,12 +6,12 @@ use tokio::time::Instant;
 
 use crate::pool::membership::Slots;
 
-/// The time at which a message begins is not noted, because that would cost each message a look at
-/// the clock. So a stop looks when it begins and at its deadline: a worker that has begun nothing
+/// The start time of a message is not recorded, because that would cost each message a clock
+/// reading. So a stop looks when it begins and at its deadline: a worker that has started nothing
 /// in between has had its message for at least that long.
 #[derive(Default)]
 pub(super) struct InHandSince {
-    /// By slot: messages begun by then, and when that was first seen.
+    /// By slot: messages started by then, and when that was first seen.
     seen: HashMap<usize, (u64, Instant)>,
 }
 
@@ -28,7 +28,7 @@ impl InHandSince {
         }
     }
 
-    /// The workers that have one now, and for how long at least.
+    /// The workers that have one now, and the least time that they have had it.
     pub(super) fn still_full(&mut self, slots: &Slots) -> Vec<(usize, Duration)> {
         self.look(slots);
         let since = |slot| self.seen.get(&slot).map_or(Duration::ZERO, |(_, at)| at.elapsed());

@@ -41,8 +41,8 @@ const LET_GO: Duration = Duration::from_millis(500);
 /// How long `stopped` hooks may take after [`Stop::Now`], at least.
 const HOOKS: Duration = Duration::from_secs(10);
 
-/// Stops the pool. Any number of stops may run at once; each waits as it was told to, and the first
-/// to reach the end gets the leftover messages.
+/// Stops the pool. Any number of stops may run at once; each waits as its `Stop` says, and the
+/// first to reach the end gets the leftover messages.
 pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
     how: Stop,
@@ -51,7 +51,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     StopReport { left_over: into_messages(left_over), wedged, stats }
 }
 
-/// As `stop`, with the calls that were not handled.
+/// Like `stop`, with the calls that were not handled.
 pub(crate) async fn stop_keeping_calls<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     core: Arc<Core<A, K>>,
     how: Stop,
@@ -72,9 +72,9 @@ async fn end_and_take<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     StopReport { left_over, wedged, stats: figures(&*pool) }
 }
 
-/// Sees the pool to its end. What was not handled is kept; wedged workers are returned by name.
-/// `None` in a worker of the pool, which would wait for itself: the stop goes on behind it, and
-/// what was not handled is kept for a stop from outside of the pool.
+/// Waits for the end of the pool. Unhandled messages are kept; wedged workers are returned by name.
+/// `None` in a worker of the pool, which would wait for itself: the stop then continues in the
+/// background, and unhandled messages are kept for a stop from outside of the pool.
 pub(crate) async fn see_to_its_end(pool: &Arc<dyn AnyCore>, how: Stop) -> Option<Vec<String>> {
     close(&**pool);
     if slot_at_work(identity(&**pool)).is_some() {
@@ -98,7 +98,7 @@ pub(crate) async fn see_to_its_end(pool: &Arc<dyn AnyCore>, how: Stop) -> Option
     let wedged = wedged.into_iter().map(|(slot, _)| pool.frame().worker_name(slot)).collect();
     let withdrawal = Withdrawal(identity(&**pool));
     while withdrawal.is_on() && !withdrawal.is_here() {
-        // Messages that are out of their places to be examined are left over as well.
+        // Messages that were taken out to be examined are also left over.
         crate::step_aside().await;
     }
     pool.give_back_queued();
@@ -128,8 +128,8 @@ fn check_ledger(pool: &dyn AnyCore) {
 
 /// Handles the queued messages, then lets the workers end. At the deadline handlers are dropped.
 async fn drain_until(pool: &dyn AnyCore, deadline: Instant, hands: &mut InHandSince) {
-    // Held messages wait for a worker to join, and none will. Messages behind a parked key
-    // wait for an operator.
+    // Held messages wait for a worker to join, and none will. Messages behind a parked key wait for
+    // an operator.
     let stuck = || {
         let Unattended { parked, held } = pool.unattended();
         parked + held

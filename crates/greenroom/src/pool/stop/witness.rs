@@ -1,10 +1,9 @@
 //! A cheap reason why a pool is not drained yet: a worker has a message in hand.
 //!
-//! A stop checks whether the pool is drained each time that a worker has finished something.
-//! The ledger sums the figures of all workers, and with thousands of workers that would
-//! happen thousands of times. One busy worker is enough to know that the ledger would not
-//! balance; once that one has finished, the search for the next one begins behind it, so each
-//! is passed about once.
+//! A stop checks whether the pool is drained each time a worker has finished something. The ledger
+//! sums the figures of all workers, and with thousands of workers that would happen thousands of
+//! times. One busy worker proves that the ledger would not balance; once it has finished, the
+//! search for the next one begins behind it, so each is visited about once.
 
 use crate::pool::membership::Slots;
 
@@ -12,13 +11,13 @@ use crate::pool::membership::Slots;
 pub(super) struct Witness {
     /// The worker that was busy at the last search.
     worker: usize,
-    /// Workers passed.
+    /// Visited workers.
     #[cfg(test)]
     looks: usize,
 }
 
 impl Witness {
-    /// True if a worker has a message in hand. Looks at all of them before it says no.
+    /// True if a worker has a message in hand. Looks at all of them before it returns false.
     pub(super) fn sees_one_busy(&mut self, slots: &Slots) -> bool {
         self.find(slots.len(), |worker| slots.at(worker).is_busy())
     }

@@ -12,10 +12,12 @@ use std::{
     task::Poll,
 };
 
-use super::{CatchUnwind, End, context, settle_panicked, work};
+use super::{CatchUnwind, context, work};
 use super::{
     exit_guard::{ExitGuard, Gone},
     in_flight::{InFlight, refused::note_refusal},
+    panicked::settle_panicked,
+    succession::End,
 };
 use crate::{
     Actor, Address, Answer, Context, Delivery, ExitReason, NotAccepted,
@@ -139,6 +141,7 @@ async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     let mut forwarder = Forwarder(to);
     let mut cx = context(core, slot);
     let mut in_flight = InFlight::new(core.clone(), slot);
+    in_flight.rare.put_back = Some(InFlight::put_back);
     let own = Some((core.identity(), slot));
     loop {
         in_flight.wake_up();
@@ -151,7 +154,7 @@ async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
             Ok(End::Killed) => return ExitReason::Killed,
             // A key function or a policy of the other end: the failure table has
             // decided about its message.
-            Err(panic) => drop(settle_panicked(&mut in_flight, &cx, panic)),
+            Err(panic) => drop(settle_panicked(&mut in_flight, &cx.name(), panic)),
         }
     }
 }

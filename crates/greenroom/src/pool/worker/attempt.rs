@@ -12,7 +12,7 @@ use greenroom_queue::lock::user_code_follows;
 
 use super::in_flight::{InFlight, RunState, Taken, WorkerContext};
 use crate::{
-    Actor, Answer, Context, ExitReason, OnExit,
+    Actor, Context, ExitReason, OnExit,
     life::Signal,
     pool::{
         batch::hand::{BatchEnd, Batching},
@@ -153,14 +153,22 @@ async fn attempt_rare<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
             return false;
         }
     }
-    let result = match limit {
-        Some(limit) => {
-            let result = tokio::time::timeout(limit, receive(in_flight, actor, cx)).await;
-            in_flight.return_to_work();
-            result.map_err(|_| limit)
+    let result = {
+        let InFlight { worker, delivery, .. } = &mut *in_flight;
+        let handler = pin!(actor.receive(delivery, cx));
+        let received = polled(worker, handler);
+        match limit {
+            Some(limit) => {
+                // Or the runtime's part of it would be compiled for each type of actor.
+                let received: Pin<&mut (dyn Future<Output = _> + Send)> = pin!(received);
+                tokio::time::timeout(limit, received).await.map_err(|_| limit)
+            }
+            None => Ok(received.await),
         }
-        None => Ok(receive(in_flight, actor, cx).await),
     };
+    if limit.is_some() {
+        in_flight.return_to_work();
+    }
     match (result, batching) {
         (Ok(result), Some(batching)) => batching.settle(in_flight, result),
         (Ok(result), None) => in_flight.settle(result),
@@ -170,19 +178,9 @@ async fn attempt_rare<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
     true
 }
 
-async fn receive<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
-    in_flight: &mut InFlight<A, K>,
-    actor: &mut B,
-    cx: &mut Context<B>,
-) -> Result<Answer<A::Reply>, A::Error> {
-    let InFlight { worker, delivery, .. } = in_flight;
-    let handler = pin!(actor.receive(delivery, cx));
-    polled(worker, handler).await
-}
-
 /// Polls a handler or a hook, and lets go of the worker's place when it suspends. It borrows the
 /// handler in its place: a move before it is read back costs more than all the rest.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
     worker: &'a mut WorkerContext<A, K>,
     handler: Pin<&'a mut F>,
@@ -200,7 +198,7 @@ struct Polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F> {
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polled<'_, A, K, F> {
     type Output = F::Output;
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn poll(mut self: Pin<&mut Self>, task: &mut task::Context<'_>) -> Poll<F::Output> {
         if self.worker.run_state == RunState::Suspended {
             self.worker.go_on();

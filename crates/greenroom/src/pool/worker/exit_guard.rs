@@ -28,7 +28,7 @@ pub(super) enum Gone {
 /// A worker that was told to leave is gone when its task ends or is dropped. If the task is dropped
 /// because the worker was killed, another task goes on.
 pub(super) struct ExitGuard {
-    pool: TaskGuard,
+    pub(super) pool: TaskGuard,
     pub(super) slot: usize,
     /// Present when the task has come to its end.
     gone: Option<Gone>,

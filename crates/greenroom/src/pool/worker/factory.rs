@@ -1,6 +1,7 @@
 //! What builds actors.
 
 use std::{
+    any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -10,7 +11,9 @@ use greenroom_queue::{
     lock::{Mutex, user_code_follows},
 };
 
-use crate::{Actor, Layer, layer::Layered, pool::panic_message::panic_message};
+use crate::{
+    Actor, Layer, address::vtable::BoxFuture, layer::Layered, pool::panic_message::panic_message,
+};
 
 /// Builds the actor of a slot. Called once per start, on the runtime's blocking
 /// pool unless it is quick.
@@ -22,10 +25,13 @@ pub(crate) struct Factory<A> {
 
 type Build<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
 
-/// An actor on its way from the thread that has built it. One that nobody fetches is discarded.
-struct Made<A>(Mutex<Option<Result<A, String>>>);
+/// An actor of any type.
+pub(super) type AnyActor = Box<dyn Any + Send>;
 
-impl<A> Drop for Made<A> {
+/// An actor on its way from the thread that has built it. One that nobody fetches is discarded.
+struct Made(Mutex<Option<Result<AnyActor, String>>>);
+
+impl Drop for Made {
     fn drop(&mut self) {
         discard(self.0.get_mut().take());
     }
@@ -59,32 +65,40 @@ impl<A: Send + 'static> Factory<A> {
         Self { quick: true, ..self }
     }
 
-    pub(super) async fn build(&self, worker: usize) -> Result<A, String> {
+    pub(super) fn build(&self, worker: usize) -> BoxFuture<'static, Result<AnyActor, String>> {
         let build = self.build.clone();
-        user_code_follows();
-        let built = match self.quick {
-            true => catch_unwind(AssertUnwindSafe(|| build(worker))),
-            false => {
-                let made = Arc::new(Made(Mutex::new(None)));
-                let place = made.clone();
-                // In a box, or the runtime's part of it would be compiled for each type of actor.
-                let work: Box<dyn FnOnce() + Send> = Box::new(move || {
-                    let built = build(worker);
-                    *place.0.lock() = Some(built);
-                });
-                match tokio::task::spawn_blocking(work).await {
-                    Ok(()) => {
-                        let built = made.0.lock().take();
-                        Ok(built.unwrap_or_else(|| Err("it made none".to_owned())))
-                    }
-                    Err(error) => Err(error.try_into_panic().map_err(|error| error.to_string())?),
-                }
-            }
-        };
-        built.unwrap_or_else(|panic| {
-            let reason = format!("the factory panicked: {}", panic_message(&*panic));
-            discard(panic);
-            Err(reason)
-        })
+        let build = move || Ok(Box::new(build(worker)?) as AnyActor);
+        Box::pin(built(self.quick, Box::new(build)))
     }
+}
+
+/// Compiled once, whatever is built.
+async fn built(
+    quick: bool,
+    build: Box<dyn FnOnce() -> Result<AnyActor, String> + Send>,
+) -> Result<AnyActor, String> {
+    user_code_follows();
+    let built = match quick {
+        true => catch_unwind(AssertUnwindSafe(build)),
+        false => {
+            let made = Arc::new(Made(Mutex::new(None)));
+            let place = made.clone();
+            let work = move || {
+                let built = build();
+                *place.0.lock() = Some(built);
+            };
+            match tokio::task::spawn_blocking(work).await {
+                Ok(()) => {
+                    let built = made.0.lock().take();
+                    Ok(built.unwrap_or_else(|| Err("it made none".to_owned())))
+                }
+                Err(error) => Err(error.try_into_panic().map_err(|error| error.to_string())?),
+            }
+        }
+    };
+    built.unwrap_or_else(|panic| {
+        let reason = format!("the factory panicked: {}", panic_message(&*panic));
+        discard(panic);
+        Err(reason)
+    })
 }

@@ -61,6 +61,14 @@ pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     pub(crate) spare: Option<A::Message>,
     /// The worker's own mailbox, once there has been something in it.
     mailbox: Option<Arc<Mailbox<A, K>>>,
+    pub(crate) rare: Rare<A, K>,
+}
+
+/// What few workers have.
+pub(crate) struct Rare<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+    /// What becomes of a message that this worker, an adopted one, does not take. Named there
+    /// alone: a program that adopts none has none of its code.
+    pub(crate) put_back: Option<fn(&mut InFlight<A, K>)>,
     /// Messages of a batch that are to be attempted again, while the others are settled.
     deferred: Option<Vec<fate::Deferred<A, K>>>,
 }
@@ -90,7 +98,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             delivery,
             spare: None,
             mailbox: None,
-            deferred: None,
+            rare: Rare { put_back: None, deferred: None },
         }
     }
 

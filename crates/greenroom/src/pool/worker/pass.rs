@@ -1,9 +1,12 @@
 //! Passing the gate of a pool with limits, before each message.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::{
+    hash::Hash,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::in_flight::InFlight;
-use crate::pool::frame::{notify::notify_limit, shares::ShareHand};
+use crate::pool::frame::{AnyCore, notify::notify_limit, shares::ShareHand};
 use crate::{
     Actor,
     pool::{
@@ -20,14 +23,9 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    fn new<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        pass: Pass,
-        in_flight: &InFlight<A, K>,
-    ) -> Self {
-        let core = &in_flight.worker.core;
-        let shared = core.frame.is_shared();
-        let hand = shared.then(|| ShareHand::new(core.erased(), in_flight.worker.slot));
-        Self { pass, hand }
+    pub(super) fn new(pass: Pass, pool: Arc<dyn AnyCore>, slot: usize) -> Self {
+        let shared = pool.frame().is_shared();
+        Self { pass, hand: shared.then(|| ShareHand::new(pool, slot)) }
     }
 
     pub(super) fn started(&mut self) {
@@ -42,42 +40,47 @@ impl Turn {
     }
 }
 
-/// Waits until a message may be started, holding no place that others could work from. `None` if
-/// something else comes first: the end of the pool or of the worker, or a signal.
-pub(super) async fn pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+/// Passes the gate, if a message may be started now. Otherwise the worker gives up the place that
+/// others could work from, and [waits](await_pass).
+pub(super) fn try_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     in_flight: &mut InFlight<A, K>,
 ) -> Option<Turn> {
-    let core = in_flight.worker.core.clone();
-    let gate = core.frame.limits.as_ref()?;
     in_flight.outcome = Outcome::Done;
-    if let Some(pass) = gate.try_pass() {
-        return Some(Turn::new(pass, in_flight));
+    let core = &in_flight.worker.core;
+    if let Some(pass) = core.frame.limits.as_ref().and_then(|gate| gate.try_pass()) {
+        return Some(Turn::new(pass, core.erased(), in_flight.worker.slot));
     }
     in_flight.give_up_place();
     in_flight.rest();
-    let pass = loop {
-        let called = core.frame.lifecycle.over.notified();
-        if in_flight.slot_state.has(HAND_OVER) {
-            core.hand_over(in_flight.worker.slot);
+    None
+}
+
+/// Waits until a message may be started. `None` if something else comes first: the end of the pool
+/// or of the worker, or a signal.
+pub(super) async fn await_pass(pool: &dyn AnyCore, slot: usize) -> Option<Pass> {
+    let frame = pool.frame();
+    let (gate, slot_state) = (frame.limits.as_ref()?, frame.membership.slots.at(slot));
+    loop {
+        let called = frame.lifecycle.over.notified();
+        if slot_state.has(HAND_OVER) {
+            pool.hand_over(slot);
         }
         // Pairs with the store of `end` and with the `fetch_or` of `SlotState::order`. A
         // notification of `over` follows each (an abort, if it is a kill): either this look
         // sees it, or `called` resolves. A look before `notified` could miss it, and the worker
         // would wait at the gate.
-        if core.frame.lifecycle.ended.load(Ordering::SeqCst)
-            || in_flight.slot_state.starts_nothing()
-            || in_flight.slot_state.has(SIGNAL)
+        if frame.lifecycle.ended.load(Ordering::SeqCst)
+            || slot_state.starts_nothing()
+            || slot_state.has(SIGNAL)
         {
-            break None;
+            return None;
         }
         tokio::select! {
             biased;
             () = called => {}
-            pass = gate.pass() => break Some(pass),
+            pass = gate.pass() => return Some(pass),
         }
-    };
-    in_flight.wake_up();
-    pass.map(|pass| Turn::new(pass, in_flight))
+    }
 }
 
 /// The message of this pass has its outcome.

@@ -2,64 +2,39 @@
 
 use std::{
     any::Any,
-    hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
 
 use greenroom_queue::discard::discard;
 
-use super::catch_unwind::CatchUnwind;
-use crate::{
-    Actor, Context,
-    address::vtable::BoxFuture,
-    pool::{
-        admin::change::{Outcomes, SlotOutcome},
-        clock::timed::later,
-        core::Core,
-        frame::{
-            AnyCore,
-            end::over,
-            members::{has_started, notify_started, start_failed},
-        },
-        panic_message::panic_message,
+use super::{
+    any_life::{AnyLife, own},
+    catch_unwind::CatchUnwind,
+};
+use crate::pool::{
+    admin::change::{Outcomes, SlotOutcome},
+    clock::timed::later,
+    frame::{
+        AnyCore,
+        end::over,
+        members::{has_started, notify_started, start_failed},
     },
+    panic_message::panic_message,
 };
 
-/// What builds the actor of a slot, whatever its type.
-pub(super) trait Starter: Send {
-    /// Has it built and started, or says why not.
-    fn start(&mut self) -> BoxFuture<'_, Result<(), String>>;
-}
-
-/// The actor of a slot, once it has started.
-pub(super) struct Starting<'a, A: Actor, K> {
-    pub(super) core: &'a Core<A, K>,
-    pub(super) slot: usize,
-    pub(super) cx: &'a mut Context<A>,
-    pub(super) actor: Option<A>,
-}
-
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Starter for Starting<'_, A, K> {
-    fn start(&mut self) -> BoxFuture<'_, Result<(), String>> {
-        Box::pin(async move {
-            self.actor = Some(start(self.core, self.slot, self.cx).await?);
-            Ok(())
-        })
-    }
-}
-
-/// Reports the result of the first start, and tries again if it failed, until the pool has ended.
+/// Reports the result of the first start, and tries again if it failed. False once the pool has
+/// ended.
 pub(super) async fn first_start(
     pool: &dyn AnyCore,
     slot: usize,
-    starter: &mut dyn Starter,
+    life: &mut dyn AnyLife,
     outcomes: Outcomes,
-) {
+) -> bool {
     let first = tokio::select! {
         biased;
-        () = over(pool, slot) => return,
-        first = starter.start() => first,
+        () = over(pool, slot) => return false,
+        first = start(pool, slot, life) => first,
     };
     match first {
         Ok(()) => {
@@ -67,42 +42,40 @@ pub(super) async fn first_start(
             // Before the report: the spawner of the pool finds its worker there.
             has_started(pool, slot);
             let _ = outcomes.send(SlotOutcome::Started(slot));
+            true
         }
         Err(why) => {
             start_failed(pool, slot, why.clone());
             let _ = outcomes.send(SlotOutcome::StartFailed(slot, why));
             drop(outcomes);
-            if start_again(pool, slot, starter, 1).await {
+            let has_started = start_again(pool, slot, life, 1).await;
+            if has_started {
                 notify_started(pool, slot);
             }
+            has_started
         }
     }
 }
 
-async fn start<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    slot: usize,
-    cx: &mut Context<A>,
-) -> Result<A, String> {
-    let mut actor = core.settings.factory.build(slot).await?;
-    let own = Some((core.identity(), slot));
-    let reason = match CatchUnwind(Box::pin(actor.started(cx)), own).await {
-        Ok(Ok(())) => return Ok(actor),
-        Ok(Err(error)) => hook_failed(error),
+async fn start(pool: &dyn AnyCore, slot: usize, life: &mut dyn AnyLife) -> Result<(), String> {
+    let actor = life.build().await?;
+    life.take_in(actor);
+    let reason = match CatchUnwind(life.started(), own(pool, slot)).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(reason)) => reason,
         Err(panic) => {
             let reason = format!("the `started` hook panicked: {}", panic_message(&*panic));
             discard(panic);
             reason
         }
     };
-    discard(actor);
-    cx.take_exit();
+    life.drop_actor();
     Err(reason)
 }
 
 /// The error of an actor may be of any type; it is quoted if it is text or an error in a box that
 /// can say what it is, and named otherwise.
-fn hook_failed<E: 'static>(error: E) -> String {
+pub(super) fn hook_failed<E: 'static>(error: E) -> String {
     let any: &dyn Any = &error;
     let text = any.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| any.downcast_ref::<&str>().copied()).map(str::to_owned);
@@ -126,7 +99,7 @@ fn quoted(error: &(dyn std::error::Error + Send + Sync)) -> Option<String> {
 pub(super) async fn start_again(
     pool: &dyn AnyCore,
     slot: usize,
-    starter: &mut dyn Starter,
+    life: &mut dyn AnyLife,
     mut failures: u32,
 ) -> bool {
     let backoff = pool.frame().config.failure.restarts.backoff;
@@ -137,7 +110,7 @@ pub(super) async fn start_again(
         let started = tokio::select! {
             biased;
             () = over(pool, slot) => return false,
-            started = starter.start() => started,
+            started = start(pool, slot, life) => started,
         };
         match started {
             Ok(()) => return true,

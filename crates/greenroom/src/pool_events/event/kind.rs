@@ -55,9 +55,9 @@ kinds! {
     WorkerDisabled = "worker_disabled",
     /// A slot was enabled again.
     WorkerEnabled = "worker_enabled",
-    /// A worker does not let go of a message.
+    /// A worker does not release a message.
     WorkerWedged = "worker_wedged",
-    /// A failure was handed to the supervisor above.
+    /// A failure was passed to the supervisor above.
     Escalated = "escalated",
     /// A message became a dead letter.
     DeadLetter = "dead_letter",
@@ -67,13 +67,13 @@ kinds! {
     MailboxDrained = "mailbox_drained",
     /// Messages were dropped because there was no room.
     DroppedByOverflow = "dropped_by_overflow",
-    /// Messages were withdrawn that waited.
+    /// Waiting messages were withdrawn.
     Withdrawn = "withdrawn",
-    /// A pool has another size.
+    /// The size of a pool changes.
     Resized = "resized",
-    /// A pool holds another number of messages.
+    /// The capacity of a pool changes.
     CapacityChanged = "capacity_changed",
-    /// There is other advice than before.
+    /// There is new advice.
     Advised = "advised",
     /// A limit has changed.
     LimitChanged = "limit_changed",
@@ -81,8 +81,8 @@ kinds! {
     SlotHeld = "slot_held",
     /// A key waits for an operator.
     KeyParked = "key_parked",
-    /// A key goes on.
+    /// A key continues.
     KeyReleased = "key_released",
-    /// Memory is used above the ceiling.
+    /// Memory use is above the ceiling.
     MemoryAboveCeiling = "memory_above_ceiling",
 }

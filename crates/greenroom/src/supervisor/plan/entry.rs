@@ -15,25 +15,25 @@ use crate::{
     supervisor::info::{ChildInfo, ChildState},
 };
 
-/// How a child is.
+/// The state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Not at work; its queue is kept. Left by an order to start, or to go down further.
     Down,
-    /// An order to start is under way. Left when it has started or failed, or by
-    /// an order to go down.
+    /// An order to start is in progress. Left when it has started or failed, or by an order to go
+    /// down.
     Starting,
     /// At work. Left by its own exit, or by an order to go down.
     Up,
-    /// An order to go down is under way. Left when it is done, or by an order to go down further.
+    /// An order to go down is in progress. Left when it is done, or by an order to go down further.
     Falling(Fall),
-    /// Not at work, and refuses it. As `Down` otherwise.
+    /// Not at work, and refuses it. Otherwise like `Down`.
     Disabled,
-    /// Stopped for good. Left by nothing.
+    /// Stopped for good. Never left.
     Stopped,
 }
 
-/// What a child is to become.
+/// The intended state of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wish {
     /// Up.
@@ -53,7 +53,7 @@ pub(super) enum Wish {
 pub(super) enum Off {
     /// Its budget is used up.
     Exceeded,
-    /// It has ended, and its policy says that it is not restarted.
+    /// It has ended, and its policy does not restart it.
     Ended,
 }
 
@@ -73,19 +73,19 @@ pub(super) struct ChildEntry {
     /// It goes down only after the later ones in line, and comes up only when the earlier ones in
     /// line are up and none is to go down any more.
     pub(super) in_line: bool,
-    /// The order to go down that is under way is to be given again.
+    /// Whether the order to go down that is in progress must be repeated.
     pub(super) anew: bool,
-    /// It is not started before.
+    /// It is not started before this time.
     pub(super) not_before: Option<Instant>,
     /// Until it has been up.
     pub(super) debut: Option<Debut>,
-    /// Counts orders to start; tells late reports from others.
+    /// Counts orders to start, to detect late reports.
     pub(super) life: u64,
     /// How it ended while it was being started.
     pub(super) died: Option<ExitReason>,
     /// Starts that have failed in a row.
     pub(super) failures: u32,
-    /// How often it has been started anew.
+    /// How often it was restarted.
     restarts: u64,
     /// Its own failures.
     pub(super) log: RestartLog,
@@ -113,7 +113,7 @@ impl ChildEntry {
         self.member.name.clone()
     }
 
-    /// It is, or is to be, at work.
+    /// Whether it is, or is meant to be, at work.
     pub(super) fn wants_up(&self) -> bool {
         matches!(self.wish, Wish::Up | Wish::Cycle)
     }
@@ -140,7 +140,7 @@ impl ChildEntry {
         (reached < Some(fall)).then_some(fall)
     }
 
-    /// An order to go down as far as that is under way.
+    /// Whether an order to go down this far is in progress.
     pub(super) fn is_falling(&self, fall: Fall) -> bool {
         matches!(self.phase, Phase::Falling(under_way) if under_way >= fall)
     }
@@ -178,7 +178,7 @@ impl ChildEntry {
         }
     }
 
-    /// Returns the wait before the next attempt.
+    /// Schedules another start. Returns the wait before it.
     pub(super) fn try_again(&mut self, at: Moment) -> Duration {
         self.failures = self.failures.saturating_add(1);
         let after = self.member.spec.rules.restarts.backoff.wait(self.failures, at.chance);

@@ -1,4 +1,4 @@
-//! What happened to a child, and what the plan makes of it.
+//! The events of a child, and how the plan reacts.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Plan {
         }
     }
 
-    /// A start has succeeded. A child may have ended again before this was heard.
+    /// A start has succeeded. A child may have ended again before this arrived.
     pub(crate) fn started(&mut self, child: ChildId, life: u64, at: Moment) {
         let Some((_, entry)) = self.living(child, life) else { return };
         if entry.phase != Phase::Starting {
@@ -49,7 +49,7 @@ impl Plan {
         }
     }
 
-    /// A start has failed: the first one is an error, others are tried again, at no charge.
+    /// A start has failed: the first one is an error, others are retried, at no charge.
     pub(crate) fn start_failed(&mut self, child: ChildId, life: u64, reason: String, at: Moment) {
         let Some((_, entry)) = self.living(child, life) else { return };
         if entry.phase != Phase::Starting {
@@ -88,8 +88,8 @@ impl Plan {
         entries.find(|(_, entry)| entry.member.id == child && entry.life == life)
     }
 
-    /// Decides about a child that has ended and is down now. If it was to go down and up again,
-    /// that is not charged to its budget.
+    /// Decides on a child that has ended and is now down. If it was to go down and up again, that
+    /// is not charged to its budget.
     fn decide(&mut self, place: usize, reason: ExitReason, restarted_anyway: bool, at: Moment) {
         let entry = &mut self.entries[place];
         if !entry.wants_up() {

@@ -1,15 +1,15 @@
-//! A child, as the plan is told of it.
+//! A child, as the plan knows it.
 
 use std::sync::Arc;
 
 use crate::supervisor::{child::ChildId, spec::ChildSpec};
 
-/// A child that the plan is told of.
+/// A child for the plan.
 pub(crate) struct PlannedChild {
     pub(crate) id: ChildId,
     pub(crate) name: Arc<str>,
     pub(crate) spec: ChildSpec,
-    /// It was added to a running supervisor, which forgets it when it has ended.
+    /// Whether it was added to a running supervisor, which forgets it when it has ended.
     pub(crate) added: bool,
 }
 

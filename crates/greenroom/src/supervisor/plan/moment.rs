@@ -1,8 +1,8 @@
-//! The time and the chance of what happens.
+//! The time and the random number of an event.
 
 use tokio::time::Instant;
 
-/// When something happened, and a random number between 0 and 1, for jitter.
+/// The time of an event, and a random number between 0 and 1, for jitter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) now: Instant,

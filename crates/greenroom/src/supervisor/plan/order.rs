@@ -37,7 +37,7 @@ pub(crate) enum PlanNotice {
     Up(ChildId),
     /// A child is restarted after this wait.
     Restarts { child: Arc<str>, after: Duration, reason: ExitReason },
-    /// A start failed, and is tried again after this wait.
+    /// A start failed, and is retried after this wait.
     TriesAgain { child: Arc<str>, after: Duration, reason: String },
     /// A child that was added did not start; it is removed.
     NotAdded { child: ChildId, reason: String },
@@ -45,7 +45,7 @@ pub(crate) enum PlanNotice {
     Exceeded { child: Arc<str>, reason: ExitReason },
     /// A child has ended and is not restarted.
     Ended { child: Arc<str>, reason: ExitReason },
-    /// A reason that changed nothing. A plan drops none itself: they may hold an error of a user,
-    /// and it works under a lock.
+    /// A reason that changed nothing. A plan drops none itself: they may contain an error of a
+    /// user, and it runs under a lock.
     Spent(ExitReason),
 }

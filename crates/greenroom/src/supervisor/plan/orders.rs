@@ -8,7 +8,7 @@ use super::{
 };
 
 impl Plan {
-    /// The orders for now. Each order is given once; the plan is told when it is done.
+    /// The current orders. Each is given once; the plan is notified when it is done.
     pub(crate) fn orders(&mut self, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
         self.forget_deaths();

@@ -8,8 +8,8 @@ use super::Runner;
 use crate::supervisor::{error::ChangeError, plan::PlanNotice, waiting::answer};
 
 impl Runner {
-    /// A reason may hold an error of a user, which is shown and dropped here: its
-    /// panic ends here too.
+    /// A reason may contain an error of a user, which is shown and dropped here: its panic ends
+    /// here too.
     pub(super) fn tell(&mut self, notice: PlanNotice) {
         self.answer(&notice);
         let log = catch_unwind(AssertUnwindSafe(|| log(&self.keeper.name, &notice)));
@@ -45,13 +45,7 @@ fn log(supervisor: &str, notice: &PlanNotice) {
             warn!(supervisor, child = &**child, ?reason, ?after, "a child is restarted");
         }
         PlanNotice::TriesAgain { child, after, reason } => {
-            warn!(
-                supervisor,
-                child = &**child,
-                reason,
-                ?after,
-                "a start failed; it is tried again"
-            );
+            warn!(supervisor, child = &**child, reason, ?after, "a start failed; it is retried");
         }
         PlanNotice::Exceeded { child, reason } => {
             error!(supervisor, child = &**child, ?reason, "a child's restart budget is used up");

@@ -1,4 +1,4 @@
-"""A service that orders are posted to. 2xx: done. 422: a dead letter. 5xx, or no answer: tried again, in order."""
+"""A service that orders are posted to. 2xx: done. 422: a dead letter. 5xx, or no answer: retried, in order."""
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
 

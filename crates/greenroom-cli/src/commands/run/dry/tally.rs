@@ -301,7 +301,7 @@ impl DryTally {
         if self.untold > 0 {
             let _ = writeln!(
                 out,
-                "{} events are of further keys, which are not told apart",
+                "{} events have further keys, which are not counted individually",
                 grouped(self.untold)
             );
         }
@@ -326,8 +326,8 @@ impl DryTally {
                 let useful_workers = useful.map_or("any number".to_owned(), grouped);
                 let idle = useful.map_or(0, |useful| (pool.workers as u64).saturating_sub(useful));
                 let advice = match (useful, idle) {
-                    (None, _) => "nothing is in order: limited by the target only".to_owned(),
-                    (Some(_), 0) => "every worker has something to do".to_owned(),
+                    (None, _) => "events have no order: only the target limits it".to_owned(),
+                    (Some(_), 0) => "every worker is busy".to_owned(),
                     (Some(_), idle) => {
                         format!(
                             "{} may be idle: the hottest key is the limit",
@@ -347,7 +347,7 @@ impl DryTally {
         if rows.is_empty() {
             return;
         }
-        out.push_str("\nuseful concurrency, where every event takes as long as the others:\n");
+        out.push_str("\nuseful concurrency, if every event takes equally long:\n");
         let heads = ["pool", "events", "workers", "useful"];
         let mut table = String::new();
         table_of(&mut table, &heads, rows.iter().map(|row| row[..4].to_vec()).collect());

@@ -21,7 +21,7 @@ use super::{
 use crate::config::{Config, InputConfig, Kinds, LettersTo, OutputConfig, identity};
 
 /// Why the last input stays.
-const NOTHING_TO_READ: &str = "it is gone from the file, and goes on: without it nothing would be read, and the run would end";
+const NOTHING_TO_READ: &str = "it is gone from the file, but continues: without it no input would be left, and the run would end";
 
 /// How long senders may take for their last answers when an input is removed: longer than its
 /// server waits for them.
@@ -73,7 +73,7 @@ impl Turn<'_> {
                     self.config.outputs.insert(place, output.clone());
                     self.changed.push(format!("{what} (added)"));
                 }
-                Err(why) => self.leave(what, format!("it is new, and was not added: {why}")),
+                Err(why) => self.leave(what, format!("it is new, but was not added: {why}")),
             }
         }
     }
@@ -114,7 +114,7 @@ impl Turn<'_> {
         {
             self.changed.push(format!("{place}.{}", output.kind.key()));
         }
-        Err("the one that was removed is not done: reload again once the log says that it has ended"
+        Err("the removed one is not done: reload again once the log says that it has ended"
             .to_owned())
     }
 
@@ -156,11 +156,11 @@ impl Turn<'_> {
     fn lacking(&self, wanted: &[OutputConfig]) -> Option<String> {
         wanted.iter().find_map(|to| {
             let Some(place) = self.place_of_output(&to.name) else {
-                return Some(format!("`outputs.{}`, which is new, could not be added", to.name));
+                return Some(format!("the new `outputs.{}` could not be added", to.name));
             };
             let is = &self.config.outputs[place];
             let differs = (&is.on, &is.conditions) != (&to.on, &to.conditions);
-            differs.then(|| format!("`outputs.{}` takes what it took before", to.name))
+            differs.then(|| format!("`outputs.{}` still takes the same events as before", to.name))
         })
     }
 
@@ -174,14 +174,14 @@ impl Turn<'_> {
             let inherits = |to: &&OutputConfig| file.is_some() && to.path().map(identity) == file;
             if let Some(heir) = wanted.iter().find(inherits) {
                 let why = format!(
-                    "it is gone from the file, and goes on: `outputs.{}` cannot take its file over while greenroom runs",
+                    "it is gone from the file, but continues: `outputs.{}` cannot take over its file while greenroom runs",
                     heir.name
                 );
                 self.leave(what, why);
                 continue;
             }
             if let Some(why) = &lacking {
-                self.leave(what, format!("it is gone from the file, and goes on: {why}"));
+                self.leave(what, format!("it is gone from the file, but continues: {why}"));
                 continue;
             }
             match self.remove_output(&output.name, file) {
@@ -206,9 +206,18 @@ impl Turn<'_> {
             }
             let (output, events) = (gone.name, gone.events);
             match gone.error {
-                None => tracing::info!(output, events, "the output has ended: all of it is stored"),
+                None => tracing::info!(
+                    output,
+                    events,
+                    "the output has ended: all its events are stored"
+                ),
                 Some(error) => {
-                    tracing::error!(output, events, error, "the output could not store all of it");
+                    tracing::error!(
+                        output,
+                        events,
+                        error,
+                        "the output could not store all its events"
+                    );
                 }
             }
         }));
@@ -251,7 +260,7 @@ impl Turn<'_> {
                     self.config.inputs.push(input.clone());
                     self.changed.push(format!("{what} (added)"));
                 }
-                Err(why) => self.leave(what, format!("it is new, and was not added: {why}")),
+                Err(why) => self.leave(what, format!("it is new, but was not added: {why}")),
             }
         }
     }
@@ -284,7 +293,7 @@ impl Turn<'_> {
         let reader = others.find(|is| store_of(is).as_ref() == Some(&store));
         if let Some(other) = reader {
             return Err(format!(
-                "its log is read by `inputs.{}`: reload again once that was removed, and the log of \
+                "its log is read by `inputs.{}`: reload again once that is removed, and the log of \
                  greenroom says that it has ended",
                 other.name
             ));
@@ -343,7 +352,7 @@ impl Turn<'_> {
                 leaving.lock().remove(&store);
             }
             let (input, taken) = (gone.name, gone.taken);
-            tracing::info!(input, taken, "the input has ended: all that it gave is settled");
+            tracing::info!(input, taken, "the input has ended: all its events are settled");
         }));
         Ok(())
     }

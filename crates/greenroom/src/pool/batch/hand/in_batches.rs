@@ -1,10 +1,9 @@
-//! Several messages in hand at once (K12): how they are collected, and that each is settled by
-//! itself.
+//! Several messages in hand at once (K12): collects them, and settles each by itself.
 //!
-//! The first message of a batch lies in the usual place of the message in hand, and the others
-//! beside it; each is put into that place in its turn to be settled. Messages to retry are kept
-//! until all are settled, and then return to the front of their lane as a group: one by one, each
-//! would stand before the one that came before it.
+//! The first message of a batch takes the usual place of the message in hand, with the others next
+//! to it; each moves into that place in its turn to be settled. Messages to retry are kept until
+//! all are settled, and then return to the front of their lane as a group: one by one, each would
+//! come before its predecessor.
 
 use std::{
     mem,
@@ -27,7 +26,7 @@ use crate::{
 /// bring it its messages.
 const LOOKS: u32 = 4;
 
-/// Messages are handled in batches of this size.
+/// Handles messages in batches of this size.
 pub(crate) struct InBatches(pub(crate) Batches);
 
 impl<M, R, E> Batching<M, R, E> for InBatches
@@ -144,8 +143,8 @@ impl<M, R, E> dyn Hand<M, R, E> + '_ {
         let first = mem::replace(delivery, Delivery::empty(clock.start()));
         let (first_spare, measured) = (spare.take(), measurement.take());
         let since = slot_state.busy_since(|| clock.shown());
-        // It may be copied, which is user code; messages collected before are whole
-        // whatever happens there.
+        // It may be copied, which is user code; messages collected before stay complete whatever
+        // happens there.
         let begun = catch_unwind(AssertUnwindSafe(|| self.begin_next()));
         let taken = begun.unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
@@ -186,7 +185,7 @@ impl<M, R, E> dyn Hand<M, R, E> + '_ {
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| settle(self))) else { return };
         let message = panic_message(&*panic);
         discard(panic);
-        tracing::error!(panic = message, "what settles a message of a batch panicked");
+        tracing::error!(panic = message, "settling a message of a batch panicked");
         if *self.in_hand().is_there {
             self.bury(DeadLetterReason::Panicked, Some(message));
         }
@@ -205,7 +204,7 @@ impl<M, R, E> dyn Hand<M, R, E> + '_ {
     }
 
     /// True if a message in hand is still to be started; the others are withdrawn. Asks about all
-    /// before any of them is touched.
+    /// before any of them is changed.
     fn still_starts(&mut self) -> bool {
         let HeldMessages { delivery, starts_if: Some(starts), .. } = self.in_hand() else {
             return true;

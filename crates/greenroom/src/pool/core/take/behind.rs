@@ -1,11 +1,10 @@
 //! A message whose key has a lane goes behind those in it.
 
-use std::{hash::Hash, panic::AssertUnwindSafe, sync::Arc};
+use std::{hash::Hash, sync::Arc};
 
 use greenroom_queue::{
-    discard::discard,
+    discard::{discard, panic_of},
     lanes::{Lane, LaneId, LaneState, is_plain_key},
-    lock::user_code_follows,
 };
 
 use super::Outboxed;
@@ -124,15 +123,18 @@ pub(crate) fn find_lane<K: Eq>(
     candidates: Vec<(LaneId, Arc<K>)>,
     key: Option<&K>,
 ) -> Option<LaneId> {
-    user_code_follows();
-    let compare = || candidates.iter().find(|(_, open)| Some(&**open) == key).map(|(id, _)| *id);
-    let found = match std::panic::catch_unwind(AssertUnwindSafe(compare)) {
-        Ok(found) => found,
-        Err(panic) => {
-            discard(panic);
-            candidates.first().map(|(id, _)| *id)
+    let mut found = None;
+    let mut compare = || {
+        for (id, open) in &candidates {
+            if found.is_none() && Some(&**open) == key {
+                found = Some(*id);
+            }
         }
     };
+    if let Some(panic) = panic_of(&mut compare) {
+        discard(panic);
+        found = candidates.first().map(|(id, _)| *id);
+    }
     discard(candidates);
     found
 }

@@ -17,7 +17,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes the next message of a keyed shard, as the holder of its token, if nothing is to be
     /// weighed: no key of the shard waits, and the message's own has not had its quota. Returns the
     /// hash of its key.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn step(
         &self,
         shard: &ShardOf<A, K>,
@@ -50,7 +50,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         // have no owner.
         let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
         let dry = run > 0 && outbox.queue.is_empty();
-        if dry && self.queue.shards[index].has_more_or(&outbox, || {}) {
+        if dry && self.queue.shards[index].has_more_or(&outbox, &|| {}) {
             self.queue.wake.mark(index);
         }
         let (mut outbox, entry) = match dry {
@@ -58,7 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             false => self.next_free(index, outbox, epoch, first),
         };
         let left = entry.is_none() && !dry;
-        if left && (outbox.has_ready() || self.queue.shards[index].has_more_or(&outbox, || {})) {
+        if left && (outbox.has_ready() || self.queue.shards[index].has_more_or(&outbox, &|| {})) {
             self.queue.wake.mark(index);
         }
         let (taken, token) = match entry {

@@ -87,7 +87,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 
     /// True when nothing more is to be started.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_ended(&self) -> bool {
         self.frame.lifecycle.ended.load(Ordering::Acquire)
     }

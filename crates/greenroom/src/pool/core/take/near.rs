@@ -101,7 +101,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// if nothing is to be weighed: no lane is ready, no key is counted, nothing is urgent, and the
     /// message's own key is free and has not had its quota. The bit of the shard in the ready map
     /// stays as long as there are messages: others need not be told of each.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn pop_free(
         &self,
         index: usize,
@@ -111,14 +111,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Option<Source> {
         let is_plain =
             outbox.is_plain() && !self.queue.wake.has_urgent_at(index) && !self.has_ended();
-        if !is_plain || !self.queue.shards[index].refill_or(outbox, || self.queue.wake.clear(index))
-        {
+        let (shard, empty) = (&self.queue.shards[index], || self.queue.wake.clear(index));
+        if !is_plain || !shard.refill_or(outbox, &empty) {
             return None;
         }
         let (hash, key) = outbox.pop_free(QUOTA, delivery)?;
         let lane = key.map(|key| outbox.lanes.open(hash, key, LaneState::Running(worker)));
         self.note_taken(index, outbox);
-        if self.queue.shards[index].has_more_or(outbox, || self.queue.wake.clear(index)) {
+        if shard.has_more_or(outbox, &empty) {
             // Under the lock: it may have been claimed by a worker that has found the lane ready.
             self.queue.wake.mark(index);
         }

@@ -32,7 +32,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Takes the next message of a shard without keys, in the middle of a run: none if its outbox
     /// is empty. The inbox is left to its senders: a worker that took each message as it came would
     /// meet them at every one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn pop_in_run(
         &self,
         index: usize,
@@ -80,7 +80,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The queue has run dry: a bit in the ready map means a message.
     #[cold]
     fn look_ahead(&self, index: usize, outbox: &OutboxOf<A, K>) {
-        self.queue.shards[index].has_more_or(outbox, || self.queue.wake.clear(index));
+        self.queue.shards[index].has_more_or(outbox, &|| self.queue.wake.clear(index));
     }
 
     #[cold]
@@ -91,8 +91,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     ) -> Option<Refilled<Queued<A, K>>> {
         let empty = || self.queue.wake.clear(index);
         match self.queue.wake.is_quick() {
-            true => self.queue.shards[index].refill_and_take(outbox, empty),
-            false => self.queue.shards[index].refill_or(outbox, empty).then_some(Refilled::More),
+            true => self.queue.shards[index].refill_and_take(outbox, &empty),
+            false => self.queue.shards[index].refill_or(outbox, &empty).then_some(Refilled::More),
         }
     }
 }

@@ -298,9 +298,7 @@ async fn a_call_that_is_given_up_while_it_is_handled_is_handled_to_its_end() {
 async fn what_a_worker_was_handed_that_is_to_leave_goes_to_another() {
     let office = Office::open(2, 10).await;
     let waits = office.hand(7);
-    let handed_to = office.core.handoff.slots.iter().position(|handoff_slot| {
-        handoff_slot.get().is_some_and(|handoff_slot| handoff_slot.has_handed())
-    });
+    let handed_to = (0..2).find(|slot| office.core.handoff_slot(*slot).has_handed());
     office.core.frame.membership.slots.at(handed_to.unwrap()).order(LEAVE);
     assert_eq!((told(waits).await, office.handled()), (Ok(7), vec![7]));
     assert!(office.pool.stats().ledger_holds());

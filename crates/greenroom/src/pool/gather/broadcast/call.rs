@@ -4,18 +4,18 @@ use super::BroadcastAddress;
 use crate::{Envelope, pool::gather::gathering::Gathering};
 
 impl<M: Clone + Send + 'static, R: Send + 'static, E: Send + 'static> BroadcastAddress<M, R, E> {
-    /// A call to live workers. Its method decides what it waits for:
-    /// [`all`](Gathering::all), [`first`](Gathering::first),
-    /// [`quorum`](Gathering::quorum), [`first_answer`](Gathering::first_answer).
+    /// A call to live workers. Its method decides how long it waits: [`all`](Gathering::all),
+    /// [`first`](Gathering::first), [`quorum`](Gathering::quorum),
+    /// [`first_answer`](Gathering::first_answer).
     pub fn call(&self, message: M) -> Gathering<'_, M, R, E> {
         Gathering::new(self, message, Envelope::new())
     }
 
-    /// As [`call`](Self::call), with an envelope: each copy has its class, deadline, sender and
+    /// Like [`call`](Self::call), with an envelope: each copy has its class, deadline, sender and
     /// trace. Its timeout ends each call separately, with
-    /// [`CallError::TimedOut`](crate::CallError::TimedOut); [`within`](Gathering::within) ends
-    /// the wait for all. Each call has a cancellation token of its own, which is cancelled with
-    /// the envelope's as well.
+    /// [`CallError::TimedOut`](crate::CallError::TimedOut); [`within`](Gathering::within) ends the
+    /// wait for all. Each call has its own cancellation token, which is cancelled with the
+    /// envelope's as well.
     ///
     /// ```
     /// # use greenroom::prelude::*;

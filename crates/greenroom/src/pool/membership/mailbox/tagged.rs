@@ -1,34 +1,34 @@
 //! A mailbox in a sticky pool: messages that bear a tag, which may be taken to another worker.
 
-use std::collections::VecDeque;
-
 use greenroom_queue::{
-    block_queue::BlockQueue, entry::Entry, payload::Payload, stamp::Stamp, sync::Ordering,
+    block_queue::BlockQueue, deque::Deque, entry::Entry, payload::Payload, stamp::Stamp,
+    sync::Ordering,
 };
 
 use super::{
     Cleared, Letters, Mailbox,
-    tags::{Bundle, Held, LiftedMail, Unplaced, bears_retry},
+    tags::{Bundle, Held, LiftedMail, Unplaced, bears_retry, retry_of},
 };
 use crate::{
     Actor,
     pool::{
         membership::slot_state::{HAND_OVER, MAIL},
         outgoing::OutgoingOf,
-        pool_payload::Queued,
+        pool_payload::{Entries, Queued},
     },
 };
 
 /// Lifted messages come back into a queue: behind the retries that stand first by now,
 /// and before all others.
-fn set_down_in<T: Payload, K>(queue: &mut VecDeque<Entry<T, K>>, mut stay: VecDeque<Entry<T, K>>) {
-    let mut retries = 0;
-    while queue.get(retries).is_some_and(Entry::is_retry) {
-        retries += 1;
+fn set_down_in<T: Payload, K>(queue: &mut Deque<Entry<T, K>>, mut stay: Deque<Entry<T, K>>) {
+    let mut later = std::mem::take(queue);
+    while later.front().is_some_and(Entry::is_retry)
+        && let Some(retry) = later.pop_front()
+    {
+        queue.push_back(retry);
     }
-    while let Some(entry) = stay.pop_back() {
-        queue.insert(retries, entry);
-    }
+    queue.append(&mut stay);
+    queue.append(&mut later);
 }
 
 impl<A: Actor, K> Letters<A, K> {
@@ -37,7 +37,8 @@ impl<A: Actor, K> Letters<A, K> {
         if !self.urgent.front().is_some_and(bears_retry) {
             return self.urgent.pop_front();
         }
-        let place = self.tagged.choose(self.urgent.iter())?;
+        let mut entries = self.urgent.iter();
+        let place = self.tagged.turns.choose(&mut || entries.next().map(retry_of))?;
         self.urgent.remove(place)
     }
 
@@ -46,18 +47,21 @@ impl<A: Actor, K> Letters<A, K> {
         if !self.normal.front().is_some_and(bears_retry) {
             return self.normal.pop_front();
         }
-        let place = self.tagged.choose(self.normal.iter())?;
+        let mut entries = self.normal.iter();
+        let place = self.tagged.turns.choose(&mut || entries.next().map(retry_of))?;
         self.normal.remove(place)
     }
 
     /// Takes out all that waits.
     pub(super) fn lift(&mut self) -> LiftedMail<A, K> {
-        let held = self.tagged.held.as_deref_mut();
-        let held = held.map(|held| [&mut held.urgent, &mut held.normal].map(std::mem::take));
+        let held = match &mut self.tagged.held {
+            Some(held) => [std::mem::take(&mut held.urgent), std::mem::take(&mut held.normal)],
+            None => [Deque::new(), Deque::new()],
+        };
         LiftedMail {
             urgent: std::mem::take(&mut self.urgent),
             normal: std::mem::replace(&mut self.normal, BlockQueue::new()),
-            held: held.unwrap_or_default(),
+            held,
         }
     }
 
@@ -65,10 +69,10 @@ impl<A: Actor, K> Letters<A, K> {
     pub(super) fn set_down(&mut self, mut stay: LiftedMail<A, K>) {
         set_down_in(&mut self.urgent, stay.urgent);
         let mut later = std::mem::replace(&mut self.normal, BlockQueue::new());
-        while later.front().is_some_and(Entry::is_retry) {
-            if let Some(retry) = later.pop_front() {
-                self.normal.push_back(retry);
-            }
+        while later.front().is_some_and(Entry::is_retry)
+            && let Some(retry) = later.pop_front()
+        {
+            self.normal.push_back(retry);
         }
         self.normal.append(&mut stay.normal);
         self.normal.append(&mut later);
@@ -85,13 +89,20 @@ impl<A: Actor, K> Letters<A, K> {
 
     /// If a message with a tag is withdrawn while it waits for its next attempt, the others of its
     /// tag no longer wait for it.
-    pub(super) fn forget_retries(&mut self, withdrawn: &[Queued<A, K>]) {
-        for retry in withdrawn.iter().filter(|entry| bears_retry(entry)) {
-            if let Some(held) = self.held_of(retry.hash) {
-                held.waits = false;
+    pub(super) fn forget_retries(&mut self, withdrawn: &Entries<A, K>) {
+        for entry in withdrawn.iter() {
+            if bears_retry(entry) {
+                self.goes_on(entry.hash);
             }
-            self.tagged.waiting.retain(|waiting| *waiting != retry.hash);
         }
+    }
+
+    /// The others of this tag no longer wait for its first message.
+    fn goes_on(&mut self, tag: u32) {
+        if let Some(held) = self.held_of(tag) {
+            held.waits = false;
+        }
+        self.tagged.turns.forget(tag);
     }
 
     /// The held messages of this tag, if it is held.
@@ -114,7 +125,7 @@ impl<A: Actor, K> Letters<A, K> {
                     .queue(entry.urgent)
                     .push_back(entry);
             } else if entry.hash != 0 && tags.binary_search(&entry.hash).is_ok() {
-                bundle.entries.push(entry);
+                bundle.entries.push_back(entry);
             } else {
                 self.push(entry);
             }
@@ -172,7 +183,7 @@ impl<A: Actor, K> Mailbox<A, K> {
                 held.waits = true;
             }
             None => {
-                letters.tagged.waiting.push(tag);
+                letters.tagged.turns.waiting.push(tag);
                 match urgent {
                     true => letters.urgent.push_front(entry),
                     false => letters.normal.push_front(entry),
@@ -186,10 +197,7 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// The first message of a tag is due. The caller then wakes the worker.
     pub(crate) fn is_due(&self, tag: u32) {
         let mut letters = self.letters.lock();
-        if let Some(held) = letters.held_of(tag) {
-            held.waits = false;
-        }
-        letters.tagged.waiting.retain(|waiting| *waiting != tag);
+        letters.goes_on(tag);
         if letters.len() > 0 {
             self.slot_state.order(MAIL);
         }
@@ -215,10 +223,10 @@ impl<A: Actor, K> Mailbox<A, K> {
             self.slot_state.order(HAND_OVER);
         }
         let mut bundle = letters.detach(tags, begins.then_some(in_hand));
-        let (gone, stay): (Vec<u32>, Vec<u32>) = std::mem::take(&mut letters.tagged.waiting)
+        let (gone, stay): (Vec<u32>, Vec<u32>) = std::mem::take(&mut letters.tagged.turns.waiting)
             .into_iter()
             .partition(|tag| tags.binary_search(tag).is_ok());
-        letters.tagged.waiting = stay;
+        letters.tagged.turns.waiting = stay;
         for tag in gone {
             match letters.held_of(tag) {
                 Some(held) => held.waits = true,
@@ -239,17 +247,17 @@ impl<A: Actor, K> Mailbox<A, K> {
         let held = *letters.tagged.held.take()?;
         release(held.tag);
         let waiting = if held.waits { vec![held.tag] } else { Vec::new() };
-        let mut entries = Vec::from(held.urgent);
-        entries.append(&mut Vec::from(held.normal));
+        let Held { tag, urgent: mut entries, mut normal, .. } = held;
+        entries.append(&mut normal);
         self.has_given(entries.len());
         self.told(&letters);
-        Some((held.tag, Bundle { entries, waiting }))
+        Some((tag, Bundle { entries, waiting }))
     }
 
     /// As `clear`. If not `for_good`, and the worker may have a message with a tag in hand, the
     /// mailbox stays: later messages of that tag wait here for that one, and for its next attempt.
     /// The caller then serves waiters.
-    pub(crate) fn drain(&self, for_good: bool) -> (Vec<Queued<A, K>>, Option<Cleared>) {
+    pub(crate) fn drain(&self, for_good: bool) -> (Entries<A, K>, Option<Cleared>) {
         let mut letters = self.letters.lock();
         if for_good || letters.tagged.in_hand == 0 {
             let (rest, cleared) = self.close_up(&mut letters);
@@ -266,18 +274,18 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// then wakes the worker.
     pub(crate) fn attach(
         &self,
-        bundle: Bundle<A, K>,
+        mut bundle: Bundle<A, K>,
         claim: impl FnOnce(),
     ) -> Result<(), Bundle<A, K>> {
         let mut letters = self.letters.lock();
         if letters.left {
             return Err(bundle);
         }
-        for entry in bundle.entries {
+        while let Some(entry) = bundle.entries.pop_front() {
             self.permits.take_back();
             letters.push(entry);
         }
-        letters.tagged.waiting.extend(bundle.waiting);
+        letters.tagged.turns.waiting.extend(bundle.waiting);
         // It has some again: a worker killed in its start has handed over tags
         // that it did not have.
         letters.tagged.retired = false;

@@ -11,7 +11,10 @@ use super::{
 };
 use crate::{
     Actor, Answer, DeadLetterReason,
-    pool::batch::hand::{BatchEnd, Hand, HeldMessages},
+    pool::{
+        batch::hand::{BatchEnd, Hand, HeldMessages},
+        pool_payload::Entries,
+    },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
@@ -94,11 +97,11 @@ where
     }
 
     fn defer(&mut self) {
-        self.deferred = Some(Vec::new());
+        self.rare.deferred = Some(Vec::new());
     }
 
     fn go_on(&mut self, handled: u64) {
-        let deferred = self.deferred.take().unwrap_or_default();
+        let mut deferred = self.rare.deferred.take().unwrap_or_default();
         let sample = self.measures.sample.take();
         if deferred.is_empty() {
             if let Some((stands_for, took)) = sample
@@ -109,14 +112,17 @@ where
             return;
         }
         let source = mem::replace(&mut self.worker.source, Source::None);
-        let (mut entries, mut after, mut parked) = (Vec::new(), Duration::ZERO, None);
-        for Deferred { entry, fate } in deferred {
+        let (mut entries, mut after) = (Entries::<A, K>::new(), Duration::ZERO);
+        let mut parked = None;
+        for Deferred { entry, fate } in &mut deferred {
             match fate {
-                Fate::Retry(wait) => after = after.max(wait),
-                Fate::Park(failed) => parked = parked.or(Some(failed)),
+                Fate::Retry(wait) => after = after.max(*wait),
+                Fate::Park(failed) => {
+                    parked.get_or_insert_with(|| failed.clone());
+                }
             }
-            if let Some(entry) = entry {
-                entries.push(entry);
+            if let Some(entry) = entry.take() {
+                entries.push_back(entry);
             }
         }
         self.worker.source = match parked {

@@ -98,7 +98,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// Enters the idle list. Says whether another worker was woken for what is ready.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn park(&mut self, waker: Waker) -> (ParkToken, bool) {
         let (core, worker) = (&self.worker.core, self.worker.slot);
         let (wake, watchdog) = (&core.queue.wake, &core.frame.clock.watchdog);

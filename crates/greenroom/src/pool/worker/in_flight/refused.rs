@@ -40,12 +40,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// The message was not this worker's to handle: another worker has it, or its sender is told
     /// why no worker takes it.
     #[cold]
-    pub(super) fn put_back(&mut self) {
+    pub(in crate::pool::worker) fn put_back(&mut self) {
         self.delivery.marks.remove(Marks::PUT_BACK);
         let core = self.worker.core.clone();
-        // Pairs with nothing: after a stale `false` the message waits in a queue, and is given back
-        // from there by `Core::give_back_queued`, at the latest when the last task ends.
-        if core.frame.lifecycle.ended.load(Ordering::SeqCst) {
+        // After a stale `false` the message waits in a queue, and is given back from there by
+        // `give_back_queued`, at the latest when the last task ends.
+        if core.frame.lifecycle.ended.load(Ordering::Relaxed) {
             return self.return_message();
         }
         let extra = self.delivery.extra.as_ref();

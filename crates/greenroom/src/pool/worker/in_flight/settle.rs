@@ -2,12 +2,16 @@
 
 use std::{
     hash::Hash,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use greenroom_queue::{discard::discard, entry::Entry, lock::user_code_follows, stamp::Stamp};
+use greenroom_queue::{
+    discard::{discard, panic_of},
+    entry::Entry,
+    lock::user_code_follows,
+    stamp::Stamp,
+};
 
 use super::{
     InFlight, Source,
@@ -22,7 +26,7 @@ use crate::{
         failed::Failed,
         frame::{end::end, exit::stop_because, task_guard::start_clock},
         limits::Outcome,
-        pool_payload::Queued,
+        pool_payload::{Entries, Queued},
         stats::{counters::count, sketch::FED},
     },
 };
@@ -35,7 +39,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
             let now = self.worker.core.frame.telemetry.coarse.real();
             let took = measurement.end(now, &self.worker.core.frame.telemetry.measured);
             let polls = self.worker.polls.take();
-            match (done && self.worker.core.keyed(), self.deferred.is_some()) {
+            match (done && self.worker.core.keyed(), self.rare.deferred.is_some()) {
                 (true, false) => self.feed_sketch(stands_for, 1, took),
                 // Of a batch, others may still need the key.
                 (true, true) => self.measures.sample = Some((stands_for as u32, took)),
@@ -74,7 +78,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// `done` if the message is not attempted again.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn out_of_hand(&mut self, done: bool) {
         self.in_hand = false;
         if self.measures.measurement.is_some() {
@@ -86,7 +90,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// As `settle`, without a call if it was a send that went well and whose handler has consumed
     /// it. Then true: the slot stays busy, for the next message of the run or until the caller says
     /// otherwise. A caller that waits for a reply finds it free.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) -> bool {
         let delivery = &self.delivery;
         let left = delivery.message.is_some() | delivery.extra.is_some() | self.spare.is_some();
@@ -135,7 +139,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         self.delivery.open_port();
         let marks = self.delivery.marks;
         match result {
-            Ok(_) if marks.has(Marks::PUT_BACK) => self.put_back(),
+            Ok(answer) if marks.has(Marks::PUT_BACK) => {
+                discard(answer);
+                if let Some(put_back) = self.rare.put_back {
+                    put_back(self);
+                }
+            }
             Ok(answer) => self.handled(answer),
             Err(error) if marks.has(Marks::FORWARDED) => {
                 discard(error);
@@ -294,9 +303,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// If the message is gone, it is a dead letter.
     fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
         let Some(message) = self.take_message() else { return self.end_as_dead_letter(failure) };
-        // Pairs with nothing: after a stale `false` the message waits for another attempt, and
-        // `Core::give_back_queued` finds it there, at the latest when the last task ends.
-        if self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst) {
+        // After a stale `false` the message waits for another attempt, and `give_back_queued` finds
+        // it there, at the latest when the last task ends.
+        if self.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
             discard(failure.error);
             self.delivery.message = Some(message);
             return self.return_message();
@@ -331,7 +340,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// The message stands at the head of its key's line until it is due.
     fn go_back(&mut self, entry: Queued<A, K>, after: Duration) {
         start_clock(&self.worker.core.erased());
-        if let Some(deferred) = &mut self.deferred {
+        if let Some(deferred) = &mut self.rare.deferred {
             return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
         }
         let source = std::mem::replace(&mut self.worker.source, Source::None);
@@ -370,9 +379,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     #[cold]
     fn park_key(&mut self, failure: Failure<A::Error>) {
         let has_key = self.worker.source.has_key();
-        // Pairs with nothing: after a stale `false` the message waits behind its parked key, and
-        // `Core::give_back_queued` finds it there, at the latest when the last task ends.
-        if !has_key || self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst) {
+        // After a stale `false` the message waits behind its parked key, and `give_back_queued`
+        // finds it there, at the latest when the last task ends.
+        if !has_key || self.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
             return self.end_as_dead_letter(failure);
         }
         let mut message = self.take_message();
@@ -381,13 +390,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let Some(message) = message else {
             let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker.slot);
             // First, because settling gives up the key.
-            if let Some(deferred) = &mut self.deferred {
-                deferred.push(Deferred { entry: None, fate: Fate::Park(kept) });
-            } else {
-                let source = std::mem::replace(&mut self.worker.source, Source::None);
-                self.worker.source =
-                    self.worker.core.park_key(self.worker.slot, source, Vec::new(), kept);
-            }
+            self.park_with(None, kept);
             return self.end_as_dead_letter(failure);
         };
         let mut extra = self.failed_extra(true, failure);
@@ -396,20 +399,26 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         let (urgent, stamp) = (self.delivery.class.is_urgent(), self.delivery.came_at());
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
         self.out_of_hand(false);
-        match (failed, &mut self.deferred) {
-            (Some(failed), Some(deferred)) => {
-                deferred.push(Deferred { entry: Some(entry), fate: Fate::Park(failed) });
-            }
-            (Some(failed), None) => {
-                let source = std::mem::replace(&mut self.worker.source, Source::None);
-                self.worker.source =
-                    self.worker.core.park_key(self.worker.slot, source, vec![entry], failed);
-            }
-            (None, _) => debug_assert!(false, "what has failed says of what"),
+        match failed {
+            Some(failed) => self.park_with(Some(entry), failed),
+            None => debug_assert!(false, "what has failed says of what"),
         }
         if let Some(port) = port {
             port.resolve(CallError::Parked);
         }
+    }
+
+    /// The key in hand is parked, and so is the message, if there is one.
+    fn park_with(&mut self, entry: Option<Queued<A, K>>, failed: Arc<Failed<A::Error>>) {
+        if let Some(deferred) = &mut self.rare.deferred {
+            return deferred.push(Deferred { entry, fate: Fate::Park(failed) });
+        }
+        let mut entries = Entries::<A, K>::new();
+        if let Some(entry) = entry {
+            entries.push_back(entry);
+        }
+        let source = std::mem::replace(&mut self.worker.source, Source::None);
+        self.worker.source = self.worker.core.park_key(self.worker.slot, source, entries, failed);
     }
 
     pub(super) fn settle_panic(&mut self, panic: String) {
@@ -431,13 +440,16 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     /// The action of the policy; if the policy panics, the action for no further attempt.
     fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
-        user_code_follows();
-        let decided = catch_unwind(AssertUnwindSafe(|| self.ask_policy(attempt)));
-        decided.unwrap_or_else(|policy| {
-            discard(policy);
-            let finally = self.worker.core.frame.config.failure.finally;
-            finally.map_or(FailureAction::DeadLetter, FailureAction::from)
-        })
+        let finally = self.worker.core.frame.config.failure.finally;
+        let mut decided = finally.map_or(FailureAction::DeadLetter, FailureAction::from);
+        let mut attempt = Some(attempt);
+        let mut ask = || {
+            if let Some(attempt) = attempt.take() {
+                decided = self.ask_policy(attempt);
+            }
+        };
+        discard(panic_of(&mut ask));
+        decided
     }
 
     /// The action of the policy. A panic of it is one of the handler.

@@ -14,7 +14,7 @@ use crate::{
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// Takes the message that a caller has handed this worker. False if there is none to handle:
     /// something else comes first, and then the message is queued.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_handed(&mut self) -> bool {
         let is_over = self.worker.core.frame.lifecycle.ended.load(Ordering::Acquire);
         if self.is_interrupted() || is_over {
@@ -23,7 +23,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
         }
         let (core, worker) = (&self.worker.core, self.worker.slot);
         let handoff_slot =
-            self.delivery.handoff_slot.get_or_insert_with(|| core.handoff.slot(worker).clone());
+            self.delivery.handoff_slot.get_or_insert_with(|| core.handoff_slot(worker).clone());
         let (message, stamp) = (&mut self.delivery.message, &mut self.delivery.stamp);
         match handoff_slot.take_handed(message, stamp) {
             None => return false,
@@ -35,7 +35,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// As `start`, if the clock may stand.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn start_handoff(&mut self) -> Taken {
         match self.delivery.stamp {
             Stamp::UNDATED => self.slot_state.set_busy_since_now(),
@@ -45,7 +45,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// The message in the delivery is in hand from here on, unless its caller has gone.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start(&mut self) -> Taken {
         self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown());
         self.start_next()
@@ -53,7 +53,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     /// As `start`, if the slot may be busy already: the messages of a run follow each other faster
     /// than the clock advances.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_next(&mut self) -> Taken {
         count(&self.slot_state.counters.started);
         self.in_hand = true;

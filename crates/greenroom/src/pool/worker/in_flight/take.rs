@@ -170,7 +170,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 
     /// True if something may come before the next message of the queue.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_interrupted(&self) -> bool {
         self.slot_state.has_orders() || self.worker.core.queue.wake.has_urgent()
     }
@@ -243,7 +243,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
 
     /// As `take_next`, in the middle of a run in this shard and for as long as
     /// nothing else comes first.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_in_run(
         &mut self,
         core: &Core<A, K>,

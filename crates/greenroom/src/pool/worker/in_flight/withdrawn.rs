@@ -1,12 +1,8 @@
 //! Messages that are not to be started (any more) when their turn has come.
 
-use std::{
-    hash::Hash,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::Ordering,
-};
+use std::{hash::Hash, sync::atomic::Ordering};
 
-use greenroom_queue::{discard::discard, lock::user_code_follows};
+use greenroom_queue::discard::{discard, panic_of};
 
 use super::InFlight;
 use crate::{Actor, CallError};
@@ -27,16 +23,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     /// asked here so that the message does not hold room until then. After a panic of
     /// user code the message waits.
     pub(super) fn is_unwanted(&self) -> bool {
+        if self.worker.core.settings.functions.starts_if.is_none() {
+            return false;
+        }
         let message = self.delivery.message.as_ref().or(self.spare.as_ref());
-        let asks = || message.is_some_and(|message| !self.is_wanted(message));
-        let asks = self.worker.core.settings.functions.starts_if.is_some().then_some(asks);
-        user_code_follows();
-        asks.is_some_and(|asks| {
-            catch_unwind(AssertUnwindSafe(asks)).unwrap_or_else(|panic| {
-                discard(panic);
-                false
-            })
-        })
+        let Some(message) = message else { return false };
+        let mut is_wanted = true;
+        discard(panic_of(&mut || is_wanted = self.is_wanted(message)));
+        !is_wanted
     }
 
     /// Runs user code.

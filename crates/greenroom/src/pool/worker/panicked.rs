@@ -1,0 +1,33 @@
+//! What follows when an actor has panicked at its work.
+
+use std::{any::Any, hash::Hash};
+
+use greenroom_queue::discard::discard;
+
+use super::in_flight::InFlight;
+use crate::{
+    Actor, ExitReason,
+    panic_location::{self, PanicLocation},
+    pool::panic_message::panic_message,
+};
+
+/// Settles what a worker held that panicked, and lets others go on with the rest.
+pub(super) fn settle_panicked<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    in_flight: &mut InFlight<A, K>,
+    worker: &str,
+    panic: Box<dyn Any + Send>,
+) -> ExitReason {
+    let (message, location) = heard_of(worker, panic);
+    in_flight.panicked(message.clone());
+    in_flight.rest();
+    ExitReason::Panicked { message, location }
+}
+
+/// What a panic says.
+fn heard_of(worker: &str, panic: Box<dyn Any + Send>) -> (String, Option<PanicLocation>) {
+    let message = panic_message(&*panic);
+    let location = panic_location::of(&*panic);
+    discard(panic);
+    tracing::error!(worker, panic = message, "a handler panicked");
+    (message, location)
+}
