@@ -20,7 +20,6 @@ use super::{
     answer::{Answer, Json, Refusal},
     daemon::Asked,
     query::Query,
-    views,
 };
 use crate::commands::run::assemble;
 
@@ -104,17 +103,21 @@ pub(super) fn view(status: &ShareStatus) -> Value {
         "is_set": status.is_set,
         "waiting": status.waiting,
         "in_hand": status.in_hand,
-        "time_ms": views::millis(status.held),
+        "time_ms": millis(status.held),
         "state": state(status),
         "next_ms": match status.state {
             ShareState::Held(until) | ShareState::Rate(until) => {
                 Some(until.saturating_duration_since(Instant::now()))
                     .filter(|left| *left < FOREVER)
-                    .map(views::millis)
+                    .map(millis)
             }
             _ => None,
         },
     })
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1_000.0
 }
 
 fn state(status: &ShareStatus) -> &'static str {
