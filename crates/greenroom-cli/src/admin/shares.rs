@@ -23,7 +23,7 @@ use super::{
 };
 use crate::commands::run::assemble;
 
-/// How many shares are listed, where nothing else is asked for.
+/// How many shares are listed by default.
 const LISTED: usize = 100;
 
 /// The longest hold that can be asked for.
@@ -63,7 +63,7 @@ pub(super) async fn list(
         "count": all.len(),
         "defaults": limits(shares.defaults()),
         "by_hand": by_hand.iter().map(|(share, of)| json!({ "share": share, "limits": limits(*of) })).collect::<Value>(),
-        // What keeps it beyond the end of the run.
+        // They keep it beyond the end of the run.
         "lines": lines,
     })))
 }
@@ -153,7 +153,7 @@ fn limits(limits: ShareLimits) -> Value {
     })
 }
 
-/// The lines of the file that keep what was set by hand.
+/// The lines of the file that keep the changes by hand.
 fn lines<'a>(pool: &str, by_hand: impl Iterator<Item = (&'a Arc<str>, &'a ShareLimits)>) -> String {
     let mut out = format!("pools:\n  {pool}:\n    shares:\n");
     for (share, of) in by_hand {
@@ -179,7 +179,7 @@ fn rate_text(rate: Limit) -> String {
     }
 }
 
-/// `POST /api/pools/NAME/shares/SHARE`: other limits. What is not named stays as it is.
+/// `POST /api/pools/NAME/shares/SHARE`: other limits. Those that are not named stay.
 pub(super) async fn set(
     State(daemon): Asked,
     Path((pool, share)): Path<(String, String)>,

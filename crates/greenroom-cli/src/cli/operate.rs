@@ -57,7 +57,7 @@ pub enum PoolCommand {
 /// Actions on the shares of a pool.
 #[derive(Debug, Subcommand)]
 pub enum ShareCommand {
-    /// List them: what each may, has in hand and waits for
+    /// List them with their limits, events in hand and waiting events
     List {
         /// Which pool
         #[command(flatten)]
@@ -71,7 +71,7 @@ pub enum ShareCommand {
         /// Which
         #[command(flatten)]
         at: ShareAt,
-        /// Its part of the workers' time, beside others
+        /// Its part of the workers' time, relative to other shares
         #[arg(long)]
         weight: Option<u32>,
         /// How many of its events are in hand at most, or `none`
@@ -94,14 +94,14 @@ pub enum ShareCommand {
     Pause(ShareAt),
     /// End a pause or a hold
     Resume(ShareAt),
-    /// Undo what was set by hand
+    /// Undo all changes by hand
     Reset(ShareAt),
 }
 
 /// The order of a list of shares.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ShareSort {
-    /// By what waits.
+    /// By waiting events.
     Waiting,
     /// By time in hand.
     Time,

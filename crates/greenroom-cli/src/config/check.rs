@@ -369,7 +369,7 @@ impl<'a> Checker<'a> {
             self.error(&format!("{path}.{}.{option}", handler.kind.key()), text, help);
         }
         let at = format!("{path}.share_by");
-        // What is inherited is looked at where it stands.
+        // An inherited one is checked in the pool.
         if let Some(share_by) = handler.share_by.as_ref().filter(|_| self.places.has(&at)) {
             let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
             self.share_by(&at, share_by, pool);

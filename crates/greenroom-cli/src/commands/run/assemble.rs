@@ -188,7 +188,7 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
     }
 }
 
-/// What a share may; without one, what all may that are not named.
+/// The limits of a share; without one, the limits of all shares that are not named.
 pub(super) fn share_limits(share: Option<&ShareConfig>, pool: &PoolConfig) -> ShareLimits {
     fn first<T: Copy>(
         (share, pool): (Option<&ShareConfig>, &PoolConfig),

@@ -22,7 +22,7 @@ use super::advisor::{AdvisorConfig, Autotune};
 /// The most events that a pool can hold.
 const MAX_QUEUE: usize = 100_000_000;
 
-/// In `shares`, what holds for all that are not named.
+/// In `shares`, the limits of all that are not named.
 const DEFAULT_SHARE: &str = "default";
 
 options! {
@@ -52,12 +52,12 @@ options! {
         engine: Engine = word().default("keyed");
         /// The order of the events whose handlers have no `order_by`; takes the same values.
         order_by: Option<String> = text().optional();
-        /// What names the share of the events of its handlers that have no `share_by` of their own:
-        /// a tenant, an account, an endpoint; takes what `order_by` takes. While several shares
-        /// have events, each gets the same part of the workers' time, however many it has.
+        /// The share of the events whose handlers have no `share_by`: a tenant, an account, an
+        /// endpoint; takes the same values as `order_by`. While several shares have events, each
+        /// gets the same part of the workers' time, however many events it has.
         share_by: Option<String> = text().optional();
-        /// What single shares may, by their values of `share_by`, and in `default` what all others
-        /// may: `{ default: { in_hand: 5, rate: 20/s }, acme: { weight: 3 } }`.
+        /// The limits of single shares, by their values of `share_by`, and of all others in
+        /// `default`: `{ default: { in_hand: 5, rate: 20/s }, acme: { weight: 3 } }`.
         shares: Vec<ShareConfig> = each().live().or_empty();
         /// Events when the queue is full: `pause` lets them wait and, after a while, pauses their
         /// input; `reject` refuses them to the source; `dead_letter` stores them.
@@ -120,12 +120,12 @@ impl PoolConfig {
         self.queue + workers * self.batch.map_or(1, |batch| batch.events)
     }
 
-    /// What the shares may that are not named.
+    /// The limits of the shares that are not named.
     pub fn share_defaults(&self) -> Option<&ShareConfig> {
         self.shares.iter().find(|share| share.name == DEFAULT_SHARE)
     }
 
-    /// The shares of which something of their own is said.
+    /// The shares with limits of their own.
     pub fn named_shares(&self) -> impl Iterator<Item = &ShareConfig> {
         self.shares.iter().filter(|share| share.name != DEFAULT_SHARE)
     }
@@ -252,10 +252,10 @@ options! {
 }
 
 options! {
-    /// What is left out is as in `default`.
+    /// Options that are left out are those of `default`.
     pub struct ShareConfig named name = "a share" {
-        /// Its part of the workers' time, beside others: twice the weight, twice the time; 1 when
-        /// this is not given.
+        /// Its part of the workers' time, relative to other shares: twice the weight, twice the
+        /// time; 1 by default.
         weight: Option<u32> = count(1..=1_000_000).optional();
         /// How many of its events are in hand at once, at most; with 0, none at all.
         in_hand: Option<usize> = count(0..=65_536).optional();
