@@ -50,6 +50,7 @@ mod place;
 mod push;
 #[path = "../../crates/greenroom/src/pool/core/room.rs"]
 mod room;
+mod shares;
 #[path = "../../crates/greenroom/src/pool/core/shut.rs"]
 mod shut;
 #[path = "../../crates/greenroom/src/pool/core/sweep.rs"]

@@ -5,7 +5,7 @@
 use std::{convert::Infallible, hash::BuildHasher, time::Duration};
 
 use foldhash::fast::FixedState;
-use greenroom::{Address, Pool, Stop};
+use greenroom::{Address, Pool, PoolBuilder, Stop};
 use tokio::sync::mpsc::Sender;
 
 use crate::{
@@ -36,20 +36,42 @@ impl Keyed {
     pub fn greenroom(&self) -> Result<Duration, Failure> {
         let (stage, counters) = (Stage::new(self.threads)?, Counters::new(WORKERS));
         let pool = pool(&stage, &counters, self.threads)?;
+        self.to(&stage, &counters, &pool)
+    }
+
+    /// As `greenroom`, with keys that belong to so many shares.
+    pub fn shared(&self, shares: u64) -> Result<Duration, Failure> {
+        let (stage, counters) = (Stage::new(self.threads)?, Counters::new(WORKERS));
+        let builder = builder(&counters, self.threads);
+        let builder = builder.shared_by(move |message: &Message| message.key % shares);
+        let pool = stage.block_on(builder.spawn())??;
+        self.to(&stage, &counters, &pool)
+    }
+
+    fn to(
+        &self,
+        stage: &Stage,
+        counters: &Counters,
+        pool: &Pool<Worker>,
+    ) -> Result<Duration, Failure> {
         let producers = to_pool(&self.keys, self.messages, &pool.address());
-        let took = stage.time(producers, &counters, self.messages)?;
+        let took = stage.time(producers, counters, self.messages)?;
         stage.block_on(pool.stop(Stop::within(Duration::from_secs(5))))?;
-        stage.until_handled(&counters, self.messages)?;
+        stage.until_handled(counters, self.messages)?;
         Ok(took)
     }
 }
 
 /// A pool that is ordered by the key of each message.
 pub fn pool(stage: &Stage, counters: &Counters, threads: Threads) -> Result<Pool<Worker>, Failure> {
+    Ok(stage.block_on(builder(counters, threads).spawn())??)
+}
+
+fn builder(counters: &Counters, threads: Threads) -> PoolBuilder<Worker, u64> {
     let of = counters.clone();
     let pool = Pool::new(move |slot| Worker::new(of.of(slot), Work::NONE));
     let pool = threads.paced(pool.quick_factory().workers(WORKERS).mailbox(MAILBOX));
-    Ok(stage.block_on(pool.ordered_by(|message: &Message| message.key).spawn())??)
+    pool.ordered_by(|message: &Message| message.key)
 }
 
 /// Producers that choose the worker by the key's hash.

@@ -35,6 +35,10 @@ pub enum Kind {
     Keyed {
         draw: fn() -> Keys,
     },
+    /// As `Keyed` of uniform keys, beside itself without shares.
+    Shared {
+        shares: u64,
+    },
     Calls {
         callers: u64,
     },
@@ -90,6 +94,10 @@ const fn keyed(name: &'static str, draw: fn() -> Keys) -> Row {
     Row { name, kind: Kind::Keyed { draw }, limits: ratio(1.5, 2.5) }
 }
 
+const fn shared(name: &'static str, shares: u64) -> Row {
+    Row { name, kind: Kind::Shared { shares }, limits: ratio(0.8, 0.95) }
+}
+
 const fn calls(name: &'static str, callers: u64, limits: Limits) -> Row {
     Row { name, kind: Kind::Calls { callers }, limits }
 }
@@ -116,7 +124,7 @@ const fn collisions(name: &'static str, weak: Weak) -> Row {
     Row { name, kind: Kind::Collisions(weak), limits: ratio(0.8, 0.95) }
 }
 
-pub const ROWS: [Row; 27] = [
+pub const ROWS: [Row; 29] = [
     sends("A4", 4, 0, ratio(2.5, 5.0)),
     sends("A256", 256, 0, ratio(2.5, 5.0)),
     sends_many("A4-many", 4, ratio(5.0, 6.0)),
@@ -129,6 +137,8 @@ pub const ROWS: [Row; 27] = [
     sends("A256-2400ns", 256, 2_400, Limits::None),
     keyed("B-uniform", keys::uniform),
     keyed("B-zipf", keys::zipf),
+    shared("B-shares-1", 1),
+    shared("B-shares-10k", 10_000),
     sleepers("C", Sleepers::keyed, ratio(20.0, 45.0)),
     sleepers("C-unkeyed", Sleepers::unkeyed, ratio(20.0, 150.0)),
     calls("D1", 1, ratio(1.0, 1.1)),
@@ -151,6 +161,7 @@ impl Row {
         match self.kind {
             Kind::Unkeyed { .. }
             | Kind::Keyed { .. }
+            | Kind::Shared { .. }
             | Kind::Collisions(_)
             | Kind::Waits { .. } => "M/s",
             Kind::Calls { .. } => "ns/call",
@@ -171,6 +182,7 @@ impl Row {
         match self.kind {
             Kind::Unkeyed { .. }
             | Kind::Keyed { .. }
+            | Kind::Shared { .. }
             | Kind::Collisions(_)
             | Kind::Waits { .. } => greenroom / baseline,
             Kind::Calls { .. }
@@ -188,6 +200,7 @@ impl Row {
             Kind::Keyed { .. } => Some((430, 340)),
             Kind::Calls { .. } => Some((1_600, 1_400)),
             Kind::Unkeyed { .. }
+            | Kind::Shared { .. }
             | Kind::Memory(_)
             | Kind::Flood
             | Kind::Sleepers(_)
@@ -201,7 +214,9 @@ impl Row {
     /// where each takes longer.
     pub fn scaled(&self, messages: u64) -> u64 {
         match self.kind {
-            Kind::Unkeyed { work_nanos: 0..=99, .. } | Kind::Keyed { .. } => messages,
+            Kind::Unkeyed { work_nanos: 0..=99, .. }
+            | Kind::Keyed { .. }
+            | Kind::Shared { .. } => messages,
             Kind::Unkeyed { work_nanos: 100..=999, .. } => messages / 2,
             Kind::Unkeyed { .. } => messages / 8,
             Kind::Calls { callers: 1 } => messages / 10,
@@ -244,6 +259,13 @@ impl Row {
                 Box::new(move |side| match side {
                     Side::Baseline => keyed.baseline().map(per_micro),
                     Side::Greenroom => keyed.greenroom().map(per_micro),
+                })
+            }
+            Kind::Shared { shares } => {
+                let keyed = Keyed { keys: keys::uniform(), messages, threads };
+                Box::new(move |side| match side {
+                    Side::Baseline => keyed.greenroom().map(per_micro),
+                    Side::Greenroom => keyed.shared(shares).map(per_micro),
                 })
             }
             Kind::Calls { callers } => {

@@ -188,7 +188,8 @@ impl Stage {
             control.stop_now();
         }
         let report = running.await.unwrap_or_else(|error| panic!("the run broke: {error}"));
-        StageRun::new(report, self.chaos, &broker, &watch, &sink, &letters)
+        let ledger = control.ledger();
+        StageRun::new((report, ledger), self.chaos, &broker, &watch, &sink, &letters)
     }
 
     fn publish(&self, broker: &Broker) {

@@ -160,3 +160,18 @@ fn v02_retries_that_do_not_last_make_letters_under_chaos() {
     assert_settled!(run);
     assert!(run.letters().iter().any(|letter| letter.error.contains("chaos")));
 }
+
+#[test]
+fn v03_an_audit_of_all_keys_finds_nothing_in_an_engine_under_chaos() {
+    for seed in 0..5 {
+        let run = orders(150).chaos(seed).run(|engine| {
+            let order_by = Some("subject".parse().unwrap());
+            let config = HandlerConfig::new(vec!["**".parse().unwrap()], Arc::new(PassFactory));
+            let pool = PoolConfig { workers: 8, ..PoolConfig::default() };
+            let config = HandlerConfig { order_by, ..config };
+            engine.audit(1.0).pool("default", pool).handler("all", config)
+        });
+        assert_settled!(run);
+        assert_eq!(run.ledger().overlapping, 0, "seed {seed}");
+    }
+}

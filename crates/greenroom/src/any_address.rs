@@ -19,6 +19,7 @@ use crate::{
     pool::{
         StopSummary,
         handoff::reentrancy::{ReentrancyGuard, Reentrant},
+        shares::Share,
     },
 };
 
@@ -55,9 +56,8 @@ pub(crate) trait Erased: Send + Sync {
     /// Counts one more address, unless the last one has been dropped: that one drains and stops the
     /// pool, which cannot be taken back. False then.
     fn try_handle_made(&self) -> bool;
-    /// Starts nothing of the share of what the worker in this slot has in hand, for so long. False
-    /// if that has none.
-    fn hold_share(&self, _slot: usize, _during: Duration) -> bool {
+    /// Starts nothing of this share for so long. False if it has none.
+    fn hold_share(&self, _share: &Share, _during: Duration) -> bool {
         false
     }
     /// The runtime that the pool was spawned on.

@@ -14,6 +14,7 @@ use crate::{
     any_address::Erased,
     inspect::{TooManyKeys, Value},
     life::{self, Tie},
+    pool::shares::Share,
 };
 
 pub(crate) mod address;
@@ -120,10 +121,10 @@ impl<A> Context<A> {
         }
     }
 
-    /// Holds the [share](crate::shares) of the message in hand, from now on and for so long: none
-    /// of its messages is started. One attempt follows, which probes, and the others once it has
-    /// ended. For a handler that was told so, as by a 429 with `Retry-After`; it then fails, and
-    /// its message waits for its next attempt. False in a pool without shares.
+    /// Holds this [share](crate::shares) from now on and for so long: none of its messages is
+    /// started. One attempt follows, which probes, and the others once it has ended. For a handler
+    /// that was told to wait, as by a 429 with `Retry-After`: it then fails, and its message waits
+    /// for its next attempt. False in a pool without shares.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -137,7 +138,7 @@ impl<A> Context<A> {
     ///
     ///     async fn handle(&mut self, tenant: u32, cx: &mut Context<Self>) -> Result<(), String> {
     ///         if tenant == 7 {
-    ///             assert!(cx.hold_share(Duration::from_secs(30)));
+    ///             assert!(cx.hold_share(tenant, Duration::from_secs(30)));
     ///             return Err("too many requests".to_owned());
     ///         }
     ///         Ok(())
@@ -154,9 +155,9 @@ impl<A> Context<A> {
     /// assert!(pool.call(8).await.is_ok());
     /// # Ok(()) }
     /// ```
-    pub fn hold_share(&mut self, during: Duration) -> bool {
+    pub fn hold_share(&self, share: impl Into<Share>, during: Duration) -> bool {
         let home = self.place.home.upgrade();
-        home.is_some_and(|home| home.hold_share(self.place.slot, during))
+        home.is_some_and(|home| home.hold_share(&share.into(), during))
     }
 
     /// Ends this worker after the message in hand: it has no more to do. That is a normal end

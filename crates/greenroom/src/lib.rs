@@ -57,6 +57,7 @@
 //! | servers and streams | the module [`service`] |
 //! | which worker gets a message | the module [`policy`] |
 //! | limits and sizes, decided for a pool that obeys them or for a caller that acts | [`limits`], [`autoscale`] |
+//! | a fair part for each tenant, with caps and rates | the module [`shares`] |
 //! | advice on a pool's settings while it runs | the module [`advisor`] |
 //! | tests | tokio's paused clock, which pools and timers go by; [`PoolBuilder::seed`], for chance that repeats itself |
 //! | the promises, and the tests that hold them | the module [`statements`] |

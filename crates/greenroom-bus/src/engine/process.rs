@@ -15,6 +15,7 @@ pub(crate) mod fair_share;
 pub(crate) mod gates;
 pub(crate) mod job;
 pub(crate) mod judge;
+pub(crate) mod key_audit;
 pub(crate) mod loopback;
 pub(crate) mod managed;
 pub(crate) mod origin;

@@ -23,6 +23,11 @@ const OUT_OF_ORDER: Metric = Metric::counter(
     &[],
     "Events that left after a later one of their key. Anything but 0 is a bug.",
 );
+const VIOLATIONS: Metric = Metric::counter(
+    "greenroom_invariant_violations_total",
+    &["invariant"],
+    "Checks that failed. order: an event left after a later one of its key. one_at_a_time: two events of a key were in hand at once, of the keys that `audit` watches. ledger: more was settled than taken. Anything but 0 is a bug.",
+);
 const LOST_OUTPUTS: Metric = Metric::counter(
     "greenroom_outputs_lost_total",
     &[],
@@ -72,6 +77,7 @@ pub(super) const METRICS: &[&Metric] = &[
     &SETTLED,
     &RESIDENCE,
     &OUT_OF_ORDER,
+    &VIOLATIONS,
     &LOST_OUTPUTS,
     &UNANSWERED,
     &STALE,
@@ -107,6 +113,13 @@ pub(super) fn add(
     }
     families.add(&RESIDENCE, &[], ledger.residence);
     families.add(&OUT_OF_ORDER, &[], ledger.out_of_order);
+    for (invariant, violations) in [
+        ("order", ledger.out_of_order),
+        ("one_at_a_time", ledger.overlapping),
+        ("ledger", ledger.settled().saturating_sub(ledger.taken)),
+    ] {
+        families.add(&VIOLATIONS, &[invariant], violations);
+    }
     families.add(&LOST_OUTPUTS, &[], ledger.lost_outputs);
     families.add(&UNANSWERED, &[], ledger.unanswered);
     families.add(&STALE, &[], ledger.stale);

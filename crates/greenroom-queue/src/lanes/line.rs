@@ -124,6 +124,22 @@ impl<T: Payload, K> Line<T, K> {
         self.queue.append(&mut normal);
     }
 
+    /// Undoes a [`pop`](Self::pop).
+    pub(super) fn unpop(&mut self, entry: Entry<T, K>) {
+        if entry.is_retry() {
+            return self.queue.push_front(entry);
+        }
+        let retried = self.retried();
+        if entry.urgent {
+            self.queue.insert(retried, entry);
+            self.urgent += 1;
+            self.urgent_run = self.urgent_run.saturating_sub(1);
+        } else {
+            self.urgent_run = if self.urgent > 0 { URGENT_RUN } else { 0 };
+            self.queue.insert(retried + self.urgent, entry);
+        }
+    }
+
     /// The first message; but a normal one after a run of urgent ones.
     pub(super) fn pop(&mut self) -> Option<Entry<T, K>> {
         let first = self.queue.front()?;

@@ -468,6 +468,16 @@ impl<T: Payload, K> Lanes<T, K> {
         Ok(())
     }
 
+    /// Undoes a [`pop_front`](Self::pop_front). An error with the message if the lane is gone.
+    pub fn unpop(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
+        match self.get(id) {
+            Some(lane) => lane.line().unpop(entry),
+            None => return Err(entry),
+        }
+        self.queued += 1;
+        Ok(())
+    }
+
     /// As `push_front`, for several messages, in order.
     pub fn put_first(
         &mut self,

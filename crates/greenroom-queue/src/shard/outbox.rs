@@ -255,7 +255,12 @@ impl<T: Payload, K> ShardOutbox<T, K> {
 
     /// An urgent message has come into this lane. Says what its state is.
     pub fn set_urgent(&mut self, id: LaneId) -> Option<LaneState> {
-        let state = self.lanes.get(id)?.state;
+        let lane = self.lanes.get(id)?;
+        if let LaneState::Shared(_) = lane.state {
+            // Its first message is another one now, perhaps of another share.
+            lane.state = LaneState::Ready;
+        }
+        let state = lane.state;
         if state == LaneState::Ready {
             self.ready.urgent.push_back(id);
         }

@@ -40,10 +40,11 @@ pub use limits::Limits;
 pub use share::Standing;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
     hash::Hash,
 };
 
+use crate::wake::QUICK;
 use share::{Noted, OneShare, Probe, Virtual};
 
 /// A table that is used for less than a part of its room gives the rest back.
@@ -53,6 +54,13 @@ const SMALL: usize = 64;
 
 /// As many attempts are looked back at to say how long they usually last.
 const SMOOTHING: u128 = 16;
+
+/// No attempt counts as longer, in nanoseconds, to say whether attempts are quick: one that was
+/// interrupted says little.
+const SLOW: u64 = 16 * QUICK.as_nanos() as u64;
+
+/// As many attempts are looked back at to say whether they are quick.
+const PACED: u64 = 64;
 
 /// A hold is followed by a probe that is remembered for as long as the hold was, and this long at
 /// least.
@@ -76,6 +84,10 @@ pub struct ShareQueue<S, T> {
     /// The attempts of workers, by their slots.
     hands: Table<usize, Hand>,
     defaults: Limits,
+    /// Those that are held, paused, or have limits of their own.
+    special: HashSet<u32, foldhash::fast::RandomState>,
+    /// How long an attempt takes on average over the last ones, none of which counts for much.
+    pace: u64,
     /// How long attempts take, about: the mean over the time in hand, not over the attempts, as it
     /// is the long ones that workers will still have in hand when others come free.
     typical: u64,
@@ -121,6 +133,8 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
             present: 0,
             hands: Table::default(),
             defaults,
+            special: HashSet::default(),
+            pace: SLOW,
             typical: 1,
         }
     }
@@ -213,6 +227,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         let Some(Hand { share: id, since, expected }) = self.hands.remove(&slot) else { return };
         let took = now.saturating_sub(since).max(1);
         self.typical = follow(self.typical, took);
+        self.pace = (self.pace * (PACED - 1) + took.min(SLOW)) / PACED;
         if let Some(share) = self.all.get_mut(&id) {
             share.ended(since, expected, now);
             if share.probe == Some(Probe::Out { slot }) {
@@ -235,6 +250,26 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
                 self.review(id, now);
             }
         }
+    }
+
+    /// True if all shares are alike, and nothing stops any of them.
+    pub fn is_even(&self) -> bool {
+        self.special.is_empty() && self.defaults.in_hand.is_none() && self.defaults.rate.is_none()
+    }
+
+    /// How long attempts take on average, in nanoseconds, if they are quick.
+    pub fn quick_pace(&self) -> Option<u64> {
+        (self.pace < QUICK.as_nanos() as u64).then_some(self.pace)
+    }
+
+    /// Takes the line of a share that may start out of all order, for an owner that starts items in
+    /// another one for a while.
+    pub fn take_line(&mut self, now: u64) -> Option<Vec<T>> {
+        let (_, id) = *self.ready.first()?;
+        let line = std::mem::take(&mut self.all.get_mut(&id)?.line);
+        self.review(id, now);
+        self.forgive(now);
+        Some(line.into())
     }
 
     /// The limits of shares that have none of their own.
@@ -356,6 +391,10 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
             noted.debt = Some(had);
         }
         share.noted = noted;
+        match share.is_special() {
+            true => self.special.insert(id),
+            false => self.special.remove(&id),
+        };
         noted.ready.map(|had| self.ready.insert((had, id)));
         noted.due.map(|at| self.due.insert((at, id)));
         noted.debt.map(|had| self.debts.insert((had, id)));
@@ -378,6 +417,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
     }
 
     fn forget(&mut self, id: u32) {
+        self.special.remove(&id);
         if let Some(share) = self.all.remove(&id) {
             self.ids.remove(&share.name);
         }

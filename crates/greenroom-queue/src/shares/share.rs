@@ -219,9 +219,14 @@ impl<S, T> OneShare<S, T> {
         times.into_iter().flatten().min()
     }
 
+    /// True if it is not to be treated as all are.
+    pub(super) fn is_special(&self) -> bool {
+        self.is_set || self.paused || self.hold.is_some() || self.probe.is_some()
+    }
+
     /// True if nothing is known of it that a share seen for the first time has not.
     pub(super) fn is_forgettable(&self) -> bool {
         let rests = self.line.is_empty() && self.hand.count == 0;
-        rests && !self.is_set && !self.paused && self.hold.is_none() && self.probe.is_none()
+        rests && !self.is_special()
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt::Write, mem};
 
 use greenroom_bus::{
     dead_letter::DeadLetter,
-    engine::RunReport,
+    engine::{LedgerView, RunReport},
     event::Event,
     settlement::{Refusal, Settled},
 };
@@ -24,6 +24,7 @@ const SHOWN: usize = 10;
 #[derive(Debug)]
 pub struct StageRun {
     report: RunReport,
+    ledger: LedgerView,
     seed: Option<u64>,
     outputs: Vec<Event>,
     letters: Vec<DeadLetter>,
@@ -34,7 +35,7 @@ pub struct StageRun {
 
 impl StageRun {
     pub(super) fn new(
-        report: RunReport,
+        (report, ledger): (RunReport, LedgerView),
         seed: Option<u64>,
         broker: &Broker,
         watch: &Watch,
@@ -48,6 +49,7 @@ impl StageRun {
             letters: mem::take(&mut *letters.0.lock()),
             attempts: watch.attempts(),
             report,
+            ledger,
             seed,
         }
     }
@@ -55,6 +57,11 @@ impl StageRun {
     /// The report of the engine.
     pub fn report(&self) -> &RunReport {
         &self.report
+    }
+
+    /// The figures of the engine at its end.
+    pub fn ledger(&self) -> &LedgerView {
+        &self.ledger
     }
 
     /// The results that went to no output of your own, in the order in which they were stored. With

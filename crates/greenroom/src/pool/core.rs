@@ -151,6 +151,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             },
             settings,
         };
+        core.begin_in_order_of_acceptance();
         if let Some(quick) = core.frame.config.handling.quick {
             core.queue.wake.set_quick(quick);
             let pace = if quick { Duration::ZERO } else { Duration::MAX };

@@ -9,12 +9,14 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::shares::ShareQueue;
 use tokio::runtime::Handle;
 
 use super::{
     core::Core,
     frame::{self, gate::close},
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
+    shares::{Share, ShareTicket},
     stop::{Stop, StopSummary, run::see_to_its_end},
     worker_sender::WorkerSender,
 };
@@ -49,13 +51,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
         Box::new(sender)
     }
 
-    fn hold_share(&self, slot: usize, during: Duration) -> bool {
+    fn hold_share(&self, share: &Share, during: Duration) -> bool {
         let during = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
-        let held = frame::shares::change(self, |shares, now| {
-            let share = shares.in_hand_of(slot).cloned();
-            share.map(|share| shares.hold(&share, now.saturating_add(during), now))
-        });
-        held.flatten().is_some()
+        let hold = |shares: &mut ShareQueue<Share, ShareTicket>, now: u64| {
+            shares.hold(share, now.saturating_add(during), now);
+        };
+        frame::shares::change(self, hold).is_some()
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {

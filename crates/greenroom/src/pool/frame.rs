@@ -79,9 +79,9 @@ impl Frame {
         self.limits.as_deref().is_some_and(Gate::is_engaged)
     }
 
-    /// Whether messages have shares. Asked only at the gate.
+    /// Whether messages are started in the order of their shares now. Asked only at the gate.
     pub(crate) fn is_shared(&self) -> bool {
-        self.shares.is_some()
+        self.limits.as_deref().is_some_and(Gate::is_shared)
     }
 
     /// Gives the worker in this slot a task that does its work.

@@ -30,8 +30,11 @@
 //!
 //! # Price
 //! A pool with shares looks at the clock at each message, and takes one lock for all of its shares
-//! twice: some hundred nanoseconds. A share is in memory only while it has messages, an attempt in
-//! hand, a hold, a rate whose bucket is not full, or limits of its own.
+//! twice: some hundred nanoseconds. Handlers that return within 2 µs would feel that. So as long as
+//! they do, on a runtime of several threads, and all shares are alike, and nothing waits for longer
+//! than 32 ms, messages are started in the order of acceptance, and cost no more than without
+//! shares; time in hand is not counted then. A share is in memory only while it has messages, an
+//! attempt in hand, a hold, a rate whose bucket is not full, or limits of its own.
 //!
 //! # When to use something else
 //! If a key is what should be limited, order by it: a key has one message in hand at a time. If all

@@ -13,7 +13,7 @@ use std::{
 
 use greenroom::{
     Actor, Address, Backoff, CallError, Context, FailureTable, FinalAction, Pool, Restarts, Rule,
-    Stop, StopReport,
+    Stop, StopReport, limits::Rate, shares::ShareLimits,
 };
 
 use crate::quiet;
@@ -169,7 +169,14 @@ struct Run {
     report: StopReport<Job>,
 }
 
-async fn run(keyed: bool, workers: usize, capacity: usize, time: Duration, stop: Stop) -> Run {
+async fn run(
+    keyed: bool,
+    shares: Option<ShareLimits>,
+    workers: usize,
+    capacity: usize,
+    time: Duration,
+    stop: Stop,
+) -> Run {
     const PRODUCERS: usize = 4;
     let (seen, dead) = (Seen::new(keyed), Arc::new(AtomicU64::new(0)));
     let (shared, buried) = (seen.clone(), dead.clone());
@@ -190,6 +197,10 @@ async fn run(keyed: bool, workers: usize, capacity: usize, time: Duration, stop:
         .on_dead_letter(move |_| {
             buried.fetch_add(1, Ordering::SeqCst);
         });
+    let builder = match shares {
+        Some(limits) => builder.shared_by(|job: &Job| job.id % 7).share_limits(limits),
+        None => builder,
+    };
     let pool = match keyed {
         true => builder.ordered_by(|job: &Job| job.key).spawn().await.unwrap(),
         false => builder.spawn().await.unwrap(),
@@ -256,6 +267,31 @@ const PATIENCE: Stop = Stop::within(Duration::from_secs(30));
 const A_WHILE: Duration = Duration::from_millis(500);
 
 #[test]
+fn q14_nothing_is_lost_or_repeated_under_load_with_shares() {
+    let free = ShareLimits::default();
+    let capped = free.in_hand(2);
+    let slow = capped.rate(Rate::per_second(5_000));
+    for (keyed, limits, workers, stop) in [
+        (true, free, 16, PATIENCE),
+        (false, free, 16, PATIENCE),
+        (true, capped, 16, PATIENCE),
+        (false, capped, 16, PATIENCE),
+        (true, slow, 8, PATIENCE),
+        (true, free, 64, Stop::within(Duration::ZERO)),
+        (false, capped, 8, Stop::Now),
+    ] {
+        let runtime = threads(4);
+        let run = runtime.block_on(async {
+            let run = run(keyed, Some(limits), workers, 300, A_WHILE, stop);
+            tokio::time::timeout(Duration::from_secs(60), run).await
+        });
+        let run = run.expect("the pool did not stop: a wake-up or an outcome was lost");
+        run.check();
+        assert!(stop != PATIENCE || run.report.left_over.is_empty());
+    }
+}
+
+#[test]
 fn p26_nothing_is_lost_or_repeated_under_load() {
     for (keyed, workers, capacity, stop) in [
         (true, 16, 300, PATIENCE),
@@ -269,7 +305,7 @@ fn p26_nothing_is_lost_or_repeated_under_load() {
     ] {
         let runtime = threads(4);
         let run = runtime.block_on(async {
-            let run = run(keyed, workers, capacity, A_WHILE, stop);
+            let run = run(keyed, None, workers, capacity, A_WHILE, stop);
             tokio::time::timeout(Duration::from_secs(60), run).await
         });
         let run = run.expect("the pool did not stop: a wake-up or an outcome was lost");

@@ -139,7 +139,7 @@ impl Actor for Clerk {
             Wish::Fail => Err("no"),
             Wish::Panic => panic!("boom"),
             Wish::Hold(during) => {
-                assert!(cx.hold_share(during));
+                assert!(cx.hold_share(job.tenant, during));
                 Err("not now")
             }
         }

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::atomic::Ordering};
 use greenroom::stats::LatencyHistogram;
 
 use super::Control;
-use crate::engine::account::{ledger::LedgerCounts, settlements::Outcomes};
+use crate::engine::{
+    account::{ledger::LedgerCounts, settlements::Outcomes},
+    process::key_audit::KeyAudit,
+};
 
 /// The outcomes of the events taken so far. No count ever falls.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +35,9 @@ pub struct LedgerView {
     pub unanswered: u64,
     /// Events that left after a later one of their key. Anything but 0 is a bug.
     pub out_of_order: u64,
+    /// Attempts that began while another of their key was in hand, of the keys that are
+    /// [watched](crate::engine::EngineBuilder::audit). Anything but 0 is a bug.
+    pub overlapping: u64,
     /// Events acknowledged when their handler was done with them, of whose outputs one was not
     /// stored.
     pub lost_outputs: u64,
@@ -69,6 +75,7 @@ impl Control {
             unanswered: ledger.unanswered.load(Ordering::Relaxed)
                 + self.shared.egress.outputs.unanswered(),
             out_of_order: ledger.out_of_order.load(Ordering::Relaxed),
+            overlapping: self.shared.process.audit.as_ref().map_or(0, KeyAudit::violations),
             lost_outputs: ledger.lost_outputs.load(Ordering::Acquire),
             dead_letters: ledger.letters.by_reason(),
             residence,

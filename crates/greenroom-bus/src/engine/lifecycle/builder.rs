@@ -31,6 +31,7 @@ use crate::{
             circuit::Circuit,
             entries::{HandlerEntry, PoolSettings},
             failures::{FailedEvent, Failures, OnFailure},
+            key_audit::KeyAudit,
             loopback::{Loopback, LoopbackConfig},
             managed::Managed,
             parked::Parked,
@@ -89,6 +90,7 @@ struct RoutingParts {
     handler_rejected: NoHandler,
     /// Of the random choices of all pools.
     seed: Option<u64>,
+    audit: Option<KeyAudit>,
 }
 
 /// An input that was named.
@@ -133,6 +135,7 @@ impl Default for RoutingParts {
             no_handler: NoHandler::DeadLetter,
             handler_rejected: NoHandler::DeadLetter,
             seed: None,
+            audit: None,
         }
     }
 }
@@ -348,6 +351,15 @@ impl EngineBuilder {
         self
     }
 
+    /// Watches this share of the keys, from 0 to 1, chosen by their hash: a key that is in the
+    /// hands of two handler calls at once is logged and counted
+    /// ([`LedgerView::overlapping`](crate::engine::LedgerView)). Without it, none is watched.
+    /// Events that are handled together in a batch are not looked at.
+    pub fn audit(mut self, share: f64) -> Self {
+        self.routing.audit = Some(KeyAudit::new(share));
+        self
+    }
+
     /// How long a drain may take; 30 s by default.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -440,6 +452,7 @@ impl EngineBuilder {
             failures: Failures::new(self.on_failure.take()),
             parked: Parked::default(),
             recorder: self.recorder.take(),
+            audit: self.routing.audit.take(),
         };
         let egress = Exits {
             outputs,

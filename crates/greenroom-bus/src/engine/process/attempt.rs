@@ -186,6 +186,8 @@ impl Attempts {
                 let settlement = settlement(job, entry);
                 let job = &*job;
                 let in_hand = AttemptsInHand { shared, jobs: &[job] };
+                let watched = shared.process.audit.as_ref().zip(job.line.as_ref());
+                let _audited = watched.and_then(|(audit, line)| audit.begin(line, job.event.id()));
                 let event = seen(recorded.as_deref(), job);
                 let began = figures.begin();
                 let handling = match settlement {

@@ -6,6 +6,7 @@ use super::{
     entries::{HandlerEntry, PoolSettings},
     failures::Failures,
     fair_share::FairShare,
+    key_audit::KeyAudit,
     parked::Parked,
 };
 use crate::trace::Recorder;
@@ -23,4 +24,6 @@ pub(crate) struct Processing {
     pub(crate) parked: Parked,
     /// The receiver of spans, if there is one.
     pub(crate) recorder: Option<Arc<dyn Recorder>>,
+    /// The audit of keys, if there is one.
+    pub(crate) audit: Option<KeyAudit>,
 }

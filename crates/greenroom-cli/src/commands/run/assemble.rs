@@ -55,6 +55,9 @@ pub(crate) async fn engine(
     if let Some(recorder) = recorder {
         builder = builder.record(recorder);
     }
+    if let Some(audit) = config.audit {
+        builder = builder.audit(audit.share);
+    }
     if let Some(loopback) = &config.loopback {
         let on = patterns(&loopback.on).map_err(|why| within("option", "loopback", why))?;
         builder = builder.loopback(engine::LoopbackConfig { on, room: loopback.room });

@@ -8,7 +8,8 @@ use greenroom_bus::{
     store::letters::{LetterStoreOptions, Mask},
 };
 use greenroom_config::{
-    At, Chosen, Kinds, count, defaults, duration, flag, group, named, options, path, size, texts,
+    At, Chosen, Kinds, count, defaults, duration, flag, group, named, number, options, path, size,
+    texts,
     units::{DAY_MS, GIB},
     word, words,
 };
@@ -65,6 +66,9 @@ options! {
         shutdown: ShutdownConfig = group().default("{}");
         /// When failures count as an outage of the target rather than a fault of the events.
         outage: OutageConfig = group().default("{}");
+        /// Checks while greenroom runs that a key is in one pair of hands at a time, for a sample
+        /// of the keys. Without it, no key is watched, at no cost.
+        audit: Option<AuditConfig> = group().optional();
         /// The address where a running greenroom answers questions and takes commands. Without it,
         /// it does not listen at all.
         admin: Option<AdminConfig> = group().optional();
@@ -153,6 +157,18 @@ options! {
         /// Rotates the file when it is large or old. The admin listener does not show letters in
         /// rotated files; with `keep`, the oldest are lost.
         rotate: Option<Rotate> = group().optional();
+    }
+}
+
+options! {
+    /// Two events of a key in hand at once, or an event out of order, are defects of greenroom:
+    /// each is logged and counted (`greenroom_invariant_violations_total`). Batches are not
+    /// watched.
+    #[derive(Copy)]
+    pub struct AuditConfig = "audit" {
+        /// The share of the keys that are watched, chosen by their hash: 0.01 is one of a hundred,
+        /// 1 is all. A watched key costs a lock at the start and end of each attempt.
+        share: f64 = number(0.0..=1.0).default("0.01");
     }
 }
 

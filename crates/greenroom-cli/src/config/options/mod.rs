@@ -19,8 +19,8 @@ pub use self::{
     advisor::{AdvisorConfig, Autotune},
     condition::FieldCondition,
     config::{
-        Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention, LetterStoreConfig,
-        LettersTo, LoopbackConfig, ShutdownConfig,
+        AuditConfig, Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention,
+        LetterStoreConfig, LettersTo, LoopbackConfig, ShutdownConfig,
     },
     handler::{AckWhen, HandlerConfig},
     input::InputConfig,

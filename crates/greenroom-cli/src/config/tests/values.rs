@@ -188,3 +188,12 @@ fn c01_wrong_settings_are_told_by_their_name_without_their_value() {
         assert!(!loaded.text().contains("hunter2"), "{}", loaded.text());
     }
 }
+
+#[test]
+fn v03_an_audit_watches_a_share_of_the_keys_and_none_if_it_is_not_asked_for() {
+    let share = |text: &str| load(&root(text)).good().audit.map(|audit| audit.share);
+    assert_eq!(share(""), None);
+    assert_eq!(share("audit: {}"), Some(0.01));
+    assert_eq!(share("audit: { share: 1 }"), Some(1.0));
+    assert!(load(&root("audit: { share: 1.5 }")).text().contains("from 0 to 1"));
+}

@@ -70,8 +70,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         if self.push.is_some() {
             return Err(SpawnError::SharesArePulled { pool: self.config.name.to_string() });
         }
+        let ordered = self.key_of.is_some();
         let without: KeyOf<A::Message, K> = Box::new(|_| None);
         self.key_of.get_or_insert(without);
-        Ok(Some(Box::new(ShareDesk::checked(config.defaults, config.named)?)))
+        Ok(Some(Box::new(ShareDesk::checked(config.defaults, config.named, ordered)?)))
     }
 }

@@ -150,6 +150,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         let (revoked, taken) = self.revoke_stuck_tokens();
         let taken = taken.wrapping_add(self.take_back_what_is_left());
         let still = taken == before;
+        self.look_at_shares(taken.wrapping_sub(before));
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.queue.wake.any_ready() {
             self.note_pace(TICK);
         }

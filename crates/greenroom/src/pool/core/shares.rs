@@ -17,6 +17,9 @@ use std::hash::Hash;
 use greenroom_queue::{
     discard::{discard, panic_of},
     lanes::{LaneId, LaneState},
+    shares::ShareQueue,
+    sync::Ordering,
+    watchdog::TICK,
 };
 
 use super::{
@@ -34,6 +37,12 @@ use crate::{
 
 /// Keys that a worker sorts in before it takes one itself, so that it does not compute for long.
 const SORTED_AT_ONCE: usize = 1_024;
+
+/// Messages that are done in so many ticks of the watchdog wait for hardly any time: 32 ms.
+const SOON: u64 = 16;
+
+/// Handlers that seem slow for so many ticks are slow: a thread may have been put aside.
+const LATE_TICKS: u32 = 4;
 
 /// Lanes on their way into the lines of their shares: into line they come, whatever happens.
 struct Sorted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
@@ -84,11 +93,74 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
+    /// Handlers may turn out to be quick. Until the watchdog has looked, messages are started in
+    /// the order of acceptance; without it, in the order of their shares.
+    pub(super) fn begin_in_order_of_acceptance(&self) {
+        let (Some(_), Some(gate)) = (&self.frame.shares, &self.frame.limits) else { return };
+        let may_be_quick =
+            self.frame.telemetry.coarse.is_watched() && self.settings.functions.batching.is_none();
+        let is_even = frame::shares::work(self, |shares, _| shares.is_even());
+        if may_be_quick && is_even == Some(true) {
+            gate.set_shared(false);
+        }
+    }
+
+    /// Called by the watchdog, with the messages that were taken since the last time: decides
+    /// whether messages are started in the order of their shares. If handlers are quick and little
+    /// waits, the order of acceptance is as fair, within [`SOON`].
+    pub(super) fn look_at_shares(&self, taken: u64) {
+        let (Some(desk), Some(gate)) = (&self.frame.shares, &self.frame.limits) else { return };
+        let waiting = self.queue.permits.in_use(self) as u64;
+        if !gate.is_shared() {
+            let is_late = waiting > taken.saturating_mul(SOON) || !self.queue.wake.is_quick();
+            let late = if is_late { desk.late.load(Ordering::Relaxed) + 1 } else { 0 };
+            desk.late.store(late, Ordering::Relaxed);
+            if late >= LATE_TICKS {
+                gate.set_shared(true);
+            }
+            return;
+        }
+        if self.settings.functions.batching.is_some() {
+            return;
+        }
+        let is_soon = frame::shares::work(self, |shares, _| {
+            let pace = shares.quick_pace().filter(|_| shares.is_even())?;
+            Some(u128::from(waiting.saturating_mul(pace)) < TICK.as_nanos() * u128::from(SOON))
+        });
+        if is_soon.flatten() == Some(true) {
+            desk.late.store(0, Ordering::Relaxed);
+            self.queue.wake.set_quick(true);
+            gate.set_shared(false);
+            let _: TakenMessage<A, K> = self.take_strays();
+        }
+    }
+
+    /// Lanes that stand in lines although messages are not started in the order of their shares go
+    /// back to the ready lanes of their shards. Nothing is taken.
+    #[cold]
+    pub(super) fn take_strays(&self) -> TakenMessage<A, K> {
+        while let Some(line) = frame::shares::work(self, ShareQueue::take_line).flatten() {
+            for ShareTicket { index, id, number } in line {
+                let mut outbox = self.queue.shards[index].outbox.lock();
+                let lane = outbox.lanes.get(id);
+                if lane.is_some_and(|lane| lane.state == LaneState::Shared(number))
+                    && outbox.make_ready(id)
+                {
+                    self.queue.wake.set_urgent(index);
+                }
+                drop(outbox);
+                self.queue.wake.mark(index);
+            }
+        }
+        None
+    }
+
     /// The next message that is handled together with what this worker has in hand: of its key and
     /// its share, or, without a key, of its share.
     pub(crate) fn next_of_share(&self, worker: usize, source: Source) -> Option<Queued<A, K>> {
         let Source::Lane { index, id, .. } = source else { return None };
         if id.is_keyless() {
+            self.frame.shares.as_deref().filter(|desk| !desk.ordered)?;
             let ticket = frame::shares::work(self, |shares, now| shares.pick_beside(worker, now))??;
             return self.take_out(ticket);
         }
@@ -105,7 +177,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             self.note_taken(index, &outbox);
             return Some(entry);
         }
-        let unplaced = outbox.lanes.push_front(id, entry);
+        let unplaced = outbox.lanes.unpop(id, entry);
         debug_assert!(unplaced.is_ok(), "a lane that is run is there");
         None
     }
@@ -182,7 +254,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             drop(outbox);
             let (share, urgent) = (self.share_of(&entry.message), entry.urgent);
             outbox = self.queue.shards[index].outbox.lock();
-            let unplaced = outbox.lanes.push_front(id, entry);
+            let unplaced = outbox.lanes.unpop(id, entry);
             debug_assert!(unplaced.is_ok(), "a lane that is run is there");
             self.stand(index, &mut outbox, id, (share, urgent), sorted);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use greenroom_queue::shares::ShareQueue;
 
-use super::AnyCore;
+use super::{AnyCore, Frame};
 use crate::pool::shares::{Share, ShareTicket};
 
 /// Works with the shares of a pool that has some. A worker that goes on looks for itself.
@@ -24,9 +24,19 @@ pub(crate) fn change<R>(
     pool: &dyn AnyCore,
     change: impl FnOnce(&mut ShareQueue<Share, ShareTicket>, u64) -> R,
 ) -> Option<R> {
-    let result = work(pool, change);
+    let (result, is_even) = work(pool, |shares, now| (change(shares, now), shares.is_even()))?;
+    if !is_even {
+        start_in_order(pool.frame());
+    }
     call_worker(pool);
-    result
+    Some(result)
+}
+
+/// From now on messages are started in the order of their shares.
+pub(crate) fn start_in_order(frame: &Frame) {
+    if let Some(gate) = frame.limits.as_deref().filter(|gate| !gate.is_shared()) {
+        gate.set_shared(true);
+    }
 }
 
 /// What the clock was to ring for is due.

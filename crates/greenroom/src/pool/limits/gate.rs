@@ -48,8 +48,9 @@ pub(crate) struct Gate {
     at_once: Mutex<InHandLimit>,
     /// Whether there is a limit. Written under both locks.
     engaged: AtomicBool,
-    /// Messages have shares, whatever else limits them.
-    shared: bool,
+    /// Messages are started in the order of their shares, whatever else limits them. Written under
+    /// both locks.
+    shared: AtomicBool,
     /// Notified when a place or a token is given back.
     freed: Notify,
 }
@@ -96,7 +97,7 @@ impl Gate {
             bucket: Mutex::new(bucket),
             at_once: Mutex::new(at_once),
             engaged: AtomicBool::new(engaged),
-            shared,
+            shared: AtomicBool::new(shared),
             freed: Notify::new(),
         })))
     }
@@ -182,10 +183,22 @@ impl Gate {
         Ok(true)
     }
 
+    /// Whether messages are started in the order of their shares.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.load(Ordering::Relaxed)
+    }
+
+    /// From now on they are, or are not.
+    pub(crate) fn set_shared(&self, shared: bool) {
+        let (bucket, places) = (self.bucket.lock(), self.at_once.lock());
+        self.shared.store(shared, Ordering::Relaxed);
+        self.changed(&bucket, &places);
+    }
+
     /// The first in line may wait for a time, or a place, of the old limit.
     fn changed(&self, bucket: &Option<TokenBucket>, places: &InHandLimit) {
         let unlimited = matches!(places, InHandLimit::Fixed { limit: None, .. });
-        let engaged = bucket.is_some() || !unlimited || self.shared;
+        let engaged = bucket.is_some() || !unlimited || self.is_shared();
         self.engaged.store(engaged, Ordering::Relaxed);
         self.freed.notify_one();
     }

@@ -42,7 +42,7 @@ pub struct NoShares;
 
 impl<A: Actor> Shares<A> {
     pub(in crate::pool) fn of(control: Arc<dyn Control<A>>) -> Result<Self, NoShares> {
-        match control.frame().is_shared() {
+        match control.frame().shares.is_some() {
             true => Ok(Self { control }),
             false => Err(NoShares),
         }

@@ -6,7 +6,7 @@ use greenroom_queue::{
     lanes::LaneId,
     lock::Mutex,
     shares::{Limits, ShareQueue},
-    sync::{AtomicU64, Ordering},
+    sync::{AtomicU32, AtomicU64, Ordering},
     wake::Wake,
 };
 use tokio::time::Instant;
@@ -30,6 +30,11 @@ pub(crate) struct ShareDesk {
     inner: Mutex<Inner>,
     /// The number of the next ticket.
     numbers: AtomicU64,
+    /// Looks in a row that have found handlers that are not quick, or more waiting than they do
+    /// soon.
+    pub(crate) late: AtomicU32,
+    /// Some messages have keys: those without are handled one by one.
+    pub(crate) ordered: bool,
     /// What the pool was built with, for shares that were named.
     pub(super) built: HashMap<Share, Limits>,
 }
@@ -41,22 +46,30 @@ struct Inner {
 }
 
 impl ShareDesk {
-    fn new(defaults: Limits, named: HashMap<Share, Limits>) -> Self {
+    fn new(defaults: Limits, named: HashMap<Share, Limits>, ordered: bool) -> Self {
         let mut shares = ShareQueue::new(defaults);
         for (share, limits) in &named {
             shares.set(share, Some(*limits), 0);
         }
         let inner = Mutex::new(Inner { shares, alarm: None });
-        Self { start: Instant::now(), inner, numbers: AtomicU64::new(0), built: named }
+        Self {
+            start: Instant::now(),
+            inner,
+            numbers: AtomicU64::new(0),
+            late: AtomicU32::new(0),
+            ordered,
+            built: named,
+        }
     }
 
     /// Of these limits, if they are in range.
     pub(crate) fn checked(
         defaults: ShareLimits,
         named: HashMap<Share, ShareLimits>,
+        ordered: bool,
     ) -> Result<Self, SpawnError> {
         let named = named.into_iter().map(|(share, limits)| Ok((share, limits.checked()?)));
-        Ok(Self::new(defaults.checked()?, named.collect::<Result<_, SpawnError>>()?))
+        Ok(Self::new(defaults.checked()?, named.collect::<Result<_, SpawnError>>()?, ordered))
     }
 
     pub(crate) fn next_number(&self) -> u64 {

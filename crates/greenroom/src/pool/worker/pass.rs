@@ -24,7 +24,7 @@ pub(super) struct Turn {
 
 impl Turn {
     pub(super) fn new(pass: Pass, pool: Arc<dyn AnyCore>, slot: usize) -> Self {
-        let shared = pool.frame().is_shared();
+        let shared = pool.frame().shares.is_some();
         Self { pass, hand: shared.then(|| ShareHand::new(pool, slot)) }
     }
 

@@ -91,7 +91,33 @@ pub(crate) enum Step {
     Withdraw(u32),
     Wait(u64),
     Breathe,
+    /// About one of the shares, if there are some.
+    Share(u32, ShareOrder),
 }
+
+/// What an operator does with a share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ShareOrder {
+    Hold(u64),
+    Pause,
+    Resume,
+    Cap(usize),
+    Weigh(u32),
+    /// So many in 10 ms.
+    Rate(u64),
+    Unset,
+}
+
+/// How messages come to their shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    None,
+    ByKey,
+    /// Messages of one key belong to several.
+    ByNumber,
+}
+
+pub(crate) const SHARES: u32 = 3;
 
 pub(crate) const SENDERS: u8 = 3;
 
@@ -153,6 +179,7 @@ pub(crate) struct Program {
     pub(crate) quick: bool,
     pub(crate) full: Full,
     pub(crate) batches: Option<Sizes>,
+    pub(crate) sharing: Sharing,
     pub(crate) steps: Vec<Step>,
     pub(crate) ending: Ending,
 }
@@ -320,9 +347,37 @@ pub(crate) fn program() -> impl Strategy<Value = Program> {
                 quick,
                 full,
                 batches,
+                sharing: Sharing::None,
                 steps,
                 ending,
             }
         },
     )
+}
+
+fn share_order() -> impl Strategy<Value = ShareOrder> {
+    prop_oneof![
+        2 => (0u64..40).prop_map(ShareOrder::Hold),
+        1 => Just(ShareOrder::Pause),
+        2 => Just(ShareOrder::Resume),
+        2 => (0usize..4).prop_map(ShareOrder::Cap),
+        1 => (1u32..5).prop_map(ShareOrder::Weigh),
+        1 => (1u64..4).prop_map(ShareOrder::Rate),
+        1 => Just(ShareOrder::Unset),
+    ]
+}
+
+/// The same with shares, and orders about them in between.
+pub(crate) fn program_with_shares() -> impl Strategy<Value = Program> {
+    let sharing = prop_oneof![Just(Sharing::ByKey), Just(Sharing::ByNumber)];
+    let orders =
+        prop::collection::vec((any::<prop::sample::Index>(), 0..SHARES, share_order()), 0..12);
+    (program(), sharing, orders).prop_map(|(mut program, sharing, orders)| {
+        program.sharing = sharing;
+        for (place, share, order) in orders {
+            let place = place.index(program.steps.len() + 1);
+            program.steps.insert(place, Step::Share(share, order));
+        }
+        program
+    })
 }

@@ -5,19 +5,24 @@ use std::{hash::BuildHasher, sync::Arc, time::Duration};
 use greenroom::{
     Actor, Change, ExitReason, NotAccepted, Overflow, Pool, PoolBuilder, PoolStats, Restarts, Stop,
     batch::Batches,
+    limits::Rate,
+    shares::{ShareLimits, Shares},
 };
 use proptest::{
     prelude::*,
     test_runner::{RngAlgorithm, TestRng, TestRunner},
 };
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::{sync::mpsc, task::JoinSet, time::Instant};
 
 use crate::campaign;
 
 use super::{
     actors::{Clerk, Elsewhere, Scribe},
     model::Log,
-    program::{self, Decision, Ending, Full, KEYS, Message, Program, SENDERS, Step, Telling},
+    program::{
+        self, Decision, Ending, Full, KEYS, Message, Program, SENDERS, SHARES, ShareOrder, Sharing,
+        Step, Telling,
+    },
     work::{Desk, Order, send_all},
 };
 
@@ -65,6 +70,13 @@ fn configured<A: Actor<Message = Message, Reply = u32, Error = u32>>(
         .max_parked(program.max_parked);
     let builder = if program.apart { builder.parked_apart() } else { builder };
     let builder = if program.key_required { builder.key_required() } else { builder };
+    let builder = match program.sharing {
+        Sharing::None => builder,
+        Sharing::ByKey => {
+            builder.shared_by(|message: &Message| message.key.map(|key| u32::from(key) % SHARES))
+        }
+        Sharing::ByNumber => builder.shared_by(|message: &Message| message.number % SHARES),
+    };
     match program.max_per_key {
         Some(messages) => builder.max_per_key(messages),
         None => builder,
@@ -191,6 +203,35 @@ async fn take_step<A: Actor<Message = Message, Reply = u32, Error = u32>>(
         Step::Withdraw(first) => desk.withdraw(pool, first),
         Step::Wait(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
         Step::Breathe => tokio::task::yield_now().await,
+        Step::Share(share, order) => {
+            if let Ok(shares) = pool.admin().shares() {
+                order_share(&shares, share, order);
+            }
+        }
+    }
+}
+
+fn order_share<A: Actor>(shares: &Shares<A>, share: u32, order: ShareOrder) {
+    let limits = ShareLimits::default();
+    let millis = Duration::from_millis;
+    let limits = match order {
+        ShareOrder::Hold(ms) => return shares.hold(share, Instant::now() + millis(ms)),
+        ShareOrder::Pause => return shares.pause(share),
+        ShareOrder::Resume => return shares.resume(share),
+        ShareOrder::Unset => return shares.unset(share),
+        ShareOrder::Cap(most) => limits.in_hand(most),
+        ShareOrder::Weigh(weight) => limits.weight(weight),
+        ShareOrder::Rate(messages) => limits.rate(Rate::new(messages, millis(10))),
+    };
+    shares.set(share, limits).expect("it is in range");
+}
+
+/// All shares may do as they like.
+fn free_shares<A: Actor>(pool: &Pool<A>) {
+    let Ok(shares) = pool.admin().shares() else { return };
+    for share in 0..SHARES {
+        shares.resume(share);
+        shares.unset(share);
     }
 }
 
@@ -200,6 +241,7 @@ async fn come_to_rest<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     pool: &Pool<A>,
     desk: &Desk<A>,
 ) -> Result<bool> {
+    free_shares(pool);
     let decisions = [Decision::Replay, Decision::Release, Decision::Remove];
     for round in 0..400 {
         for worker in pool.admin().worker_stats() {
@@ -296,10 +338,18 @@ fn run_seed(seed: u64, programs: &impl Strategy<Value = Program>) {
 
 #[test]
 fn k01_k06_k07_k08_k10_k12_random_programs_keep_order_bounds_and_the_ledger() {
+    run_seeds(&program::program());
+}
+
+#[test]
+fn q05_q14_random_programs_with_shares_keep_order_bounds_and_the_ledger() {
+    run_seeds(&program::program_with_shares());
+}
+
+fn run_seeds(programs: &impl Strategy<Value = Program>) {
     let first = campaign::from_env("GREENROOM_SEED")
         .unwrap_or_else(|| std::hash::RandomState::new().hash_one(()) >> 16);
-    let programs = program::program();
     for seed in first..first + campaign::from_env::<u64>("GREENROOM_PROGRAMS").unwrap_or(200) {
-        run_seed(seed, &programs);
+        run_seed(seed, programs);
     }
 }

@@ -100,7 +100,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed
     /// shard belongs to the holder of the token.
     fn take_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let shard = self.queue.shards.get(index)?;
+        let Some(shard) = self.queue.shards.get(index) else { return self.take_strays() };
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;

@@ -42,11 +42,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         delivery: &mut DeliveryOf<A>,
     ) -> Option<TakenNear<A, K>> {
         while let Some(index) = self.queue.wake.near() {
-            let mut outbox = locked(&self.queue.shards[index].outbox);
-            let taken = self.pop_free(index, &mut outbox, worker, delivery);
-            drop(outbox);
-            if let Some(source) = taken {
-                return Some(TakenNear::InDelivery(source));
+            // The bit of the shares is behind those of all shards.
+            if let Some(shard) = self.queue.shards.get(index) {
+                let mut outbox = locked(&shard.outbox);
+                let taken = self.pop_free(index, &mut outbox, worker, delivery);
+                drop(outbox);
+                if let Some(source) = taken {
+                    return Some(TakenNear::InDelivery(source));
+                }
             }
             if self.queue.wake.claim_this(index)
                 && let Some((source, entry)) = self.take_from(index, worker)

@@ -24,7 +24,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Ready lanes and the queue take turns. A shard that keeps anything stays marked.
     fn take_normal_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let shard = &self.queue.shards[index];
+        let Some(shard) = self.queue.shards.get(index) else { return self.take_strays() };
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;
