@@ -19,7 +19,7 @@ pub mod typed;
 #[cfg(test)]
 pub(crate) mod samples;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 pub use kind::{HandlerKind, Makes, OpenHandler, handler};
 pub use settlement::Settlement;
@@ -205,7 +205,7 @@ pub enum Outputs {
 }
 
 /// An attempt, as its handler may see it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Attempt {
     /// 1 for the first attempt.
     pub number: u32,
@@ -219,6 +219,8 @@ pub struct Attempt {
     /// number, even in another process. `None` unless the handler's
     /// [factory](HandlerFactory::sends_fence) asks for it.
     pub fence: Option<u64>,
+    /// The [share](crate::router::HandlerConfig::share_by) of the event, if it has one.
+    pub share: Option<Arc<str>>,
 }
 
 /// Why an attempt failed, in words, and the consequence.
@@ -266,6 +268,16 @@ pub enum FailureKind {
     /// An operator has to decide: the event's key waits, with the event at its head. Without a key,
     /// or in a pool that does not keep order, it is a dead letter at once.
     Park,
+    /// Try again, like `Retry`; until then, nothing of the event's share is attempted
+    /// ([`HandlerConfig::share_by`](crate::router::HandlerConfig::share_by)), and after that one
+    /// attempt probes. It says nothing about the handler's health.
+    HoldShare {
+        /// The wait that the other side asked for.
+        after: Option<Duration>,
+    },
+    /// The other side wants nothing of this share any more: it is paused until an operator resumes
+    /// it, and no event is blamed. Without a share, it is a dead letter at once.
+    PauseShare,
     /// The worker process died with this event in hand: counts against the event's poison limit.
     Crash,
     /// The event was given back unstarted: tried again soon, no attempt counted.

@@ -23,6 +23,7 @@ mod resolver;
 mod retry_after;
 #[cfg(feature = "http-input")]
 pub mod server;
+pub(crate) mod signature;
 mod stand_in;
 mod status;
 mod target;

@@ -69,7 +69,7 @@ pub struct Span<'a> {
 }
 
 /// The part of a delivery that a span covers.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Part<'a> {
     /// From when the event was taken from its source to the begin of its first attempt.
@@ -107,6 +107,8 @@ impl Outcome<'_> {
                 FailureKind::LoopbackFull => "loopback_full",
                 FailureKind::Fatal => "fatal",
                 FailureKind::Park => "park",
+                FailureKind::HoldShare { .. } => "hold_share",
+                FailureKind::PauseShare => "pause_share",
                 FailureKind::Crash => "crash",
                 FailureKind::Released => "released",
                 FailureKind::Pause => "pause",

@@ -9,7 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{commands::route::Header, version};
 
-pub use operate::{HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand};
+pub use operate::{
+    HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
+    ShareCommand, ShareSort,
+};
 pub use values::Seconds;
 
 /// The default address of an `http` input.
@@ -65,6 +68,9 @@ pub enum Command {
     /// Pause, resume or resize a pool of a running greenroom
     #[command(subcommand)]
     Pool(PoolCommand),
+    /// List, limit, hold, pause or resume the shares of a pool of a running greenroom
+    #[command(subcommand)]
+    Share(ShareCommand),
     /// Pause or resume a handler of a running greenroom
     #[command(subcommand)]
     Handler(HandlerCommand),

@@ -55,6 +55,7 @@ pub fn main() -> ExitCode {
         Command::Status(status) => commands::status::status(&status),
         Command::Key(what) => commands::operate::key(&what),
         Command::Pool(what) => commands::operate::pool(&what),
+        Command::Share(what) => commands::operate::share(&what),
         Command::Handler(what) => commands::operate::handler(&what),
         Command::Output(what) => commands::operate::output(&what),
         Command::Reload { address } => commands::operate::reload(&address),

@@ -87,6 +87,9 @@ pub enum BuildError {
     /// A handler may send events back, and there is no way back.
     #[error("the handler {0:?} may send events back, and the engine has no loopback")]
     NoLoopback(String),
+    /// Shares are named for a pool that does not exist.
+    #[error("shares are named for the pool {0:?}, which does not exist")]
+    NoSuchPool(String),
     /// A pool could not be started.
     #[error(transparent)]
     Spawn(#[from] greenroom::SpawnError),

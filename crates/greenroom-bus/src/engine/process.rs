@@ -21,6 +21,7 @@ pub(crate) mod managed;
 pub(crate) mod origin;
 pub(crate) mod parked;
 pub(crate) mod pause;
+pub(crate) mod pool_shares;
 pub(crate) mod processing;
 pub(crate) mod produced;
 pub(crate) mod recording;

@@ -32,6 +32,11 @@ pub trait HandlerKind: AnyOptions {
         None
     }
 
+    /// The option by which it needs the share of each event, if it does.
+    fn needs_share(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reports what cannot be used of what lies outside of the configuration: programs,
     /// certificates. No target is asked.
     fn reach(&self, at: &mut At<'_>) {

@@ -26,7 +26,7 @@ pub(crate) fn event(id: &str, data: &str) -> Event {
 /// A first attempt.
 pub(crate) fn attempt() -> Attempt {
     let (pool, handler) = ("default".into(), "sample".into());
-    Attempt { number: 1, pool, handler, worker: 0, fence: Some(1_764_278_460_000) }
+    Attempt { number: 1, pool, handler, worker: 0, fence: Some(1_764_278_460_000), share: None }
 }
 
 /// The result of an attempt, awaited if necessary.

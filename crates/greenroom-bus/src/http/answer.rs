@@ -35,7 +35,8 @@ const REST: Duration = Duration::from_secs(1);
 
 /// The target's verdict on the event: by the header, or by its status.
 pub(crate) fn said(from: &Connection, map: &StatusMap, response: &Response) -> Verdict {
-    let by_status = map.verdict(response.status().as_u16());
+    let asks_to_wait = response.headers().contains_key(RETRY_AFTER);
+    let by_status = map.verdict_on(response.status().as_u16(), asks_to_wait);
     let Some(word) = response.headers().get(OUTCOME) else { return by_status };
     match word.to_str().ok().and_then(|word| word.trim().parse().ok()) {
         Some(verdict @ (Verdict::Retry | Verdict::Reject | Verdict::Park)) => verdict,

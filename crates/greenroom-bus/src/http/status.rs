@@ -17,11 +17,25 @@ pub enum Verdict {
     /// An operator has to decide: the key waits with the event at its head. An event without order
     /// is a dead letter.
     Park,
+    /// Another attempt may help; until then, nothing of the share of the event is attempted.
+    /// Without a share, as `Retry`.
+    Hold,
+    /// The target wants nothing more of the share of the event: it is paused until an operator
+    /// resumes it. Without a share, as `Reject`.
+    PauseShare,
 }
 
 impl Verdict {
     /// Every verdict.
-    pub const ALL: [Self; 5] = [Self::Settle, Self::Retry, Self::Pause, Self::Reject, Self::Park];
+    pub const ALL: [Self; 7] = [
+        Self::Settle,
+        Self::Retry,
+        Self::Hold,
+        Self::Pause,
+        Self::PauseShare,
+        Self::Reject,
+        Self::Park,
+    ];
 
     /// The word for it in configurations and headers.
     pub const fn as_str(self) -> &'static str {
@@ -31,13 +45,25 @@ impl Verdict {
             Self::Pause => "pause",
             Self::Reject => "reject",
             Self::Park => "park",
+            Self::Hold => "hold",
+            Self::PauseShare => "pause_share",
+        }
+    }
+
+    /// What waits because of it, beside the event.
+    pub const fn holds(self) -> &'static str {
+        match self {
+            Self::Settle | Self::Reject => "",
+            Self::Retry | Self::Park => "key",
+            Self::Hold | Self::PauseShare => "share",
+            Self::Pause => "handler",
         }
     }
 }
 
 /// A word that is no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is none of settle, retry, pause, reject and park")]
+#[error("{0:?} is none of settle, retry, hold, pause, pause_share, reject and park")]
 pub struct NoVerdict(pub String);
 
 impl FromStr for Verdict {
@@ -160,8 +186,9 @@ pub const STATUS_MAP: &[Row] = &[
     row(On::exactly(401), Verdict::Pause, "a credential is missing or wrong"),
     row(On::exactly(403), Verdict::Pause, "the credential does not suffice"),
     row(On::exactly(408), Verdict::Retry, "the target waited too long for the request"),
+    row(On::exactly(410), Verdict::PauseShare, "the target is gone for good"),
     row(On::exactly(425), Verdict::Retry, "too early"),
-    row(On::exactly(429), Verdict::Retry, "too many requests"),
+    row(On::exactly(429), Verdict::Hold, "too many requests"),
     row(On::class(4), Verdict::Reject, "the target does not want this event"),
     row(On::class(5), Verdict::Retry, "the target failed"),
     row(On::Timeout, Verdict::Retry, "no answer in time; the target may still be at work"),
@@ -226,6 +253,16 @@ impl StatusMap {
         self.find(|on| on.holds(status))
     }
 
+    /// The consequence of `status` in an answer that asks to wait (`Retry-After`), or not: a 503
+    /// that does holds the share, where the configuration does not say otherwise.
+    pub fn verdict_on(&self, status: u16, asks_to_wait: bool) -> Verdict {
+        let is_configured = self.configured.iter().any(|row| row.on.holds(status));
+        match status {
+            503 if asks_to_wait && !is_configured => Verdict::Hold,
+            _ => self.verdict(status),
+        }
+    }
+
     /// The consequence of a timeout.
     pub fn timeout(&self) -> Verdict {
         self.find(|on| on == On::Timeout)
@@ -265,13 +302,26 @@ mod tests {
             let expected = match status {
                 200..=299 => Verdict::Settle,
                 401 | 403 => Verdict::Pause,
-                408 | 425 | 429 => Verdict::Retry,
+                408 | 425 => Verdict::Retry,
+                410 => Verdict::PauseShare,
+                429 => Verdict::Hold,
                 300..=499 => Verdict::Reject,
                 _ => Verdict::Retry,
             };
             assert_eq!(map.verdict(status), expected, "{status}");
         }
         assert_eq!((map.timeout(), map.connection()), (Verdict::Retry, Verdict::Retry));
+    }
+
+    #[test]
+    fn q06_a_503_that_says_when_to_come_back_holds_the_share() {
+        let usual = StatusMap::default();
+        assert_eq!(usual.verdict_on(503, true), Verdict::Hold);
+        assert_eq!(usual.verdict_on(503, false), Verdict::Retry);
+        assert_eq!(usual.verdict_on(500, true), Verdict::Retry);
+        let own = StatusMap::with([("5xx".parse().unwrap(), Verdict::Retry)]).unwrap();
+        assert_eq!(own.verdict_on(503, true), Verdict::Retry, "the configuration decides");
+        assert_eq!(usual.verdict(429).holds(), "share");
     }
 
     #[test]

@@ -145,7 +145,7 @@ async fn handle_together(
 async fn handle(handler: &HandlerOfWorker, arrivals: Vec<BatchArrival>) {
     let results = {
         let events: Vec<_> =
-            arrivals.iter().map(|arrival| (&arrival.event, arrival.attempt)).collect();
+            arrivals.iter().map(|arrival| (&arrival.event, arrival.attempt.clone())).collect();
         let mut handler = handler.lock().await;
         let results = handler.handle_all(&events).await;
         for (place, arrival) in arrivals.iter().enumerate() {

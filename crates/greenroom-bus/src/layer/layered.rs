@@ -98,7 +98,7 @@ impl Handler for Layered {
                 .iter()
                 .map(|(event, attempt)| {
                     let (event, own) = watched(event);
-                    ((event, *attempt), own)
+                    ((event, attempt.clone()), own)
                 })
                 .unzip();
             self.passages.clear();
@@ -132,7 +132,7 @@ impl Layered {
         self.passages.clear();
         self.passages.push(passage.clone());
         let way = Way::Alone(self.inner.clone(), settlement.clone());
-        let request = Request { event, attempt: *attempt, way, passage: passage.clone() };
+        let request = Request { event, attempt: attempt.clone(), way, passage: passage.clone() };
         let result = result(self.stack.call(request).await);
         if let Some(settlement) = settlement
             && result.is_ok()

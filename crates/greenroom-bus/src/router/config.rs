@@ -9,6 +9,7 @@ use greenroom::{
     batch::Batches,
     event_pool,
     limits::{Adaptive, Rate},
+    shares::ShareLimits,
 };
 
 use greenroom_config::words;
@@ -42,6 +43,12 @@ pub struct PoolConfig {
     /// The field that orders the events of handlers without one of their own
     /// ([`HandlerConfig::order_by`]). `None`: no order.
     pub order_by: Option<OrderBy>,
+    /// The field that names the share of events of handlers without one of their own
+    /// ([`HandlerConfig::share_by`]). `None`: no shares.
+    pub share_by: Option<OrderBy>,
+    /// What each share may, but those that are
+    /// [named](crate::engine::EngineBuilder::share). A weight of 1 and no cap by default.
+    pub share_limits: ShareLimits,
     /// How failures of its handlers are retried that name nothing of their own
     /// ([`HandlerConfig::retry`]). `None`: as usual.
     pub retry: Option<Retry>,
@@ -97,6 +104,7 @@ impl PoolConfig {
             ("on_full", self.on_full != other.on_full),
             ("max_per_key", self.max_per_key != other.max_per_key),
             ("order_by", self.order_by != other.order_by),
+            ("share_by", self.share_by != other.share_by),
             ("on_final_failure", self.on_final_failure != other.on_final_failure),
             ("restarts", self.restarts != other.restarts),
             ("event_stream", self.event_stream != other.event_stream),
@@ -123,6 +131,8 @@ impl Default for PoolConfig {
             on_full: OnFull::Pause,
             max_per_key: None,
             order_by: None,
+            share_by: None,
+            share_limits: ShareLimits::default(),
             retry: None,
             on_final_failure: FinalAction::DeadLetter,
             restarts: Restarts::default(),
@@ -168,6 +178,11 @@ pub struct HandlerConfig {
     /// Events with the same value here are handled one at a time, in order. `None`: as set for [its
     /// pool](PoolConfig::order_by); [`OrderBy::none`] if it is to keep no order there.
     pub order_by: Option<OrderBy>,
+    /// Events with the same value here are a share: a tenant, an account. Workers' time is divided
+    /// among shares, however many events or keys each has. `None`: as set for [its
+    /// pool](PoolConfig::share_by); [`OrderBy::none`] if its events are to have no share. Events
+    /// without that value have one in common.
+    pub share_by: Option<OrderBy>,
     /// Whether an event without that value is a dead letter; otherwise it is handled without order.
     pub key_required: bool,
     /// How failures are retried. `None`: as set for [its pool](PoolConfig::retry).
@@ -191,6 +206,7 @@ impl HandlerConfig {
             fan_out: false,
             pool: DEFAULT_POOL.to_owned(),
             order_by: None,
+            share_by: None,
             key_required: false,
             retry: None,
             ack: AckWhen::default(),
@@ -215,11 +231,17 @@ impl HandlerConfig {
         }
     }
 
+    /// The share of this event; `None` if it has none, or what it has is no single value.
+    pub fn share(&self, event: &Event) -> Option<Arc<str>> {
+        self.share_by.as_ref()?.key(event).ok().flatten()
+    }
+
     /// Fills unset fields from its pool.
     pub(crate) fn inherit(self, pool: &PoolConfig) -> Self {
         let order_by = self.order_by.or(pool.order_by).filter(OrderBy::is_order);
+        let share_by = self.share_by.or(pool.share_by).filter(OrderBy::is_order);
         let retry = self.retry.or(pool.retry);
-        Self { order_by, retry, ..self }
+        Self { order_by, share_by, retry, ..self }
     }
 }
 

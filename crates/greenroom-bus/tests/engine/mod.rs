@@ -32,5 +32,6 @@ mod retries;
 mod router;
 mod routing;
 mod scenarios;
+mod shares;
 pub(crate) mod support;
 mod weights;

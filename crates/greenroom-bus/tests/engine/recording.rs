@@ -52,7 +52,7 @@ impl Recorder for Spans {
     }
 
     fn record(&self, span: &Span<'_>) {
-        let (attempt, outcome) = match span.part {
+        let (attempt, outcome) = match &span.part {
             Part::Attempt(attempt, outcome) => {
                 (attempt.number, outcome.class().unwrap_or("handled"))
             }

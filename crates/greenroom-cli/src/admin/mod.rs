@@ -32,6 +32,7 @@ mod routes;
 mod sample;
 mod sentence;
 mod serve;
+mod shares;
 mod stored;
 mod table;
 #[cfg(test)]

@@ -138,6 +138,29 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ]),
     post("/api/pools/{name}/pause", "starts no further attempts in it"),
     post("/api/pools/{name}/resume", "resumes it"),
+    get("/api/pools/{name}/shares", "its shares: what each may, has in hand and waits for").query(
+        &[
+            may("sort", "by what `waiting`, by `time` in hand, or by how long they are `held`"),
+            may("limit", "how many; 100 unless said otherwise"),
+        ],
+    ),
+    post("/api/pools/{name}/shares/{share}", "gives a share other limits until the end of the run")
+        .query(&[
+            may("weight", "its part of the workers' time, beside others"),
+            may("in_hand", "how many of its events are in hand at most, or `none`"),
+            may("rate", "how many attempts are started in a time, such as `20/s`, or `none`"),
+        ]),
+    post("/api/pools/{name}/shares/{share}/pause", "attempts nothing of it until it is resumed"),
+    post("/api/pools/{name}/shares/{share}/resume", "ends a pause or a hold"),
+    post(
+        "/api/pools/{name}/shares/{share}/hold",
+        "attempts nothing of it for so long, then one probes",
+    )
+    .query(&[must("seconds", "for how long")]),
+    post(
+        "/api/pools/{name}/shares/{share}/reset",
+        "what was set by hand is as in the configuration",
+    ),
     get("/api/handlers", "the handlers, and which are in outage"),
     get("/api/handlers/{name}", "one of them"),
     post("/api/handlers/{name}/pause", "starts no further attempts of it"),

@@ -29,7 +29,7 @@ use super::{
     page,
     query::{Query, not_a_number},
     readers::{Readers, apart},
-    stored,
+    shares, stored,
     table::{Routes, get, post},
     views, workers,
 };
@@ -68,6 +68,9 @@ pub(super) fn routes() -> Routes {
         .route("/api/pools/{name}/workers", get(workers::workers))
         .route("/api/pools/{name}/workers", post(workers::resize))
         .route("/api/pools/{name}/{order}", post(order_pool))
+        .route("/api/pools/{name}/shares", get(shares::list))
+        .route("/api/pools/{name}/shares/{share}", post(shares::set))
+        .route("/api/pools/{name}/shares/{share}/{order}", post(shares::order))
         .route("/api/handlers", get(handlers))
         .route("/api/handlers/{name}", get(handler))
         .route("/api/handlers/{name}/{order}", post(order_handler))

@@ -5,6 +5,8 @@ use std::{fmt::Write, time::Duration};
 use greenroom::keys::KeyState;
 use greenroom_bus::engine::{KeyView, OutageView};
 
+use super::shares;
+
 /// For example `17 waiting; head attempt 4 of 10, next in 8.1 s, last error: 503 after 12 ms`.
 /// `held_by`: the output that the workers of its pool wait for.
 pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Option<&str>) -> String {
@@ -46,6 +48,9 @@ pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Optio
     // Writing into a String cannot fail.
     if let Some(error) = key.why.as_ref().and_then(|why| why.last_error.as_ref()) {
         let _ = write!(out, ", last error: {error}");
+    }
+    if let Some(share) = &key.share {
+        let _ = write!(out, "; {}", shares::text(share));
     }
     if let Some(output) = held_by {
         let pool = &key.pool;

@@ -265,6 +265,9 @@ pub(super) fn line(
         "text": sentence::compose(key, outage, held_by),
         "event": key.parked_for.as_ref().map(|parked| decided_about(parked, mask)),
     });
+    if let Some(share) = &key.share {
+        line["share"] = super::shares::view(share);
+    }
     if !key.partitions.is_empty() {
         line["partitions"] = key.partitions.iter().map(key_partition).collect();
     }

@@ -1,6 +1,6 @@
 //! An operator's actions on a running greenroom (C22).
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::admin::ask::ADDRESS;
 
@@ -52,6 +52,74 @@ pub enum PoolCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+/// Actions on the shares of a pool.
+#[derive(Debug, Subcommand)]
+pub enum ShareCommand {
+    /// List them with their limits, events in hand and waiting events
+    List {
+        /// Which pool
+        #[command(flatten)]
+        at: NamedAt,
+        /// The first are those with most that waits, most time in hand, or the longest hold
+        #[arg(long, value_enum, default_value = "waiting")]
+        sort: ShareSort,
+    },
+    /// Give one other limits, until the end of the run
+    Set {
+        /// Which
+        #[command(flatten)]
+        at: ShareAt,
+        /// Its part of the workers' time, relative to other shares
+        #[arg(long)]
+        weight: Option<u32>,
+        /// How many of its events are in hand at most, or `none`
+        #[arg(long, value_name = "COUNT")]
+        in_hand: Option<String>,
+        /// How many attempts are started in a time, such as `20/s`, or `none`
+        #[arg(long)]
+        rate: Option<String>,
+    },
+    /// Attempt nothing of it for so long; then one attempt probes
+    Hold {
+        /// Which
+        #[command(flatten)]
+        at: ShareAt,
+        /// For how long
+        #[arg(long)]
+        seconds: u64,
+    },
+    /// Attempt nothing of it until it is resumed
+    Pause(ShareAt),
+    /// End a pause or a hold
+    Resume(ShareAt),
+    /// Undo all changes by hand
+    Reset(ShareAt),
+}
+
+/// The order of a list of shares.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum ShareSort {
+    /// By waiting events.
+    Waiting,
+    /// By time in hand.
+    Time,
+    /// By how long they are held.
+    Held,
+}
+
+/// A share of a pool.
+#[derive(Debug, Args)]
+pub struct ShareAt {
+    /// The name of the pool
+    pub pool: String,
+    /// The share: a value of `share_by`
+    #[arg(allow_hyphen_values = true)]
+    pub share: String,
+    /// Where the admin listener of the running greenroom is
+    #[arg(default_value = ADDRESS)]
+    pub address: String,
 }
 
 /// Actions on a handler.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use greenroom_bus::http::{OUTCOME, StatusMap, status_map};
+use greenroom_bus::http::{OUTCOME, Row, StatusMap, Verdict, status_map};
 
 use crate::{
     cli::{ExplainStatusArgs, Source},
@@ -45,18 +45,23 @@ fn of_targets(config: &Config) -> Result<String, String> {
 }
 
 fn table(map: &StatusMap) -> String {
-    let row = |answer: &str, event: &str, why: &str| format!("{answer:<11} {event:<7} {why}\n");
-    let mut out = row("answer", "event", "why");
-    for found in map.rows() {
-        out.push_str(&row(&found.on.to_string(), found.verdict.as_str(), found.why));
+    let row = |answer: &str, event: &str, holds: &str, why: &str| {
+        format!("{answer:<11} {event:<11} {holds:<8} {why}\n")
+    };
+    let mut out = row("answer", "event", "holds", "why");
+    for Row { on, verdict, why } in map.rows() {
+        out.push_str(&row(&on.to_string(), verdict.as_str(), verdict.holds(), why));
     }
-    out + row("other", "retry", "any other status").as_str()
+    let other = Verdict::Retry;
+    out + row("other", other.as_str(), other.holds(), "any other status").as_str()
 }
 
 fn notes() -> String {
     format!(
         "The first matching row decides; the narrowest come first.\n\
          settle: handled. retry: retried in its place, according to `retry`; a `Retry-After` in the answer takes precedence.\n\
+         hold: the same, and nothing else of its share (`share_by`) is attempted until then; without a share, like retry. A 503 with `Retry-After` does this, too.\n\
+         pause_share: its share waits for an operator, as after a 410; without a share, a dead letter.\n\
          pause: the handler pauses and probes, no event is at fault, `/healthz` is red. reject: a dead letter.\n\
          park: its key waits for an operator; without `order_by`, a dead letter.\n\
          An output retries until the event is stored, pauses and probes like a handler, and rejects where a handler parks.\n\

@@ -9,7 +9,10 @@ use url::form_urlencoded::{self, Serializer};
 use super::agreed::agreed;
 use crate::{
     admin::ask,
-    cli::{HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand},
+    cli::{
+        HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
+        ShareCommand, ShareSort,
+    },
     exit::{self, Exit},
     letters::escaped::printable,
     shell::quoted,
@@ -94,6 +97,62 @@ pub fn pool(what: &PoolCommand) -> ExitCode {
     }
 }
 
+/// Lists shares, or tells one something.
+pub fn share(what: &ShareCommand) -> ExitCode {
+    match what {
+        ShareCommand::List { at, sort } => list_shares(at, *sort),
+        ShareCommand::Set { at, weight, in_hand, rate } => {
+            let mut query = Serializer::new(String::new());
+            let weight = weight.map(|weight| weight.to_string());
+            for (name, value) in [("weight", &weight), ("in_hand", in_hand), ("rate", rate)] {
+                query.extend_pairs(value.iter().map(|value| (name, value)));
+            }
+            order(&at.address, &format!("{}?{}", of_share(at, None), query.finish()))
+        }
+        ShareCommand::Hold { at, seconds } => {
+            order(&at.address, &format!("{}?seconds={seconds}", of_share(at, Some("hold"))))
+        }
+        ShareCommand::Pause(at) => order(&at.address, &of_share(at, Some("pause"))),
+        ShareCommand::Resume(at) => order(&at.address, &of_share(at, Some("resume"))),
+        ShareCommand::Reset(at) => order(&at.address, &of_share(at, Some("reset"))),
+    }
+}
+
+fn list_shares(at: &NamedAt, sort: ShareSort) -> ExitCode {
+    let sort = match sort {
+        ShareSort::Waiting => "waiting",
+        ShareSort::Time => "time",
+        ShareSort::Held => "held",
+    };
+    match ask::get(&at.address, &format!("{}?sort={sort}", path("pools", at, "shares"))) {
+        Ok(found) => exit::answer(&shares_in_words(&found)),
+        Err(why) => Exit::CouldNotRun.because(why),
+    }
+}
+
+fn shares_in_words(found: &Value) -> String {
+    let shares = found["shares"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut out = String::new();
+    for share in shares {
+        let text = printable(share["text"].as_str().unwrap_or_default());
+        let time = share["time_ms"].as_f64().unwrap_or_default() / 1_000.0;
+        out.push_str(&format!("{text}; {time:.1} s of the workers\n"));
+    }
+    let more = found["count"].as_u64().unwrap_or_default() - shares.len() as u64;
+    if more > 0 {
+        out.push_str(&format!("and {more} more\n"));
+    }
+    if let Some(lines) = found["lines"].as_str() {
+        out.push_str(&format!("set by hand; these lines keep it:\n{lines}"));
+    }
+    if out.is_empty() { "no share has anything to do\n".to_owned() } else { out }
+}
+
+fn of_share(at: &ShareAt, order: Option<&str>) -> String {
+    let parts = ["pools", &at.pool, "shares", &at.share];
+    path_of(parts.into_iter().chain(order))
+}
+
 /// Pauses or resumes a handler.
 pub fn handler(what: &HandlerCommand) -> ExitCode {
     match what {
@@ -115,9 +174,13 @@ pub fn reload(address: &str) -> ExitCode {
 
 /// Names are parts of a path: other characters are percent-encoded.
 fn path(kind: &str, at: &NamedAt, order: &str) -> String {
+    path_of([kind, &at.name, order])
+}
+
+fn path_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
     let mut url = url::Url::parse("http://a/api").unwrap_or_else(|_| unreachable!("it is a URL"));
-    if let Ok(mut parts) = url.path_segments_mut() {
-        parts.extend([kind, &at.name, order]);
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.extend(parts);
     }
     url.path().to_owned()
 }

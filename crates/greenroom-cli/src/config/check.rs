@@ -139,6 +139,16 @@ impl<'a> Checker<'a> {
         if let Some(order_by) = &pool.order_by {
             self.order_by(&format!("{path}.order_by"), order_by, pool);
         }
+        if let Some(share_by) = &pool.share_by {
+            self.share_by(&format!("{path}.share_by"), share_by, Some(pool));
+        }
+        let shared =
+            |handler: &HandlerConfig| handler.pool == pool.name && handler.share_by.is_some();
+        if !pool.shares.is_empty() && !self.config.handlers.iter().any(shared) {
+            let text = "no event of this pool has a share: nothing says what it is";
+            let help = "say what it is: `share_by: /tenant`";
+            self.warning(&format!("{path}.shares"), text, help);
+        }
         if pool.weight.is_some() && pool.dedicated_threads.is_some() {
             let text = "a pool with its own threads competes with no other";
             let help = "leave `weight` out, or `dedicated_threads`";
@@ -209,6 +219,7 @@ impl<'a> Checker<'a> {
         self.loopback(&format!("{path}.loopback"), handler.loopback);
         self.pool_exists(&format!("{path}.pool"), &handler.pool);
         self.order(&path, handler);
+        self.share(&path, handler);
     }
 
     fn breakers(&mut self) {
@@ -348,6 +359,31 @@ impl<'a> Checker<'a> {
                 None => self.is_key(&at, order_by),
             },
             _ => {}
+        }
+    }
+
+    fn share(&mut self, path: &str, handler: &HandlerConfig) {
+        if let Some(option) = handler.kind.needs_share().filter(|_| handler.share_by.is_none()) {
+            let text = format!("`{option}` without `share_by`: nothing says whose secret it is");
+            let help = "say whose events they are, for example `share_by: /endpoint/id`";
+            self.error(&format!("{path}.{}.{option}", handler.kind.key()), text, help);
+        }
+        let at = format!("{path}.share_by");
+        // An inherited one is checked in the pool.
+        if let Some(share_by) = handler.share_by.as_ref().filter(|_| self.places.has(&at)) {
+            let pool = self.config.pools.iter().find(|pool| pool.name == handler.pool);
+            self.share_by(&at, share_by, pool);
+        }
+    }
+
+    fn share_by(&mut self, at: &str, share_by: &str, pool: Option<&PoolConfig>) {
+        self.is_key(at, share_by);
+        if let Some(pool) = pool.filter(|pool| pool.engine == Engine::Sticky) {
+            let name = &pool.name;
+            let text = format!(
+                "the pool `{name}` has no shares: with the `engine` `sticky`, each worker has events of its own"
+            );
+            self.error(at, text, "leave `share_by` out, or write `engine: keyed` in the pool");
         }
     }
 

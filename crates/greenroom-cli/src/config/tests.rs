@@ -157,6 +157,13 @@ fn c02_every_option_takes_what_it_should_and_refuses_the_rest() {
             &["{ events: 2, bytes: 0 }", "{ bytes: 1KiB }"],
         ),
         (pool, "order_by", "/order/id", &["5", "''", "Subject", "data.id", "/a~2", "specversion"]),
+        (pool, "share_by", "/tenant", &["5", "''", "Tenant", "data.id", "/a~2", "specversion"]),
+        (
+            pool,
+            "share_by: tenant, shares",
+            "{ default: { in_hand: 5, rate: 20/s }, a/b: { weight: 3 } }",
+            &["{ a: 5 }", "{ a: { weight: 0 } }", "{ a: { in_hand: -1 } }", "{ a: { rate: 5 } }"],
+        ),
         (pool, "retry", "{ attempts: 1 }", &["{ attempts: 0 }", "{ backoff: 5 }", "3"]),
         (pool, "limit", "65_536", &["0", "65537", "few", "[1]", "", "{}"]),
         (
@@ -383,6 +390,8 @@ fn defaults_are_those_of_the_specification() {
         dedicated_threads: None,
         weight: None,
         order_by: None,
+        share_by: None,
+        shares: Vec::new(),
         retry: None,
     };
     assert_eq!(config.pools[0], default);

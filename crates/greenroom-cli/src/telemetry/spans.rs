@@ -106,7 +106,7 @@ impl Spans {
             );
             all.extend(span.key.map(|key| text("greenroom.key", key)));
         }
-        if let Part::Attempt(attempt, outcome) = span.part {
+        if let Part::Attempt(attempt, outcome) = &span.part {
             let class = outcome.class();
             all.extend([
                 text("messaging.operation.type", "process"),
@@ -114,6 +114,7 @@ impl Spans {
                 whole("greenroom.worker", i64::try_from(attempt.worker).unwrap_or(i64::MAX)),
                 text("greenroom.outcome", class.unwrap_or("handled")),
             ]);
+            all.extend(attempt.share.as_ref().map(|share| text("greenroom.share", &**share)));
             all.extend(class.map(|class| text("error.type", class)));
         }
         all

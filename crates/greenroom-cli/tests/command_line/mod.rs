@@ -28,6 +28,7 @@ const COMMANDS: [&str; 23] = [
     "status",
     "key",
     "pool",
+    "share",
     "handler",
     "output",
     "reload",

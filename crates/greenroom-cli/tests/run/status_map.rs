@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use greenroom_bus::http::Verdict;
 use serde_json::json;
 
 use crate::run::{
@@ -27,7 +28,7 @@ fn rows(text: &str) -> Vec<(&str, &str)> {
             let verdict = line[start..].split(' ').next()?;
             Some((&line[..end], verdict))
         })
-        .filter(|(_, verdict)| ["settle", "retry", "pause", "reject", "park"].contains(verdict))
+        .filter(|(_, verdict)| Verdict::ALL.iter().any(|one| one.as_str() == *verdict))
         .collect()
 }
 
@@ -41,8 +42,9 @@ fn u04_the_map_is_printed() {
         ("401", "pause"),
         ("403", "pause"),
         ("408", "retry"),
+        ("410", "pause_share"),
         ("425", "retry"),
-        ("429", "retry"),
+        ("429", "hold"),
         ("4xx", "reject"),
         ("5xx", "retry"),
         ("timeout", "retry"),

@@ -200,7 +200,7 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         let WatchLayer { watch, chaos } = &self.layer;
-        let attempt = request.attempt;
+        let attempt = &request.attempt;
         let fate = chaos
             .map(|chaos| chaos.fate(attempt.handler.as_str(), request.event.id(), attempt.number));
         let underway = watch.begin(&request);

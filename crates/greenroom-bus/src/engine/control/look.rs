@@ -14,9 +14,10 @@ use greenroom::{
     DeadLetterReason, PoolStats,
     advisor::Advice,
     keys::{KeyCounts, KeyState, KeyStatus, Keys},
+    shares::ShareStatus,
 };
 
-use super::Control;
+use super::{Control, pool::PoolControl};
 use crate::{
     engine::{
         account::order_audit::OrderLine,
@@ -128,6 +129,8 @@ pub struct KeyView {
     pub attempts: u32,
     /// The event that has parked it, if it is parked.
     pub parked_for: Option<ParkedEvent>,
+    /// The share of the first of its events that waits in the pool, if they have shares.
+    pub share: Option<ShareStatus>,
 }
 
 /// A key's events in one partition.
@@ -311,6 +314,8 @@ impl Control {
         }
         let state = why.as_ref().map(|why| why.state);
         let is_parked = matches!(state, Some(KeyState::Parked { .. }));
+        let pool = PoolControl { control: self.clone(), place: handler.pool };
+        let share = pool.shares().and_then(|shares| shares.status_of_line(line));
         Some(KeyView {
             key: line.key.to_string(),
             handler: handler.name.to_string(),
@@ -321,6 +326,7 @@ impl Control {
             why,
             attempts: handler.retry().attempts,
             parked_for: self.shared.process.parked.event(line).filter(|_| is_parked),
+            share,
         })
     }
 

@@ -1,5 +1,6 @@
 //! One pool of a running engine.
 
+mod shares;
 mod workers;
 
 use greenroom::{
@@ -11,7 +12,10 @@ use greenroom::{
     stats::Latencies,
 };
 
-pub use self::workers::{KeyInHand, WorkerView};
+pub use self::{
+    shares::PoolSharesControl,
+    workers::{KeyInHand, WorkerView},
+};
 
 use super::{
     change::{ChangeError, known},

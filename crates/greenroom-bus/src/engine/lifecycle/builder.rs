@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom::shares::ShareLimits;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -35,6 +36,7 @@ use crate::{
             managed::Managed,
             parked::Parked,
             pause::PauseGate,
+            pool_shares::PoolShares,
             processing::Processing,
             replaying::Replaying,
             retries::Retries,
@@ -80,6 +82,8 @@ struct RoutingParts {
     has_router: bool,
     pools: Vec<(String, PoolConfig)>,
     handlers: Vec<(String, HandlerConfig)>,
+    /// What single shares may, by their pool.
+    shares: Vec<(String, Arc<str>, ShareLimits)>,
     /// Around every handler, outside of its own.
     layers: Layers,
     no_handler: NoHandler,
@@ -126,6 +130,7 @@ impl Default for RoutingParts {
             has_router: false,
             pools: Vec::new(),
             handlers: Vec::new(),
+            shares: Vec::new(),
             layers: Layers::new(),
             no_handler: NoHandler::DeadLetter,
             handler_rejected: NoHandler::DeadLetter,
@@ -133,6 +138,11 @@ impl Default for RoutingParts {
             audit: None,
         }
     }
+}
+
+fn named_shares(all: &[(String, Arc<str>, ShareLimits)], pool: &str) -> PoolShares {
+    let here = all.iter().filter(|(name, ..)| name == pool);
+    PoolShares::new(here.map(|(_, share, limits)| (share.clone(), *limits)))
 }
 
 impl Engine {
@@ -230,6 +240,18 @@ impl EngineBuilder {
     /// A named pool. The pool `default` exists anyway; named here, it gets this configuration.
     pub fn pool(mut self, name: impl Into<String>, config: PoolConfig) -> Self {
         self.routing.pools.push((name.into(), config));
+        self
+    }
+
+    /// What this share may in this pool, in place of its
+    /// [`share_limits`](PoolConfig::share_limits).
+    pub fn share(
+        mut self,
+        pool: impl Into<String>,
+        share: impl Into<Arc<str>>,
+        limits: ShareLimits,
+    ) -> Self {
+        self.routing.shares.push((pool.into(), share.into(), limits));
         self
     }
 
@@ -395,6 +417,10 @@ impl EngineBuilder {
         let way_back = |config| Loopback::new(config, inputs.add_without_source(LOOPBACK));
         let loopback = self.loopback.take().map(|config| Arc::new(way_back(config)));
         let Named { pools, handlers } = self.routing.router.parts();
+        let named = |pool: &String| pools.iter().any(|(name, _)| name == pool);
+        if let Some((pool, ..)) = self.routing.shares.iter().find(|(pool, ..)| !named(pool)) {
+            return Err(BuildError::NoSuchPool(pool.clone()));
+        }
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
@@ -406,6 +432,7 @@ impl EngineBuilder {
             name: Name::new(name),
             config: Mutex::new(*config),
             pause: PauseGate::default(),
+            shares: named_shares(&self.routing.shares, name),
             in_hand: ShownEvents::default(),
             timeout: config.timeout,
             keeps_order: keeps_order(config),

@@ -56,7 +56,7 @@ pub(crate) async fn spawn(
     // Measured, handlers would be taken in an order that depends on the machine.
     let replays = |pool: PoolBuilder<BusWorker>, seed| pool.seed(seed).quick_handlers(false);
     let pool = seed.into_iter().fold(pool, replays);
-    let pool = limited(pool, config);
+    let pool = shared_out(limited(pool, config), place, config, shared);
     let pool = match config.engine {
         event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
         event_pool::Engine::Sticky => sticky(pool, config).sticky_by_opt(line_of).spawn().await?,
@@ -89,6 +89,23 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
         Some(threads) => pool.dedicated_threads(threads),
         None => pool,
     }
+}
+
+/// Divides the workers' time among shares, if a handler of the pool names some.
+fn shared_out(
+    pool: PoolBuilder<BusWorker>,
+    place: usize,
+    config: &PoolConfig,
+    shared: &Shared,
+) -> PoolBuilder<BusWorker> {
+    let mut handlers = shared.process.handlers.iter();
+    if !handlers.any(|entry| entry.pool == place && entry.config.share_by.is_some()) {
+        return pool;
+    }
+    let named = shared.process.pools[place].shares.named().into_iter();
+    let pool =
+        pool.shared_by(|job: &PoolJob| job.share().cloned()).share_limits(config.share_limits);
+    named.fold(pool, |pool, (share, limits)| pool.share(share, limits))
 }
 
 /// Events that wait behind a key occupy room in the pool, so those that wait for an attempt may

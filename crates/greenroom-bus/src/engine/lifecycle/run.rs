@@ -95,6 +95,15 @@ async fn run(parts: Parts) -> RunReport {
     RunReport { positions, ..run.report(&parts, stats) }
 }
 
+/// Shares whose target wants nothing more go on once the inputs have ended: each of their events
+/// becomes a dead letter, or the run would never end.
+fn resume_shares(engine: &Parts) {
+    for (settings, managed) in engine.shared.process.pools.iter().zip(&*engine.managed) {
+        let Ok(shares) = managed.admin.shares() else { continue };
+        settings.shares.end().into_iter().for_each(|share| shares.resume(share));
+    }
+}
+
 /// When each step happened.
 struct Moments {
     started: Instant,
@@ -319,7 +328,10 @@ impl Run {
         match reads {
             // Also again: an input may be added while the last one's events wait for room.
             true => self.at.all_read = None,
-            false => _ = self.at.all_read.get_or_insert_with(Instant::now),
+            false => {
+                self.at.all_read.get_or_insert_with(Instant::now);
+                resume_shares(engine);
+            }
         }
         let ends = stuck_output(engine).or_else(|| self.long_outage(engine));
         let ends = ends.or_else(|| self.long_trouble(engine));

@@ -193,7 +193,8 @@ impl RunningRouter {
             let job = match line_of(shared, &event, *place, 0) {
                 Ok(line) => {
                     let ack = shared.ledger.part(part, line.as_ref(), None);
-                    PoolJob::new(event.clone(), *place, line, origin, ack)
+                    let share = shared.process.handlers[*place].config.share(&event);
+                    PoolJob::new(event.clone(), *place, line, origin, ack).with_share(share)
                 }
                 Err(error) => {
                     let job = PoolJob::new(event.clone(), *place, None, origin, part);

@@ -354,7 +354,14 @@ fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -
     }
     let fences = &shared.inputs.revocations.fences;
     let fence = entry.config.factory.sends_fence().then(|| fences.get(job.origin.assigned));
-    Attempt { number: job.attempts, pool: pool.name, handler: entry.name, worker: slot, fence }
+    Attempt {
+        number: job.attempts,
+        pool: pool.name,
+        handler: entry.name,
+        worker: slot,
+        fence,
+        share: job.share().cloned(),
+    }
 }
 
 /// Notes that a handler works: it gave the result at this place itself, and reached the other side.

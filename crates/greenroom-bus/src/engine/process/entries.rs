@@ -5,8 +5,8 @@ use std::{sync::atomic::AtomicU64, time::Duration};
 use parking_lot::Mutex;
 
 use super::{
-    attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, retries::Retries,
-    shown::ShownEvents,
+    attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, pool_shares::PoolShares,
+    retries::Retries, shown::ShownEvents,
 };
 use crate::{
     name::Name,
@@ -58,6 +58,7 @@ pub(crate) struct PoolSettings {
     /// As it is now.
     pub(crate) config: Mutex<PoolConfig>,
     pub(crate) pause: PauseGate,
+    pub(crate) shares: PoolShares,
     /// The events in hand of its workers.
     pub(crate) in_hand: ShownEvents,
     /// Of an attempt.

@@ -52,6 +52,8 @@ pub(crate) struct Extras {
     pub(crate) produced: Option<Arc<Produced>>,
     /// Whether its spans are recorded, once that is decided.
     pub(crate) recording: Recording,
+    /// Its share.
+    pub(crate) share: Option<Arc<str>>,
 }
 
 const _: () = assert!(size_of::<PoolJob>() <= 128, "a job is two cache lines");
@@ -66,6 +68,19 @@ impl PoolJob {
     ) -> Self {
         let handler = handler as u32;
         Self { event, handler, line, origin, attempts: 0, ack, extras: None }
+    }
+
+    /// Its share, if it has one.
+    pub(crate) fn share(&self) -> Option<&Arc<str>> {
+        self.extras()?.share.as_ref()
+    }
+
+    /// The same as a part of this share.
+    pub(crate) fn with_share(mut self, share: Option<Arc<str>>) -> Self {
+        if share.is_some() {
+            self.extras_mut().share = share;
+        }
+        self
     }
 
     /// The place of its handler.
@@ -134,6 +149,8 @@ pub(crate) struct BusError {
     /// Its partition was taken away, or a stop came: it is given up, whatever is left of its
     /// attempts.
     pub(crate) is_given_up: bool,
+    /// For how long nothing more of its share is attempted.
+    pub(crate) holds_share: Option<Duration>,
 }
 
 /// The failed attempts of one event, since it was taken or since an operator resumed it.

@@ -59,7 +59,15 @@ pub(crate) fn waiting(entry: &HandlerEntry, job: &PoolJob, why: &str, wait: Dura
     let backoff = entry.retry().backoff;
     let failures = tries.map_or(0, Tries::failures);
     let waits = Some(wait);
-    BusError { failure, waits, backoff, failures, is_last: false, is_given_up: false }
+    BusError {
+        failure,
+        waits,
+        backoff,
+        failures,
+        is_last: false,
+        is_given_up: false,
+        holds_share: None,
+    }
 }
 
 /// Judges a failure: is it the event's, or is its handler in outage?
@@ -83,6 +91,8 @@ pub(crate) fn failed(
         FailureKind::Reject
         | FailureKind::Park
         | FailureKind::Crash
+        | FailureKind::HoldShare { .. }
+        | FailureKind::PauseShare
         | FailureKind::LoopbackFull => {}
         FailureKind::Fatal => {
             let why = || format!("stopped by the handler {:?}: {}", entry.name, failure.error);
@@ -95,6 +105,9 @@ pub(crate) fn failed(
         Blame::Event | Blame::Unknown(_) => None,
         Blame::Outage | Blame::NewOutage => Some(OUTAGE),
     };
+    let pauses_share = failure.kind == FailureKind::PauseShare
+        && job.share().is_some_and(|share| pool.shares.is_gone(share));
+    let waits = if pauses_share { Some(OUTAGE) } else { waits };
     if let Blame::Unknown(undecided) = blame {
         job.extras_mut().tries.hold(now + undecided);
     }
@@ -123,7 +136,15 @@ pub(crate) fn failed(
         pool.retries.count(class);
     }
     let is_given_up = why.is_some_and(|why| gives_up(why, failure.kind));
-    BusError { failure, waits, backoff: retry.backoff, failures, is_last, is_given_up }
+    let holds_share = match failure.kind {
+        FailureKind::PauseShare if pauses_share => Some(Duration::MAX),
+        FailureKind::HoldShare { after } if job.share().is_some() => {
+            Some(after.unwrap_or_else(|| retry.backoff.wait(failures, 1.0)).min(LONGEST_ASKED))
+        }
+        _ => None,
+    };
+    let backoff = retry.backoff;
+    BusError { failure, waits, backoff, failures, is_last, is_given_up, holds_share }
 }
 
 /// Whether a failure ends the event in this run. After a stop, an event in hand ends as it would
@@ -219,10 +240,13 @@ pub(crate) fn policy(attempt: FailedAttempt<'_, BusError>, chance: f64) -> Failu
     match error.failure.kind {
         // Dropped, its settlement refuses it.
         FailureKind::Fatal => FailureAction::Drop,
-        FailureKind::Reject | FailureKind::Crash => FailureAction::DeadLetter,
+        FailureKind::Reject | FailureKind::Crash | FailureKind::PauseShare => {
+            FailureAction::DeadLetter
+        }
         FailureKind::Park => FailureAction::ParkKey,
         FailureKind::Released => FailureAction::Retry { after: RELEASED, counted: false },
-        FailureKind::Retry { after: Some(asked) } => {
+        FailureKind::Retry { after: Some(asked) }
+        | FailureKind::HoldShare { after: Some(asked) } => {
             with_wait(retried, |_| asked.min(LONGEST_ASKED))
         }
         _ => retried,
@@ -316,7 +340,10 @@ pub(crate) fn bury(shared: &Shared, letter: DeadLetter<PoolJob, BusError>) {
     };
     let reason = match (letter.reason, error.kind) {
         (DeadLetterReason::Poisoned, _) | (_, FailureKind::Crash) => Reason::Poisoned,
-        (DeadLetterReason::Failed, FailureKind::Reject | FailureKind::Park) => Reason::Rejected,
+        (
+            DeadLetterReason::Failed,
+            FailureKind::Reject | FailureKind::Park | FailureKind::PauseShare,
+        ) => Reason::Rejected,
         (DeadLetterReason::NoWorkers, _) => Reason::NoWorkers,
         _ => Reason::RetriesExhausted,
     };

@@ -18,12 +18,20 @@ pub enum RetryClass {
     Released,
     /// There was no room on the way back, or more came than was declared.
     LoopbackFull,
+    /// The other side wants nothing of its share for a while.
+    Held,
 }
 
 impl RetryClass {
     /// Every class.
-    pub const ALL: [Self; 5] =
-        [Self::Failed, Self::TimedOut, Self::Outage, Self::Released, Self::LoopbackFull];
+    pub const ALL: [Self; 6] = [
+        Self::Failed,
+        Self::TimedOut,
+        Self::Outage,
+        Self::Released,
+        Self::LoopbackFull,
+        Self::Held,
+    ];
 
     /// The spelling used in metrics.
     pub fn as_str(self) -> &'static str {
@@ -33,6 +41,7 @@ impl RetryClass {
             Self::Outage => "outage",
             Self::Released => "released",
             Self::LoopbackFull => "loopback_full",
+            Self::Held => "held",
         }
     }
 
@@ -42,12 +51,17 @@ impl RetryClass {
         Some(match kind {
             _ if waits => Self::Outage,
             FailureKind::Released => Self::Released,
-            FailureKind::Reject | FailureKind::Crash | FailureKind::Fatal | FailureKind::Park => {
+            FailureKind::Reject
+            | FailureKind::Crash
+            | FailureKind::Fatal
+            | FailureKind::Park
+            | FailureKind::PauseShare => {
                 return None;
             }
             _ if is_over => return None,
             FailureKind::Timeout => Self::TimedOut,
             FailureKind::LoopbackFull => Self::LoopbackFull,
+            FailureKind::HoldShare { .. } => Self::Held,
             FailureKind::Retry { .. } | FailureKind::Pause | FailureKind::Broken => Self::Failed,
         })
     }
@@ -98,6 +112,6 @@ mod tests {
         for (times, class) in RetryClass::ALL.into_iter().enumerate() {
             (0..times).for_each(|_| retries.count(class));
         }
-        assert_eq!(retries.counts().map(|(_, count)| count), [0, 1, 2, 3, 4]);
+        assert_eq!(retries.counts().map(|(_, count)| count), [0, 1, 2, 3, 4, 5]);
     }
 }

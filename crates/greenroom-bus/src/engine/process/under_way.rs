@@ -74,7 +74,7 @@ impl<'a> AttemptUnderWay<'a> {
             recorder,
             trace,
             context,
-            attempt: *attempt,
+            attempt: attempt.clone(),
             event: job.event.clone(),
             told: job.event.clone().after(context),
             input: shared.inputs.name(job.origin.input),
@@ -116,7 +116,7 @@ impl<'a> AttemptUnderWay<'a> {
 
     fn record(&self, outcome: Outcome<'_>) {
         let ended = self.began + self.started.elapsed();
-        let part = Part::Attempt(self.attempt, outcome);
+        let part = Part::Attempt(self.attempt.clone(), outcome);
         self.tell(part, self.context, Some(self.trace.waiting), (self.began, ended));
     }
 

@@ -30,10 +30,16 @@ impl BusWorker {
     async fn receive_all(
         &mut self,
         delivery: &mut Delivery<PoolJob, (), BusError>,
+        cx: &mut Context<Self>,
     ) -> Result<Answer<()>, BusError> {
         let jobs = delivery.messages_mut().collect();
         let Self { shared, attempts, outputs: known } = self;
-        let mut results = attempts.attempt_all(jobs).await.into_iter();
+        let results = attempts.attempt_all(jobs).await;
+        // They are of one share.
+        if let Some(error) = results.iter().find_map(|result| result.as_ref().err()) {
+            hold_share(error, cx);
+        }
+        let mut results = results.into_iter();
         let first = match results.next() {
             Some(Ok(outputs)) => {
                 emit(shared, known, delivery.take(), outputs).await;
@@ -74,19 +80,26 @@ impl Actor for BusWorker {
     async fn receive(
         &mut self,
         delivery: &mut Delivery<PoolJob, (), BusError>,
-        _cx: &mut Context<Self>,
+        cx: &mut Context<Self>,
     ) -> Result<Answer<()>, BusError> {
         if !delivery.batch_items().is_empty() {
-            return self.receive_all(delivery).await;
+            return self.receive_all(delivery, cx).await;
         }
         let Some(job) = delivery.message_mut() else { return Ok(Answer::Deferred) };
         let Self { shared, attempts, outputs } = self;
-        let made = attempts.attempt(job).await?;
+        let made = attempts.attempt(job).await.inspect_err(|error| hold_share(error, cx))?;
         emit(shared, outputs, delivery.take(), made).await;
         Ok(Answer::Reply(()))
     }
 
     async fn stopped(&mut self, _reason: &ExitReason) {
         self.attempts.stop().await;
+    }
+}
+
+/// Nothing of the share in hand is started for as long as the other side asks, if it does.
+fn hold_share(error: &BusError, cx: &mut Context<BusWorker>) {
+    if let Some(during) = error.holds_share {
+        cx.hold_share(during);
     }
 }

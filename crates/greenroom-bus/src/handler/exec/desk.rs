@@ -65,7 +65,7 @@ impl Desk {
     /// workers go to the next process.
     pub(super) async fn ask(&self, line: Vec<u8>, attempt: &Attempt) -> Answer {
         let (answer, receiver) = oneshot::channel();
-        let job = WorkerJob { line, attempt: *attempt, answer };
+        let job = WorkerJob { line, attempt: attempt.clone(), answer };
         let mut waits = WaitingWorker { desk: self, answer: receiver, is_over: false };
         // Where the driver is gone, so is the other end of the answer.
         let _ = self.messages.send(DriverMessage::Job(job));

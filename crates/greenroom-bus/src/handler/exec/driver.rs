@@ -142,7 +142,7 @@ impl Driver {
                 }
             }
         }
-        let Some(attempt) = self.in_hand.first_waiting().map(|job| job.attempt) else {
+        let Some(attempt) = self.in_hand.first_waiting().map(|job| job.attempt.clone()) else {
             return Ok(None);
         };
         let process = Process::start(&self.config, &self.counters, &attempt)
@@ -170,7 +170,7 @@ impl Driver {
     fn take(&mut self, message: DriverMessage) {
         match message {
             DriverMessage::Job(job) => {
-                self.last = Some(job.attempt);
+                self.last = Some(job.attempt.clone());
                 self.in_hand.add(job);
             }
             DriverMessage::Cancelled => {}

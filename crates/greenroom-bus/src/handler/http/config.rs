@@ -1,6 +1,6 @@
 //! Where to post, and how.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use crate::http::{Auth, EventUrl, StatusMap, TargetConfig, Tls, message::Mode};
 
@@ -28,6 +28,9 @@ pub struct HttpConfig {
     pub tls: Tls,
     /// The longest response body in bytes that is read, if it contains events. Default: 16 MiB.
     pub max_response: usize,
+    /// A file with the secrets of each share, with which requests are signed by Standard Webhooks.
+    /// Default: none.
+    pub secrets: Option<PathBuf>,
     /// Whether the event itself is passed on after a successful response without an event. Default:
     /// no.
     pub pass: bool,
@@ -47,6 +50,7 @@ impl Default for HttpConfig {
             auth: None,
             tls: Tls::default(),
             max_response: 16 * 1024 * 1024,
+            secrets: None,
             pass: false,
             status: StatusMap::default(),
         }
@@ -79,6 +83,7 @@ impl std::fmt::Debug for HttpConfig {
             .field("auth", &self.auth)
             .field("tls", &self.tls)
             .field("max_response", &self.max_response)
+            .field("signature", &self.secrets)
             .field("pass", &self.pass)
             .finish_non_exhaustive()
     }

@@ -1,9 +1,9 @@
 //! A URL as a handler of a configuration.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use greenroom_config::{
-    AnyOptions, At, Listing, Secret, duration, flag, group, options, size, text, texts,
+    AnyOptions, At, Listing, Secret, duration, flag, group, options, path, size, text, texts,
     units::{DAY_MS, GIB},
     url, variables, word,
 };
@@ -12,7 +12,10 @@ use super::{HttpConfig, HttpFactory, Mode};
 use crate::{
     event::{OrderBy, OrderByError},
     handler::{HandlerKind, Makes, OpenHandler, handler},
-    http::{Allow, Auth, EventUrl, HttpTls, Posting, TargetConfig, check_target},
+    http::{
+        Allow, Auth, EventUrl, HttpTls, Posting, TargetConfig, check_target,
+        signature::check_secrets,
+    },
     kind::Live,
     stand_in::StandIn,
 };
@@ -35,6 +38,8 @@ options! {
         auth: Option<Auth> = group().optional();
         /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
         tls: Option<HttpTls> = group().optional();
+        /// Signs each request by Standard Webhooks with the secrets of its share.
+        signature: Option<WebhookSignature> = group().optional();
         /// How long one attempt may take.
         timeout: Duration = duration(1..=DAY_MS).default("5s");
         /// The longest answer with events that is read; a longer one makes a dead letter. An
@@ -48,9 +53,19 @@ options! {
         pass: bool = flag().default("false");
         /// What follows from an answer, where that is to differ from the usual: a status
         /// (`404`), a class (`5xx`), a range (`520..529`), `timeout` or `connection`, each with
-        /// `settle`, `retry`, `pause`, `reject` or `park`. The narrowest decides. `greenroom
-        /// explain-status` prints what holds.
+        /// `settle`, `retry`, `hold`, `pause`, `pause_share`, `reject` or `park`. The narrowest
+        /// decides. `greenroom explain-status` prints what holds.
         status: Vec<(String, String)> = variables().default("{}");
+    }
+}
+
+options! {
+    /// `webhook-id`, `webhook-timestamp` and `webhook-signature`, which tell the target who posts.
+    pub struct WebhookSignature = "signature" {
+        /// A JSON file with one secret of each share, or two while one takes the place of the
+        /// other: `{"acme": "whsec_..", "bolt": ["whsec_..", "whsec_.."]}`. It is read again when
+        /// it has changed. A share is a value of `share_by`.
+        secrets: PathBuf = path();
     }
 }
 
@@ -153,6 +168,7 @@ impl HttpOptions {
             tls,
             timeout,
             max_response: usize::try_from(self.max_response).unwrap_or(usize::MAX),
+            secrets: self.signature.as_ref().map(|signature| signature.secrets.clone()),
             mode: self.mode,
             pass: self.pass,
             status: posting.status_map()?,
@@ -170,6 +186,10 @@ impl HandlerKind for HttpOptions {
         Some(self.timeout)
     }
 
+    fn needs_share(&self) -> Option<&'static str> {
+        self.signature.as_ref().map(|_| "signature")
+    }
+
     fn status(&self) -> Option<&[(String, String)]> {
         Some(&self.status)
     }
@@ -177,6 +197,10 @@ impl HandlerKind for HttpOptions {
     fn reach(&self, at: &mut At<'_>) {
         if let Some(tls) = &self.tls {
             tls.reach(&mut at.inside("tls"));
+        }
+        if let Some(Err(why)) = self.signature.as_ref().map(|found| check_secrets(&found.secrets)) {
+            let help = "for example `{\"acme\": \"whsec_..\"}`; paths start at the directory of the configuration file";
+            at.error("signature.secrets", why, help);
         }
     }
 

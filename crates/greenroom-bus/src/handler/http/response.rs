@@ -11,6 +11,14 @@ use crate::{
     http::{Verdict, answer, connection::Connection},
 };
 
+/// An attempt under way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Began {
+    pub(super) at: Instant,
+    /// Its event has a share.
+    pub(super) of_share: bool,
+}
+
 /// Whether the target has handled the request, regardless of the body.
 pub(super) fn is_handled(shared: &Shared, from: &Connection, response: &Response) -> bool {
     answer::said(from, &shared.config.status, response) == Verdict::Settle
@@ -21,14 +29,18 @@ pub(super) async fn settle(
     shared: &Shared,
     from: &Connection,
     mut response: Response,
-    started: Instant,
+    began: Began,
 ) -> HandlerResult {
-    let took = started.elapsed();
+    let took = began.at.elapsed();
     let kind = match answer::said(from, &shared.config.status, &response) {
         Verdict::Settle => return settled(shared, from, response).await,
-        Verdict::Retry => FailureKind::Retry { after: answer::wait(&response) },
+        Verdict::Hold if began.of_share => {
+            FailureKind::HoldShare { after: answer::wait(&response) }
+        }
+        Verdict::Retry | Verdict::Hold => FailureKind::Retry { after: answer::wait(&response) },
         Verdict::Pause => FailureKind::Pause,
-        Verdict::Reject => FailureKind::Reject,
+        Verdict::PauseShare if began.of_share => FailureKind::PauseShare,
+        Verdict::Reject | Verdict::PauseShare => FailureKind::Reject,
         Verdict::Park => FailureKind::Park,
     };
     let failure = Failure::new(kind, answer::refusal(from, &mut response, took).await);

@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 use super::config::HttpConfig;
 use crate::{
     event::Event,
-    http::{connection::Connection, event_url::EventTargets},
+    http::{connection::Connection, event_url::EventTargets, signature::Signer},
     stand_in::StandIn,
 };
 
@@ -16,6 +16,7 @@ use crate::{
 pub(super) struct Shared {
     pub(super) config: HttpConfig,
     aim: Aim,
+    signer: Option<Signer>,
 }
 
 /// Where events are posted.
@@ -32,7 +33,9 @@ impl Shared {
             None => Aim::One(Connection::build(&config.target(), stand_in)?),
             Some(url) => Aim::Each(EventTargets::new(&config.target(), url, stand_in)?),
         };
-        Ok(Arc::new(Self { config, aim }))
+        let signer = config.secrets.as_deref().map(Signer::open).transpose();
+        let signer = signer.map_err(|why| format!("http: in `signature`, {why}"))?;
+        Ok(Arc::new(Self { config, aim, signer }))
     }
 
     /// The target of an event.

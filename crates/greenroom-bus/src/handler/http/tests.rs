@@ -720,6 +720,7 @@ fn c02_each_option_takes_what_it_should_and_refuses_the_rest() {
                 &["{ basic: { user: a } }", "{ basic: { user: 'a:b', password: b } }"],
             ),
             ("tls", "{}", &["{ cert: x }", "{ key: x }", "{ insecure: true }"]),
+            ("signature", "{ secrets: secrets.json }", &["{}", "secrets.json"]),
             ("timeout", "1m", &["5"]),
             ("max_response", "1MiB", &["0", "5s"]),
             ("mode", "structured", &["text", "batch"]),

@@ -165,8 +165,8 @@ fn unanswered(settings: &Settings, none: NoAnswer) -> Attempted {
 fn comes_to(verdict: Verdict, error: String, after: Option<Duration>, had: TargetHad) -> Attempted {
     match verdict {
         Verdict::Settle => Attempted::Stored,
-        Verdict::Retry => Attempted::Failed { error, after, had },
+        Verdict::Retry | Verdict::Hold => Attempted::Failed { error, after, had },
         Verdict::Pause => Attempted::Misconfigured(error),
-        Verdict::Reject | Verdict::Park => Attempted::Rejected(error),
+        Verdict::Reject | Verdict::Park | Verdict::PauseShare => Attempted::Rejected(error),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use greenroom::{FinalAction, Restarts, batch::Batches, limits::Rate};
+use greenroom::{FinalAction, Restarts, batch::Batches, limits::Rate, shares::ShareLimits};
 use greenroom_bus::{
     dead_letter::{DeadLetterStore, file::FileDeadLetterStore},
     engine::{self, BuildError, Concurrency, Engine, EngineBuilder},
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::config::{
     self, AckWhen, Config, FieldCondition, Finish, HandlerConfig, InputConfig, LettersTo,
-    OnFinalFailure, OutputConfig, PoolConfig, Retry,
+    OnFinalFailure, OutputConfig, PoolConfig, Retry, ShareConfig,
 };
 
 /// The place of dead letters, for readers.
@@ -69,6 +69,10 @@ pub(crate) async fn engine(
     }
     for pool in &config.pools {
         builder = builder.pool(&pool.name, pool_config(pool));
+        for share in pool.named_shares() {
+            let limits = share_limits(Some(share), pool);
+            builder = builder.share(&pool.name, share.name.as_str(), limits);
+        }
     }
     let mut layers = HandlerLayers::default();
     for handler in &config.handlers {
@@ -182,12 +186,28 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         advisor: pool.advised(),
         dedicated_threads: pool.dedicated_threads,
         weight: pool.weight,
+        share_limits: share_limits(None, pool),
         ..engine::PoolConfig::default()
     }
 }
 
+/// The limits of a share; without one, the limits of all shares that are not named.
+pub(super) fn share_limits(share: Option<&ShareConfig>, pool: &PoolConfig) -> ShareLimits {
+    fn first<T: Copy>(
+        (share, pool): (Option<&ShareConfig>, &PoolConfig),
+        option: impl Fn(&ShareConfig) -> Option<T>,
+    ) -> Option<T> {
+        share.and_then(&option).or_else(|| pool.share_defaults().and_then(&option))
+    }
+    let said = (share, pool);
+    ShareLimits::default()
+        .weight(first(said, |share| share.weight).unwrap_or(1))
+        .in_hand(first(said, |share| share.in_hand))
+        .rate(first(said, |share| share.rate).map(rate))
+}
+
 /// A rate in whole numbers, as a pool counts: per second or, if that is no whole number, per day.
-pub(super) fn rate(rate: config::Rate) -> Rate {
+pub(crate) fn rate(rate: config::Rate) -> Rate {
     const DAY: Duration = Duration::from_secs(86_400);
     /// The largest number that a pool counts to.
     const MOST: f64 = 1e9;
@@ -221,6 +241,10 @@ pub(crate) fn routed(
     handler.key_required = config.key_required;
     handler.order_by = match &config.order_by {
         Some(order_by) => Some(order_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
+        None => None,
+    };
+    handler.share_by = match &config.share_by {
+        Some(share_by) => Some(share_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
         None => None,
     };
     handler.retry = Some(retry(config));

@@ -217,7 +217,8 @@ mod tests {
         let mut handler = layers.around(Arc::new(PassFactory)).build(0).unwrap();
         let event = Event::builder("1", "/test", "t").build().unwrap();
         let (pool, name) = ("p".into(), "h".into());
-        let attempt = Attempt { number: 1, pool, handler: name, worker: 0, fence: None };
+        let attempt =
+            Attempt { number: 1, pool, handler: name, worker: 0, fence: None, share: None };
         let started = tokio::time::Instant::now();
         for _ in 0..attempts {
             match handler.handle(&event, &attempt) {

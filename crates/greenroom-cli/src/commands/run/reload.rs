@@ -327,12 +327,20 @@ fn change(pool: &PoolControl, option: &str, is: &PoolConfig, to: &PoolConfig) ->
         "limit" if is.adaptive_limit() == to.adaptive_limit() => {
             (pool.set_concurrency(to.fixed_limit()), |is, to| is.limit.clone_from(&to.limit))
         }
+        "shares" => (set_shares(pool, to), |is, to| is.shares.clone_from(&to.shares)),
         "autotune" => (pool.set_advisor(to.advised()), |is, to| is.autotune = to.autotune),
         "advisor" => (pool.set_advisor(to.advised()), |is, to| is.advisor = to.advisor),
         // Each of its handlers that inherits it applies it.
         "retry" => (Ok(()), |is, to| is.retry = to.retry),
         _ => return None,
     })
+}
+
+fn set_shares(pool: &PoolControl, to: &PoolConfig) -> Result<(), ChangeError> {
+    let Some(shares) = pool.shares() else { return Ok(()) };
+    let limits = |share| assemble::share_limits(share, to);
+    let named = to.named_shares().map(|share| (share.name.as_str().into(), limits(Some(share))));
+    shares.configure(limits(None), named.collect())
 }
 
 /// Whether the option is declared live.

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::config::kinds::Handlers;
 
-/// The `order_by` of a handler that keeps no order, whatever its pool says.
-const NO_ORDER: &str = "none";
+/// The `order_by` or `share_by` of a handler that has none, whatever its pool says.
+const NONE: &str = "none";
 
 options! {
     /// A handler for events of some types: exactly one kind.
@@ -49,6 +49,10 @@ options! {
         /// the `order_by` of the pool; if that is missing too, and with `none`, events have no
         /// order.
         order_by: Option<String> = text().optional();
+        /// Events with the same value here are a share, such as those of a tenant: workers' time is
+        /// divided among shares. When this is not given, as the `share_by` of the pool says; with
+        /// `none`, its events have no share, and so one in common. docs/shares.md says more.
+        share_by: Option<String> = text().optional();
         /// With `true`, an event without a value at `order_by` becomes a dead letter; otherwise
         /// it is handled without order.
         key_required: bool = flag().default("false");
@@ -83,7 +87,10 @@ impl HandlerConfig {
     pub(super) fn inherit(&mut self, pool: Option<&PoolConfig>, at: &mut At<'_>) {
         let own = self.order_by.take();
         let order_by = own.or_else(|| pool.and_then(|pool| pool.order_by.clone()));
-        self.order_by = order_by.filter(|order_by| order_by != NO_ORDER);
+        self.order_by = order_by.filter(|order_by| order_by != NONE);
+        let own = self.share_by.take();
+        let share_by = own.or_else(|| pool.and_then(|pool| pool.share_by.clone()));
+        self.share_by = share_by.filter(|share_by| share_by != NONE);
         let Some(of_pool) = pool.and_then(|pool| pool.retry) else { return };
         let written = |option: &str| at.has(&format!("handlers.{}.retry.{option}", self.name));
         let own = self.retry;

@@ -28,6 +28,7 @@ pub use self::{
     output::OutputConfig,
     pool::{
         AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, PoolConfig, Retry,
+        ShareConfig,
     },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     telemetry::{OtlpConfig, TelemetryConfig},

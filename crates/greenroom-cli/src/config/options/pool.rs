@@ -10,8 +10,8 @@ use greenroom::{
 };
 use greenroom_bus::engine::OnFull;
 use greenroom_config::{
-    At, CountOr, count, count_or, duration, durations, flag, group, number, options, rate, size,
-    text,
+    At, CountOr, count, count_or, duration, durations, each, flag, group, number, options, rate,
+    size, text,
     units::{DAY_MS, GIB},
     units::{DurationRange, Rate},
     word, words,
@@ -21,6 +21,9 @@ use super::advisor::{AdvisorConfig, Autotune};
 
 /// The most events that a pool can hold.
 const MAX_QUEUE: usize = 100_000_000;
+
+/// In `shares`, the limits of all that are not named.
+const DEFAULT_SHARE: &str = "default";
 
 options! {
     /// Workers that share a queue. A pool that is full or slow does not hold up another.
@@ -49,6 +52,13 @@ options! {
         engine: Engine = word().default("keyed");
         /// The order of the events whose handlers have no `order_by`; takes the same values.
         order_by: Option<String> = text().optional();
+        /// The share of the events whose handlers have no `share_by`: a tenant, an account, an
+        /// endpoint; takes the same values as `order_by`. While several shares have events, each
+        /// gets the same part of the workers' time, however many events it has.
+        share_by: Option<String> = text().optional();
+        /// The limits of single shares, by their values of `share_by`, and of all others in
+        /// `default`: `{ default: { in_hand: 5, rate: 20/s }, acme: { weight: 3 } }`.
+        shares: Vec<ShareConfig> = each().live().or_empty();
         /// Events when the queue is full: `pause` lets them wait and, after a while, pauses their
         /// input; `reject` refuses them to the source; `dead_letter` stores them.
         on_full: OnFull = word().default("pause");
@@ -108,6 +118,16 @@ impl PoolConfig {
     pub(super) fn holds(&self) -> usize {
         let workers = self.autoscale.map_or(self.workers, |autoscale| autoscale.max);
         self.queue + workers * self.batch.map_or(1, |batch| batch.events)
+    }
+
+    /// The limits of the shares that are not named.
+    pub fn share_defaults(&self) -> Option<&ShareConfig> {
+        self.shares.iter().find(|share| share.name == DEFAULT_SHARE)
+    }
+
+    /// The shares with limits of their own.
+    pub fn named_shares(&self) -> impl Iterator<Item = &ShareConfig> {
+        self.shares.iter().filter(|share| share.name != DEFAULT_SHARE)
     }
 
     /// The advisor of the pool; `None` for `off`.
@@ -228,6 +248,19 @@ options! {
         /// The share of their time that workers may be busy. A late pool grows only if they are
         /// busier.
         busy_share: f64 = number(0.01..=1.0).default("0.8");
+    }
+}
+
+options! {
+    /// Options that are left out are those of `default`.
+    pub struct ShareConfig named name = "a share" {
+        /// Its part of the workers' time, relative to other shares: twice the weight, twice the
+        /// time; 1 by default.
+        weight: Option<u32> = count(1..=1_000_000).optional();
+        /// How many of its events are in hand at once, at most; with 0, none at all.
+        in_hand: Option<usize> = count(0..=65_536).optional();
+        /// How many attempts at its events are started in such a time, at most.
+        rate: Option<Rate> = rate().optional();
     }
 }
 

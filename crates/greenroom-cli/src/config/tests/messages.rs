@@ -179,7 +179,7 @@ const ROWS: &[(Wrap, &str, &str, &str)] = &[
     (
         handler,
         "http: { url: 'http://a', status: { 404: retri } }",
-        "2:60 \"retri\" is none of settle, retry, pause, reject and park",
+        "2:60 \"retri\" is none of settle, retry, hold, pause, pause_share, reject and park",
         "did you mean `retry`?",
     ),
     (

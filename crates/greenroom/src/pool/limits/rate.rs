@@ -35,6 +35,11 @@ impl Rate {
         Self::new(messages, Duration::from_secs(1))
     }
 
+    /// The messages, and the time that they are for.
+    pub const fn parts(self) -> (u64, Duration) {
+        (self.messages, self.per)
+    }
+
     /// How many messages a pool may start at once after a pause: a tenth of a second's worth, which
     /// makes up for the pauses of its scheduler.
     pub(in crate::pool) fn burst(self) -> u64 {

@@ -5,7 +5,10 @@ use tokio::time::Instant;
 use super::{Aim, Shared};
 use crate::{
     event::Event,
-    handler::{Attempt, Effect, Failure, FailureKind, HandlerResult, Outputs, http::response},
+    handler::{
+        Attempt, Effect, Failure, FailureKind, HandlerResult, Outputs,
+        http::response::{self, Began},
+    },
     http::{On, Verdict, connection::NoAnswer, message},
 };
 
@@ -16,22 +19,33 @@ impl Shared {
         attempt: &Attempt,
     ) -> HandlerResult {
         let sent = message::SentAttempt { number: attempt.number, fence: attempt.fence };
+        let of_share = attempt.share.is_some();
         let target = self.target(event);
         let target = target.map_err(|why| Failure::reject(why).with_effect(Effect::None))?;
         let request = message::single(&target, self.config.mode, event, sent);
-        let request = request.map_err(Failure::reject)?;
+        let mut request = request.map_err(Failure::reject)?;
+        if let Some(signer) = &self.signer {
+            let signed = signer.sign(&mut request, event, attempt.share.as_deref());
+            // A secret may come soon.
+            signed.map_err(|why| Failure::retry(why).with_effect(Effect::None))?;
+        }
         let started = Instant::now();
         let response = target.send(request).await.map_err(|none| self.broken(none))?;
-        response::settle(self, &target, response, started).await
+        response::settle(self, &target, response, Began { at: started, of_share }).await
     }
 
     /// One request for all of them; the consequence of its response is the same for each. Where
-    /// each has a target of its own, a request for each.
+    /// each has a target or a signature of its own, a request for each.
     pub(in super::super) async fn attempt_all(
         &self,
         events: &[(&Event, Attempt)],
     ) -> Vec<HandlerResult> {
         let Aim::One(target) = &self.aim else { return self.attempt_each(events).await };
+        if self.signer.is_some() {
+            return self.attempt_each(events).await;
+        }
+        // They are of one share.
+        let of_share = events.iter().any(|(_, attempt)| attempt.share.is_some());
         let number = events.iter().map(|(_, attempt)| attempt.number).max().unwrap_or(1);
         let fence = events.iter().filter_map(|(_, attempt)| attempt.fence).max();
         let attempt = message::SentAttempt { number, fence };
@@ -41,7 +55,8 @@ impl Shared {
         let (result, is_handled) = match target.send(request).await {
             Ok(response) => {
                 let is_handled = response::is_handled(self, target, &response);
-                let result = response::settle(self, target, response, started).await;
+                let result =
+                    response::settle(self, target, response, Began { at: started, of_share }).await;
                 (if is_handled { result.map_err(not_again) } else { result }, is_handled)
             }
             Err(none) => (Err(self.broken(none)), false),
@@ -111,9 +126,9 @@ fn not_again(failure: Failure) -> Failure {
 /// The consequence if there is no answer.
 fn unanswered(verdict: Verdict, retry: FailureKind, text: String) -> Failure {
     let kind = match verdict {
-        Verdict::Settle | Verdict::Retry => retry,
+        Verdict::Settle | Verdict::Retry | Verdict::Hold => retry,
         Verdict::Pause => FailureKind::Pause,
-        Verdict::Reject => FailureKind::Reject,
+        Verdict::Reject | Verdict::PauseShare => FailureKind::Reject,
         Verdict::Park => FailureKind::Park,
     };
     Failure::new(kind, text)

@@ -1,0 +1,120 @@
+//! The shares of a pool: looked at, limited, held and paused.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use greenroom::shares::{Share, ShareLimits, ShareStatus, Shares};
+use tokio::time::Instant;
+
+use super::PoolControl;
+use crate::engine::{
+    account::order_audit::OrderLine, control::change::ChangeError, process::worker::BusWorker,
+};
+
+/// The shares of a pool of a running engine. What is changed here holds until the end of the run.
+pub struct PoolSharesControl {
+    pool: PoolControl,
+    shares: Shares<BusWorker>,
+}
+
+impl PoolControl {
+    /// Its shares; `None` if its events have none.
+    pub fn shares(&self) -> Option<PoolSharesControl> {
+        let shares = self.managed().admin.shares().ok()?;
+        Some(PoolSharesControl { pool: self.clone(), shares })
+    }
+}
+
+impl PoolSharesControl {
+    /// The shares that have events, or of which something is set, held or paused, in no order.
+    /// Looks at every waiting event.
+    pub fn list(&self) -> Vec<ShareStatus> {
+        self.shares.list()
+    }
+
+    /// One of them.
+    pub fn status(&self, share: &str) -> ShareStatus {
+        self.shares.status(share)
+    }
+
+    /// What each may for which nothing was set.
+    pub fn defaults(&self) -> ShareLimits {
+        self.shares.defaults()
+    }
+
+    /// Changes what this share may.
+    ///
+    /// # Errors
+    /// A limit is out of range.
+    pub fn set(&self, share: &str, limits: ShareLimits) -> Result<(), ChangeError> {
+        self.pool.done(self.shares.set(share, limits))?;
+        self.pool.settings().shares.note(share, Some(limits));
+        Ok(())
+    }
+
+    /// This share may again what the configuration says.
+    pub fn reset(&self, share: &str) {
+        self.pool.settings().shares.note(share, None);
+        match self.pool.settings().shares.named().get(share) {
+            // They were in range before.
+            Some(limits) => drop(self.shares.set(share, *limits)),
+            None => self.shares.unset(share),
+        }
+    }
+
+    /// What was set by hand.
+    pub fn by_hand(&self) -> BTreeMap<Arc<str>, ShareLimits> {
+        self.pool.settings().shares.by_hand()
+    }
+
+    /// Attempts nothing of this share for so long; then one attempt probes.
+    pub fn hold(&self, share: &str, during: Duration) {
+        self.shares.hold(share, Instant::now() + during);
+    }
+
+    /// Attempts nothing of this share until it is resumed.
+    pub fn pause(&self, share: &str) {
+        self.shares.pause(share);
+    }
+
+    /// Ends a pause and a hold.
+    pub fn resume(&self, share: &str) {
+        self.pool.settings().shares.is_back(share);
+        self.shares.resume(share);
+    }
+
+    /// Changes what shares may by the configuration. What was set by hand stays.
+    ///
+    /// # Errors
+    /// A limit is out of range.
+    pub fn configure(
+        &self,
+        defaults: ShareLimits,
+        named: BTreeMap<Arc<str>, ShareLimits>,
+    ) -> Result<(), ChangeError> {
+        self.pool.done(self.shares.set_defaults(defaults))?;
+        self.pool.settings().config.lock().share_limits = defaults;
+        let by_hand = self.by_hand();
+        for (share, limits) in named.iter().filter(|(share, _)| !by_hand.contains_key(*share)) {
+            self.pool.done(self.shares.set(share.clone(), *limits))?;
+        }
+        let before = self.pool.settings().shares.rename(named.clone());
+        let is_left =
+            |share: &&Arc<str>| !named.contains_key(*share) && !by_hand.contains_key(*share);
+        for share in before.keys().filter(is_left) {
+            self.pool.done(self.shares.set(share.clone(), defaults))?;
+        }
+        Ok(())
+    }
+
+    /// The share of the first event that waits of this line, if one does.
+    pub(crate) fn status_of_line(&self, line: &OrderLine) -> Option<ShareStatus> {
+        let mut found = None;
+        self.pool.managed().admin.withdraw(|job| {
+            if found.is_none() && job.line.as_ref() == Some(line) {
+                found = Some(Share::from(job.share().cloned()));
+            }
+            false
+        });
+        found.map(|share| self.shares.status(share))
+    }
+}

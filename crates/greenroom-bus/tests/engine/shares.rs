@@ -1,0 +1,288 @@
+//! Shares: fairness, caps and holds for each tenant (Q01 to Q09).
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use greenroom::{
+    event_pool,
+    limits::Rate,
+    shares::{ShareLimits, ShareState},
+};
+use greenroom_bus::{
+    engine::{HandlerConfig, PoolConfig},
+    event::{Event, OrderBy},
+    handler::{Failure, FailureKind, HandlerFactory, Outputs},
+};
+use tokio::time::Instant;
+
+use crate::engine::support::{
+    Bench, checked,
+    handlers::{handle, slow},
+    ms, on, pool,
+    source::{Script, Step},
+};
+
+/// An event of this tenant, with a key of its own.
+fn of(tenant: &str, n: usize) -> Event {
+    let id = format!("{tenant}-{n}");
+    let event = Event::builder(id.clone(), "test", "t").subject(&id);
+    event.extension("tenant", tenant).build().unwrap()
+}
+
+/// A flood of one, and then a few of another.
+fn flood(many: usize, few: usize) -> Vec<Event> {
+    let flood = (0..many).map(|n| of("acme", n));
+    flood.chain((0..few).map(|n| of("bolt", n))).collect()
+}
+
+fn by_tenant() -> Option<OrderBy> {
+    Some("tenant".parse().unwrap())
+}
+
+fn shared(workers: usize) -> PoolConfig {
+    PoolConfig { share_by: by_tenant(), ..pool(workers, 10_000) }
+}
+
+/// When each event was handled, since the start.
+type Ends = Arc<Mutex<HashMap<String, Duration>>>;
+
+/// When the last of these was handled.
+fn last(ends: &Ends, of: &str) -> Duration {
+    let ends = ends.lock().unwrap();
+    ends.iter().filter(|(id, _)| id.starts_with(of)).map(|(_, at)| *at).max().unwrap()
+}
+
+/// Notes when each attempt ended.
+fn noting(ends: &Ends, took: Duration) -> Arc<dyn HandlerFactory> {
+    let (ends, began) = (ends.clone(), Instant::now());
+    handle(move |event, _| {
+        let ends = ends.clone();
+        async move {
+            tokio::time::sleep(took).await;
+            ends.lock().unwrap().insert(event.id().to_owned(), began.elapsed());
+            Ok(Outputs::Same)
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn q01_q02_a_flood_of_one_share_delays_no_other() {
+    for (engine, order_by) in [
+        (event_pool::Engine::Keyed, Some("subject")),
+        (event_pool::Engine::Keyed, None),
+        (event_pool::Engine::Shared, None),
+    ] {
+        let ends = Ends::default();
+        let factory = noting(&ends, ms(10));
+        let bench = Bench::new().set(|builder| {
+            let order_by = order_by.map(|by| by.parse().unwrap());
+            let handler = HandlerConfig { order_by, ..on(&["t"], factory) };
+            builder
+                .input(Box::new(Script::of(flood(2_000, 20))))
+                .pool("default", PoolConfig { engine, ..shared(4) })
+                .handler("h", handler)
+        });
+        assert_eq!(bench.run().await.handled, 2_020);
+        let last = last(&ends, "bolt");
+        // Half of four workers: 20 events of 10 ms in 100 ms, and what was in hand.
+        assert!(last <= ms(160), "{engine:?} {order_by:?}: {last:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn q01_two_handlers_of_a_pool_may_name_their_shares_differently() {
+    let ends = Ends::default();
+    let events: Vec<_> = (0..600)
+        .map(|n| match n < 500 {
+            true => of("acme", n),
+            false => {
+                let event = Event::builder(format!("u-{n}"), "test", "u").subject("bolt");
+                event.build().unwrap()
+            }
+        })
+        .collect();
+    let (one, other) = (noting(&ends, ms(10)), noting(&ends, ms(10)));
+    let bench = Bench::new().set(|builder| {
+        let unordered =
+            |types: &[&str], factory| HandlerConfig { order_by: None, ..on(types, factory) };
+        let other = HandlerConfig {
+            share_by: Some("subject".parse().unwrap()),
+            ..unordered(&["u"], other)
+        };
+        builder
+            .input(Box::new(Script::of(events)))
+            .pool("default", shared(2))
+            .handler("one", unordered(&["t"], one))
+            .handler("other", other)
+    });
+    assert_eq!(bench.run().await.handled, 600);
+    // One of two workers: 100 events of 10 ms in a second.
+    assert!(last(&ends, "u-") <= ms(1_050));
+}
+
+#[tokio::test(start_paused = true)]
+async fn q04_caps_of_a_share_hold_and_leave_the_others_alone() {
+    let ends = Ends::default();
+    let factory = noting(&ends, ms(10));
+    let bench = Bench::new().set(|builder| {
+        let slow = ShareLimits::default().rate(Rate::per_second(100));
+        builder
+            .input(Box::new(Script::of(flood(200, 50))))
+            .pool(
+                "default",
+                PoolConfig { share_limits: ShareLimits::default().in_hand(2), ..shared(8) },
+            )
+            .share("default", "acme", slow)
+            .handler("h", on(&["t"], factory))
+    });
+    let report = bench.run().await;
+    assert_eq!(report.handled, 250);
+    // 50 events, two at a time; and 200 at a hundred a second.
+    let last = last(&ends, "bolt");
+    assert!((ms(250)..=ms(270)).contains(&last), "{last:?}");
+    assert!((ms(1_850)..=ms(2_100)).contains(&report.elapsed), "{:?}", report.elapsed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn q05_a_pool_with_sticky_keys_has_no_shares() {
+    let bench = Bench::new().set(|builder| {
+        let sticky = PoolConfig { engine: event_pool::Engine::Sticky, ..shared(2) };
+        builder
+            .input(Box::new(Script::of(flood(1, 1))))
+            .pool("default", sticky)
+            .handler("h", on(&["t"], slow(ms(1))))
+    });
+    let why = bench.engine.build().await.map(drop).unwrap_err().to_string();
+    assert!(why.contains("shares") && why.contains("sticky"), "{why}");
+}
+
+/// Answers `no` to events of acme until this long after the start. Notes its attempts.
+fn busy(
+    until: Duration,
+    no: FailureKind,
+    attempts: &Arc<Mutex<Vec<(String, Duration)>>>,
+) -> Arc<dyn HandlerFactory> {
+    let (attempts, began) = (attempts.clone(), Instant::now());
+    handle(move |event, _| {
+        attempts.lock().unwrap().push((event.id().to_owned(), began.elapsed()));
+        async move {
+            tokio::time::sleep(ms(10)).await;
+            match event.id().starts_with("acme") && began.elapsed() < until {
+                true => Err(Failure::new(no, "429")),
+                false => Ok(Outputs::Same),
+            }
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn q06_a_failed_attempt_holds_its_share_and_one_attempt_probes() {
+    let attempts = Arc::default();
+    let hold = FailureKind::HoldShare { after: Some(Duration::from_secs(5)) };
+    let factory = busy(Duration::from_secs(7), hold, &attempts);
+    let bench = Bench::new().set(|builder| {
+        let four = PoolConfig { share_limits: ShareLimits::default().in_hand(4), ..shared(8) };
+        builder
+            .input(Box::new(Script::of(flood(100, 100))))
+            .pool("default", four)
+            .handler("h", on(&["t"], factory))
+    });
+    let report = bench.run().await;
+    assert_eq!((report.handled, report.dead_lettered), (200, 0));
+    let attempts = attempts.lock().unwrap();
+    let failed = attempts.iter().filter(|(id, at)| id.starts_with("acme") && *at < ms(7_000));
+    // Four are in hand when the first answer comes; then one probes after five seconds.
+    assert_eq!(failed.clone().count(), 5, "{:?}", failed.collect::<Vec<_>>());
+    let bolt = attempts.iter().filter(|(id, _)| id.starts_with("bolt"));
+    assert!(bolt.map(|(_, at)| *at).max().unwrap() < ms(500), "the others go on");
+    assert!(report.elapsed < ms(11_000), "{:?}", report.elapsed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn q12_a_share_whose_target_is_gone_is_paused_until_it_is_resumed() {
+    let attempts = Arc::default();
+    let factory = busy(Duration::from_secs(60), FailureKind::PauseShare, &attempts);
+    let bench = Bench::new().set(|builder| {
+        let source = Script::of(flood(10, 10)).then(Step::Wait(ms(100_000)));
+        builder
+            .input(Box::new(source))
+            .pool(
+                "default",
+                PoolConfig { share_limits: ShareLimits::default().in_hand(1), ..shared(8) },
+            )
+            .handler("h", on(&["t"], factory))
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(61_000)).await;
+    let of_acme = |attempts: &Mutex<Vec<(String, Duration)>>| {
+        let attempts = attempts.lock().unwrap();
+        attempts.iter().filter(|(id, _)| id.starts_with("acme")).count()
+    };
+    assert_eq!((of_acme(&attempts), control.progress().settled), (1, 10));
+    let shares = control.pool("default").unwrap().shares().unwrap();
+    let acme = shares.status("acme");
+    assert!(matches!(acme.state, ShareState::Held(_)) && acme.waiting == 10, "{acme:?}");
+    shares.resume("acme");
+    tokio::time::sleep(ms(2_000)).await;
+    assert_eq!(control.progress().settled, 20);
+    let report = checked(run.await.unwrap());
+    assert_eq!((report.handled, report.dead_lettered), (20, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn q12_a_share_whose_target_is_gone_does_not_keep_a_run_from_its_end() {
+    let attempts = Arc::default();
+    let factory = busy(Duration::from_secs(3_600), FailureKind::PauseShare, &attempts);
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input(Box::new(Script::of(flood(10, 10))))
+            .pool("default", shared(2))
+            .handler("h", on(&["t"], factory))
+    });
+    let report = bench.run().await;
+    assert_eq!((report.handled, report.dead_lettered), (10, 10));
+    assert!(report.elapsed < ms(2_000), "{:?}", report.elapsed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn q09_shares_are_limited_held_and_paused_while_it_runs() {
+    let source = Script::of(flood(1_000, 0)).then(Step::Wait(ms(600_000)));
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input(Box::new(source))
+            .pool("default", shared(4))
+            .handler("h", on(&["t"], slow(ms(100))))
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    let shares = control.pool("default").unwrap().shares().unwrap();
+    tokio::time::sleep(ms(50)).await;
+    assert_eq!(shares.status("acme").in_hand, 4);
+    let why = control.why("acme-500").pop().unwrap().share.unwrap();
+    assert!(why.to_string().starts_with("share acme: 4 in hand; "), "{why}");
+    shares.set("acme", ShareLimits::default().in_hand(1)).unwrap();
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(shares.status("acme").in_hand, 1);
+    assert_eq!(shares.by_hand().keys().map(|share| &**share).collect::<Vec<_>>(), ["acme"]);
+    shares.pause("acme");
+    tokio::time::sleep(ms(1_000)).await;
+    let settled = control.progress().settled;
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(control.progress().settled, settled);
+    shares.resume("acme");
+    shares.hold("acme", ms(5_000));
+    tokio::time::sleep(ms(4_900)).await;
+    assert_eq!(control.progress().settled, settled);
+    shares.reset("acme");
+    tokio::time::sleep(ms(1_000)).await;
+    assert!(control.progress().settled > settled + 20);
+    assert!(shares.by_hand().is_empty());
+    control.stop_now();
+    checked(run.await.unwrap());
+}
