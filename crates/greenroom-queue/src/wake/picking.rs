@@ -97,7 +97,8 @@ impl Wake {
     /// Wakes an idle worker for a message that `put` hands it. `put` says whether it did, under the
     /// lock of the list: it does not if an earlier caller has not collected its reply. True when
     /// one was woken.
-    pub fn hand(&self, watchdog: &WatchdogHandle, put: &mut dyn FnMut(usize) -> bool) -> bool {
+    #[inline]
+    pub fn hand(&self, watchdog: &WatchdogHandle, mut put: impl FnMut(usize) -> bool) -> bool {
         let awake = self.awake.load(Ordering::Relaxed);
         // Pairs with the loads in `WatchdogHandle::call` and `Wake::awake`, as in `pick`.
         let (raised, order) = (awake + 1, Ordering::SeqCst);

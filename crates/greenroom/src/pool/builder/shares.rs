@@ -36,7 +36,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     ///     .share(7_u32, ShareLimits::default().weight(3))
     ///     .spawn()
     ///     .await?;
-    /// pool.call((7, 1)).await?;
+    /// pool.send((7, 1)).await?;
     /// # Ok(()) }
     /// ```
     pub fn shared_by<S: Into<Share>>(
