@@ -150,7 +150,7 @@ pub(crate) struct BusError {
     /// attempts.
     pub(crate) is_given_up: bool,
     /// Its share, and for how long nothing more of it is attempted.
-    pub(crate) holds_share: Option<(Arc<str>, Duration)>,
+    pub(crate) holds_share: Option<Box<(Arc<str>, Duration)>>,
 }
 
 /// The failed attempts of one event, since it was taken or since an operator resumed it.
