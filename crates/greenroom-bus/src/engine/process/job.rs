@@ -149,8 +149,8 @@ pub(crate) struct BusError {
     /// Its partition was taken away, or a stop came: it is given up, whatever is left of its
     /// attempts.
     pub(crate) is_given_up: bool,
-    /// For how long nothing more of its share is attempted.
-    pub(crate) holds_share: Option<Duration>,
+    /// Its share, and for how long nothing more of it is attempted.
+    pub(crate) holds_share: Option<Box<(Arc<str>, Duration)>>,
 }
 
 /// The failed attempts of one event, since it was taken or since an operator resumed it.

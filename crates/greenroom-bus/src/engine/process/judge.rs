@@ -143,6 +143,7 @@ pub(crate) fn failed(
         }
         _ => None,
     };
+    let holds_share = job.share().cloned().zip(holds_share).map(Box::new);
     let backoff = retry.backoff;
     BusError { failure, waits, backoff, failures, is_last, is_given_up, holds_share }
 }

@@ -97,9 +97,9 @@ impl Actor for BusWorker {
     }
 }
 
-/// Nothing of the share in hand is started for as long as the other side asks, if it does.
+/// Nothing of the share of the event is started for as long as the other side asks, if it does.
 fn hold_share(error: &BusError, cx: &mut Context<BusWorker>) {
-    if let Some(during) = error.holds_share {
-        cx.hold_share(during);
+    if let Some((share, during)) = error.holds_share.as_deref() {
+        cx.hold_share(share.clone(), *during);
     }
 }
