@@ -86,7 +86,7 @@ mod tests {
         assert!(shares.is_gone(&share) && shares.is_gone(&share));
         shares.is_back("acme");
         assert!(shares.is_gone(&share));
-        assert_eq!(shares.end(), [share.clone()]);
+        assert_eq!(shares.end(), std::slice::from_ref(&share));
         assert!(!shares.is_gone(&share));
         assert!(shares.end().is_empty());
     }
