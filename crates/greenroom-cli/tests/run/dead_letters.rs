@@ -309,7 +309,7 @@ fn d06_a_second_daemon_and_a_bad_path_are_refused_in_words() {
     assert!(stage.run().stderr.contains("one place"), "both are refused");
     let output = ask(&stage, "drop --all --yes --store nowhere");
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("not a store of greenroom"),
+        String::from_utf8_lossy(&output.stderr).contains("there is no store of dead letters"),
         "{output:?}"
     );
     assert!(!stage.path("nowhere").exists(), "nothing is made by a path that was mistyped");
