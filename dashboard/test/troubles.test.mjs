@@ -40,7 +40,7 @@ const TROUBLES = {
     headline: /The handler `?bills`? is in outage/,
     root: /refused/,
     effect: /input `?shop`? is held/,
-    action: /Mend its target[\s\S]*handlers\/bills/,
+    action: /Fix its target[\s\S]*handlers\/bills/,
   },
   "credentials that are rejected": {
     config: (url) => ({ handlers: handler(http(url)) }),
@@ -63,13 +63,13 @@ const TROUBLES = {
     answer: (text) => ({ status: /key-[12]\b/.test(text) ? 422 : 200 }),
     headline: /keys? waits? for a decision/,
     root: /422/,
-    action: /Mend the cause[\s\S]*greenroom key resume \S+ --handler bills --event/,
+    action: /Fix the cause[\s\S]*greenroom key resume \S+ --handler bills --event/,
   },
   "events that nobody handles": {
     config: () => ({ handlers: "others: { on: other, drop: }" }),
     headline: /Dead letters are coming in/,
     root: /100\.0 %\); one of them: no handler/,
-    action: /See what they have failed of[\s\S]*greenroom dead-letters list --by group/,
+    action: /Find out why they failed[\s\S]*greenroom dead-letters list --by group/,
   },
   "a target that has become slow": {
     config: (url) => ({ handlers: handler(http(url)) }),
@@ -78,8 +78,8 @@ const TROUBLES = {
       return () => ({ status: 200, after: Date.now() - began > 25_000 ? 400 : 0 });
     })(),
     headline: /The handler `?bills`? has become slow/,
-    root: /of late took more than \d+ ms, before that/,
-    action: /See what its target does/,
+    root: /half of its recent attempts took more than \d+ ms, before that/,
+    action: /Look at what its target does/,
     within: 90_000,
   },
   "a target that rejects some": {
@@ -94,7 +94,7 @@ const TROUBLES = {
     answer: (text) => (/key-1\b/.test(text) ? {} : { status: 200 }),
     headline: /Workers of the pool `?work`? make no progress/,
     root: /1 of 8 workers have handled one event for more than 2 s/,
-    action: /See what they handle[\s\S]*pools\/work\/workers/,
+    action: /Look at what they handle[\s\S]*pools\/work\/workers/,
   },
   "a program that crashes": {
     config: () => ({ handlers: handler("exec: { command: [sh, -c, 'echo no database >&2; exit 3'] }") }),
@@ -118,7 +118,7 @@ const TROUBLES = {
     config: (url) => ({ inputs: "shop: { generator: { rate: 400/s, keys: 1, types: [order] } }", handlers: handler(http(url)) }),
     answer: () => ({ status: 200, after: 20 }),
     headline: /One key is the limit of the pool `?work`?/,
-    root: /events of it wait, and 7 of 8 workers are idle; that lets through about \d+ a second/,
+    root: /events of it wait, while 7 of 8 workers are idle; that lets through about \d+ a second/,
     action: /More `?workers`? do not help[\s\S]*greenroom why/,
   },
 };

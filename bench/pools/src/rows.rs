@@ -214,9 +214,9 @@ impl Row {
     /// where each takes longer.
     pub fn scaled(&self, messages: u64) -> u64 {
         match self.kind {
-            Kind::Unkeyed { work_nanos: 0..=99, .. }
-            | Kind::Keyed { .. }
-            | Kind::Shared { .. } => messages,
+            Kind::Unkeyed { work_nanos: 0..=99, .. } | Kind::Keyed { .. } | Kind::Shared { .. } => {
+                messages
+            }
             Kind::Unkeyed { work_nanos: 100..=999, .. } => messages / 2,
             Kind::Unkeyed { .. } => messages / 8,
             Kind::Calls { callers: 1 } => messages / 10,

@@ -23,7 +23,7 @@ use product::{
     ReplyPort, delivery, delivery::Delivery, life, pool, reply,
 };
 use queues::{
-    backlog, block_queue, credit_map, deque, discard, entry, handoff, key_lines, lanes, lock, offer,
-    pacing, payload, per_slot, permits, queue, shard, slot, stamp, urgency, wake, watchdog,
+    backlog, block_queue, credit_map, deque, discard, entry, handoff, key_lines, lanes, lock,
+    offer, pacing, payload, per_slot, permits, queue, shard, slot, stamp, urgency, wake, watchdog,
     watchdog_handle,
 };
