@@ -45,7 +45,7 @@ mod park;
 #[path = "../../crates/greenroom/src/pool/core/parked.rs"]
 mod parked;
 #[path = "../../crates/greenroom/src/pool/core/place.rs"]
-mod place;
+pub(crate) mod place;
 #[path = "../../crates/greenroom/src/pool/core/push.rs"]
 mod push;
 #[path = "../../crates/greenroom/src/pool/core/room.rs"]
@@ -58,7 +58,7 @@ pub(crate) mod sweep;
 #[path = "../../crates/greenroom/src/pool/core/take/mod.rs"]
 pub(crate) mod take;
 #[path = "../../crates/greenroom/src/pool/core/waiters.rs"]
-mod waiters;
+pub(crate) mod waiters;
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 

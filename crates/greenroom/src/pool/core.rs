@@ -59,7 +59,7 @@ mod migrate;
 mod notify;
 mod park;
 mod parked;
-mod place;
+pub(crate) mod place;
 mod push;
 mod pushes;
 mod room;
@@ -71,7 +71,7 @@ mod sweep;
 pub(crate) mod take;
 #[cfg(test)]
 mod tests;
-mod waiters;
+pub(crate) mod waiters;
 mod withdraw;
 mod workers;
 

@@ -10,7 +10,7 @@ impl<K: Keyed> PoolOf<K> {
     /// The product's `Watched::tick`, without the pace of handlers.
     pub(crate) fn tick(&self) {
         self.core.queue.wake.end_visits();
-        let (revoked, _) = self.core.revoke_stuck_tokens();
+        let (revoked, _) = self.core.queue.revoke_stuck_tokens();
         if revoked || self.core.queue.wake.any_ready() {
             self.core.queue.wake.one_more(&self.core.frame.clock.watchdog);
         }

@@ -15,6 +15,7 @@ use super::{
     Handler, PoolOf, UNKNOWN,
     message::{Keyed, Numbers, key_of},
 };
+use crate::pool::core::place::suspend;
 use crate::{
     DeadLetterReason,
     checker::{block_on, yield_now},
@@ -234,7 +235,7 @@ impl<'a, K: Keyed> Player<'a, K> {
     /// The product's `expect_more`, before it suspends.
     fn collect(&mut self) {
         self.in_flight.worker.source =
-            self.core.suspend(self.in_flight.worker.slot, self.in_flight.worker.source);
+            suspend(&self.core.queue, self.in_flight.worker.slot, self.in_flight.worker.source);
         if let Source::Lane { index, id, .. } = self.in_flight.worker.source {
             let mut outbox = self.core.queue.shards[index].outbox.lock();
             if let Some(lane) = outbox.lanes.get(id) {

@@ -8,6 +8,7 @@ use greenroom_queue::{
 };
 
 use super::{PoolOf, message::Keyed, worker::Player};
+use crate::pool::core::{take::take_ready, place::release};
 use crate::{
     ExitReason,
     checker::{JoinHandle, block_on, spawn},
@@ -82,7 +83,7 @@ impl<K: Keyed> PoolOf<K> {
     /// Starts the next message and has done with it, where there is one: what a worker does,
     /// without one that sleeps.
     pub(crate) fn start_one(&self, worker: usize) -> bool {
-        let Some((source, entry)) = self.core.take(worker, &mut 0) else {
+        let Some((source, entry)) = take_ready(&self.core, worker, &mut 0) else {
             return false;
         };
         let started = &self.core.frame.membership.slots.at(worker).started;
@@ -90,7 +91,7 @@ impl<K: Keyed> PoolOf<K> {
         let first = self.ledger().handled.insert(entry.message);
         assert!(first, "every message is handled once");
         discard(entry.key);
-        self.core.release(worker, source);
+        release(&self.core.queue, worker, source);
         fence(Ordering::SeqCst);
         self.core.serve_waiters();
         true

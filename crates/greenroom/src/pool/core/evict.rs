@@ -239,7 +239,7 @@ fn evict_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queue
 fn evict_urgent_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
     let more = outbox.has_urgent_ready();
-    let oldest = core.pop_urgent(shard, more);
+    let oldest = core.queue.pop_urgent(shard, more);
     if let Some(entry) = &oldest {
         outbox.left(entry);
         return oldest;
@@ -259,7 +259,7 @@ fn evict_from_lanes<A: Actor, K: Key>(
     // What names it among the ready ones is passed over.
     let closed = emptied.and_then(|id| outbox.lanes.close(id));
     // Otherwise workers would look for an urgent message here until the next message comes.
-    core.clear_urgent_if_last(shard, &mut outbox);
+    core.queue.clear_urgent_if_last(shard, &mut outbox);
     drop(outbox);
     discard(closed);
     Some(entry)

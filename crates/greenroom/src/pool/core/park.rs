@@ -5,7 +5,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use greenroom_queue::lanes::{LaneId, LaneState};
 
-use super::{Core, Key, Queued};
+use super::{Core, Key, Queued, place::demote};
 use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{Actor, pool::worker::in_flight::Source};
 
@@ -60,7 +60,7 @@ impl<A: Actor, K: Key> Core<A, K> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         let Some(token) = outbox.held(epoch) else {
             drop(outbox);
-            match self.demote(worker, source) {
+            match demote(&self.queue, worker, source) {
                 Source::Lane { index, id, .. } => self.park_in_lane(index, id, entry, after),
                 _ => self.frame.clock.park_message(index, entry, after),
             }

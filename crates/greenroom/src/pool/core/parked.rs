@@ -26,6 +26,7 @@ use greenroom_queue::{
 
 use super::{
     Core, ExtraOf, Key, OutboxOf, Queued,
+    place::demote,
     sweep::{resolve_all, take_ports},
     take::{Outboxed, find_lane},
 };
@@ -136,7 +137,7 @@ impl<A: Actor, K: Key> Core<A, K> {
                     return Some((index, id, outbox, source));
                 }
                 drop(outbox);
-                match self.demote(worker, source) {
+                match demote(&self.queue, worker, source) {
                     lane @ Source::Lane { .. } => self.own_lane(worker, lane),
                     _ => None,
                 }

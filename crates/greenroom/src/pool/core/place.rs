@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use greenroom_queue::{
     discard::discard,
     lanes::LaneId,
+    payload::Payload,
+    queue::WorkQueue,
     wake::QUICK,
     watchdog::{TICK, Watched},
 };
@@ -13,121 +15,91 @@ use greenroom_queue::{
 use super::{Core, Key};
 use crate::{Actor, pool::worker::in_flight::Source};
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// The new place of a holder whose token was taken away: the lane of its key, or none. A worker
-    /// runs one lane at a time, so its own is the one with the hash of the key that it had in hand.
-    pub(super) fn demote(&self, worker: usize, source: Source) -> Source {
-        let Source::Head { index, hash, .. } = source else { return source };
-        let outbox = self.queue.shards[index].outbox.lock();
-        match hash.and_then(|hash| outbox.lanes.run_by(hash, worker)) {
-            Some(id) => Source::Lane { index, id, run: 0 },
-            None => Source::None,
-        }
-    }
-
-    /// Leaves a shard without keys.
-    pub(super) fn release_affinity(&self, index: usize, alone: bool) {
-        if alone {
-            self.queue.wake.release_affinity(index);
-        }
-    }
-
-    /// The handler of a message suspends: its key gets a lane, and the shard is passed
-    /// on to others.
-    pub(crate) fn suspend(&self, worker: usize, source: Source) -> Source {
-        let (index, epoch) = match source {
-            Source::Head { index, epoch, .. } => (index, epoch),
-            Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
-                self.release_affinity(index, alone);
-                return Source::None;
-            }
-            Source::None | Source::Lane { .. } | Source::Mailbox => return source,
-        };
-        let shard = &self.queue.shards[index];
-        let mut outbox = shard.outbox.lock();
-        if outbox.held(epoch).is_none() {
-            drop(outbox);
-            return self.demote(worker, source);
-        }
-        let lane = outbox.pass_on();
-        let more = shard.refill(&mut outbox);
-        drop(outbox);
-        if more {
-            self.queue.wake.mark(index);
-        }
-        lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
-    }
-
-    /// Gives up the place that a worker works from: after a panic, a kill, or a full budget. The
-    /// caller then looks for work, or leaves: either sees what was marked here.
-    pub(crate) fn release(&self, worker: usize, source: Source) {
-        match source {
-            Source::None | Source::Mailbox => {}
-            Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
-                self.release_affinity(index, alone);
-            }
-            Source::Lane { index, id, .. } => self.release_lane(index, id),
-            Source::Head { index, epoch, .. } => {
-                let shard = &self.queue.shards[index];
-                let mut outbox = shard.outbox.lock();
-                if outbox.held(epoch).is_none() {
-                    drop(outbox);
-                    return self.release(worker, self.demote(worker, source));
-                }
-                let token = outbox.token.take();
-                let more = shard.refill(&mut outbox);
-                drop(outbox);
-                discard(token);
-                if more {
-                    self.queue.wake.mark(index);
-                }
-            }
-        }
-    }
-
-    pub(super) fn release_lane(&self, index: usize, id: LaneId) {
-        let mut outbox = self.queue.shards[index].outbox.lock();
-        let Some(lane) = outbox.lanes.get(id) else { return };
-        if lane.is_empty() {
-            let closed = outbox.lanes.close(id);
-            drop(outbox);
-            return discard(closed);
-        }
-        if outbox.make_ready(id) {
-            self.queue.wake.set_urgent(index);
-        }
-        drop(outbox);
-        self.queue.wake.mark(index);
-    }
-
-    /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one
-    /// was taken, and how many messages the pool's shards have given out so far.
-    ///
-    /// It takes no lock that it would wait for: a shard whose lock is taken makes progress, and its
-    /// holder may be the very thread that the operating system has put aside for the watchdog.
-    pub(crate) fn revoke_stuck_tokens(&self) -> (bool, u64) {
-        let (mut any, mut taken) = (false, 0_u64);
-        for (index, shard) in self.queue.shards.iter().enumerate() {
-            let Some(mut outbox) = shard.outbox.try_lock() else { continue };
-            taken = taken.wrapping_add(outbox.taken);
-            let waiting = outbox.token.is_some() && shard.seems_to_have_waiting(&outbox);
-            if outbox.revoke(waiting) {
-                drop(outbox);
-                self.queue.wake.mark(index);
-                any = true;
-            }
-        }
-        (any, taken)
+/// The new place of a holder whose token was taken away: the lane of its key, or none. A worker
+/// runs one lane at a time, so its own is the one with the hash of the key that it had in hand.
+pub(super) fn demote<T: Payload, K>(
+    queue: &WorkQueue<T, K>,
+    worker: usize,
+    source: Source,
+) -> Source {
+    let Source::Head { index, hash, .. } = source else { return source };
+    let outbox = queue.shards[index].outbox.lock();
+    match hash.and_then(|hash| outbox.lanes.run_by(hash, worker)) {
+        Some(id) => Source::Lane { index, id, run: 0 },
+        None => Source::None,
     }
 }
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// True if a worker may compute that does not count as awake: on the thread, perhaps, that last
-    /// waited for timers, while other handlers wait for theirs.
-    fn has_uncounted(&self) -> bool {
-        self.queue.wake.waits()
-            && self.queue.wake.idle() < self.frame.membership.live.load(Ordering::Relaxed)
+/// The handler of a message suspends: its key gets a lane, and the shard is passed
+/// on to others.
+pub(crate) fn suspend<T: Payload, K>(
+    queue: &WorkQueue<T, K>,
+    worker: usize,
+    source: Source,
+) -> Source {
+    let (index, epoch) = match source {
+        Source::Head { index, epoch, .. } => (index, epoch),
+        Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
+            queue.leave_shared(index, alone);
+            return Source::None;
+        }
+        Source::None | Source::Lane { .. } | Source::Mailbox => return source,
+    };
+    let shard = &queue.shards[index];
+    let mut outbox = shard.outbox.lock();
+    if outbox.held(epoch).is_none() {
+        drop(outbox);
+        return demote(queue, worker, source);
     }
+    let lane = outbox.pass_on();
+    let more = shard.refill(&mut outbox);
+    drop(outbox);
+    if more {
+        queue.wake.mark(index);
+    }
+    lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
+}
+
+/// Gives up the place that a worker works from: after a panic, a kill, or a full budget. The
+/// caller then looks for work, or leaves: either sees what was marked here.
+pub(crate) fn release<T: Payload, K>(queue: &WorkQueue<T, K>, worker: usize, source: Source) {
+    match source {
+        Source::None | Source::Mailbox => {}
+        Source::Shared { index, alone, .. } | Source::BetweenRuns { index, alone } => {
+            queue.leave_shared(index, alone);
+        }
+        Source::Lane { index, id, .. } => release_lane(queue, index, id),
+        Source::Head { index, epoch, .. } => {
+            let shard = &queue.shards[index];
+            let mut outbox = shard.outbox.lock();
+            if outbox.held(epoch).is_none() {
+                drop(outbox);
+                return release(queue, worker, demote(queue, worker, source));
+            }
+            let token = outbox.token.take();
+            let more = shard.refill(&mut outbox);
+            drop(outbox);
+            discard(token);
+            if more {
+                queue.wake.mark(index);
+            }
+        }
+    }
+}
+
+pub(super) fn release_lane<T: Payload, K>(queue: &WorkQueue<T, K>, index: usize, id: LaneId) {
+    let mut outbox = queue.shards[index].outbox.lock();
+    let Some(lane) = outbox.lanes.get(id) else { return };
+    if lane.is_empty() {
+        let closed = outbox.lanes.close(id);
+        drop(outbox);
+        return discard(closed);
+    }
+    if outbox.make_ready(id) {
+        queue.wake.set_urgent(index);
+    }
+    drop(outbox);
+    queue.wake.mark(index);
 }
 
 /// If work is ready and fewer messages are taken between two ticks, handlers are not quick (any
@@ -147,7 +119,7 @@ impl<A: Actor, K: Key> Watched for Core<A, K> {
             return before;
         }
         self.queue.wake.end_visits();
-        let (revoked, taken) = self.revoke_stuck_tokens();
+        let (revoked, taken) = self.queue.revoke_stuck_tokens();
         let taken = taken.wrapping_add(self.take_back_what_is_left());
         let still = taken == before;
         self.look_at_shares(taken.wrapping_sub(before));
@@ -167,10 +139,16 @@ impl<A: Actor, K: Key> Watched for Core<A, K> {
     fn is_busy(&self) -> bool {
         // Shards with messages left over at the end keep their bits in the ready map.
         let is_wanted = || self.queue.wake.any_ready() || self.queue.permits.is_starved();
+        // A worker may compute that does not count as awake: on the thread, perhaps, that last
+        // waited for timers, while other handlers wait for theirs.
+        let has_uncounted = || {
+            self.queue.wake.waits()
+                && self.queue.wake.idle() < self.frame.membership.live.load(Ordering::Relaxed)
+        };
         // Pairs with the store in `end`. If the end is missed, the pool is watched for
         // one tick more.
         let is_open = || !self.frame.lifecycle.ended.load(Ordering::SeqCst);
-        self.queue.wake.awake() > 0 || ((is_wanted() || self.has_uncounted()) && is_open())
+        self.queue.wake.awake() > 0 || ((is_wanted() || has_uncounted()) && is_open())
     }
 
     fn is_unhurried(&self) -> bool {

@@ -24,7 +24,7 @@ use greenroom_queue::{
 
 use super::{
     Core, Queued,
-    take::{Outboxed, TakenMessage},
+    take::{Outboxed, TakenMessage, behind::behind_its_lane},
 };
 use crate::{
     Actor,
@@ -174,7 +174,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         if is_same {
             outbox.left(&entry);
             outbox.taken = outbox.taken.wrapping_add(1);
-            self.note_taken(index, &outbox);
+            self.queue.note_taken(index, &outbox);
             return Some(entry);
         }
         let unplaced = outbox.lanes.unpop(id, entry);
@@ -187,7 +187,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Shared(number))?;
         let entry = outbox.pop_lane(id);
-        self.note_taken(index, &outbox);
+        self.queue.note_taken(index, &outbox);
         let closed = outbox.lanes.close(id);
         drop(outbox);
         discard(closed);
@@ -209,7 +209,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
         lane.state = LaneState::Running(worker);
         let entry = outbox.pop_lane(id);
-        self.note_taken(index, &outbox);
+        self.queue.note_taken(index, &outbox);
         let empty = entry.is_none().then(|| outbox.lanes.close(id));
         drop(outbox);
         discard(empty);
@@ -258,7 +258,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             debug_assert!(unplaced.is_ok(), "a lane that is run is there");
             self.stand(index, &mut outbox, id, (share, urgent), sorted);
         }
-        self.clear_urgent_if_last(index, &mut outbox);
+        self.queue.clear_urgent_if_last(index, &mut outbox);
         outbox
     }
 
@@ -279,7 +279,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         {
             *left -= 1;
             if entry.key.is_some() && outbox.lanes.has(entry.hash) {
-                let (again, placed) = self.behind_its_lane(index, outbox, epoch, entry);
+                let (again, placed) = behind_its_lane(self, index, outbox, epoch, entry);
                 outbox = again;
                 entry = match placed {
                     Ok(_) => continue,
@@ -316,14 +316,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// The next message of a shard, an urgent one if there is one.
     fn pop_any(&self, index: usize, outbox: &mut Outboxed<'_, A, K>) -> Option<Queued<A, K>> {
         if self.queue.wake.has_urgent_at(index)
-            && let Some(entry) = self.pop_urgent_head(index, outbox)
+            && let Some(entry) = self.queue.pop_urgent_head(index, outbox)
         {
             return Some(entry);
         }
         if !self.queue.shards[index].refill(outbox) {
             return None;
         }
-        outbox.pop_queue().or_else(|| self.pop_urgent_head(index, outbox))
+        outbox.pop_queue().or_else(|| self.queue.pop_urgent_head(index, outbox))
     }
 
     /// A lane goes into the line of this share, an urgent one before the others.

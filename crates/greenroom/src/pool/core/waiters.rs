@@ -1,6 +1,6 @@
 //! Who waits for room, and who serves them.
 
-use super::{Core, Key, OutboxOf};
+use super::{Core, Key};
 use crate::Actor;
 use crate::pool::frame::notify::{look_now_and_then, notify_if_drained};
 
@@ -9,34 +9,10 @@ impl<A: Actor, K: Key> Core<A, K> {
     /// behind a fence if the caller then rests for long (see
     /// [`Permits`](greenroom_queue::permits::Permits)).
     pub(crate) fn serve_waiters(&self) {
-        self.grant_waiters();
+        grant_waiters(self);
         if self.frame.telemetry.full.is_full() {
             look_now_and_then(self);
         }
-    }
-
-    /// As `serve_waiters`, for a worker that has just been suspended: in blocks. While less than a
-    /// block is free, waiters are served by the watchdog, or, if there is no watchdog, by the last
-    /// worker awake.
-    pub(crate) fn serve_waiters_in_blocks(&self) {
-        let is_starved = self.queue.permits.is_starved();
-        let has_block = is_starved && self.queue.permits.take_block();
-        let is_unwatched = !self.frame.telemetry.coarse.is_watched();
-        if has_block || (is_starved && is_unwatched && self.queue.wake.awake() == 0) {
-            self.queue.permits.grant(self);
-        }
-        self.serve_key_lines();
-        // That costs a look at the clock, and the watchdog does it with each tick.
-        if (has_block || (!is_starved && is_unwatched)) && self.frame.telemetry.full.is_full() {
-            look_now_and_then(self);
-        }
-    }
-
-    /// A message was taken from this shard, to be started: now and then, that makes a block of
-    /// permits for waiters.
-    #[inline]
-    pub(crate) fn note_taken(&self, index: usize, outbox: &OutboxOf<A, K>) {
-        self.queue.permits.note_taken(index as u64, outbox.taken);
     }
 
     /// True if a worker that goes on after a wait does not count as awake. On one thread it does:
@@ -45,22 +21,39 @@ impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn goes_on_uncounted(&self) -> bool {
         self.queue.wake.waits() && self.frame.telemetry.coarse.is_watched()
     }
+}
 
-    /// As `serve_waiters`, for a worker that parks or serves while parked: it also looks whether
-    /// the pool is drained.
-    #[inline]
-    pub(crate) fn serve_waiters_at_rest(&self) {
-        self.grant_waiters();
-        if self.frame.telemetry.full.is_full() {
-            notify_if_drained(self);
-        }
+/// As `serve_waiters`, for a worker that has just been suspended: in blocks. While less than a
+/// block is free, waiters are served by the watchdog, or, if there is no watchdog, by the last
+/// worker awake.
+pub(crate) fn serve_waiters_in_blocks<A: Actor, K: Key>(core: &Core<A, K>) {
+    let is_starved = core.queue.permits.is_starved();
+    let has_block = is_starved && core.queue.permits.take_block();
+    let is_unwatched = !core.frame.telemetry.coarse.is_watched();
+    if has_block || (is_starved && is_unwatched && core.queue.wake.awake() == 0) {
+        core.queue.permits.grant(core);
     }
+    core.serve_key_lines();
+    // That costs a look at the clock, and the watchdog does it with each tick.
+    if (has_block || (!is_starved && is_unwatched)) && core.frame.telemetry.full.is_full() {
+        look_now_and_then(core);
+    }
+}
 
-    #[inline]
-    fn grant_waiters(&self) {
-        if self.queue.permits.is_starved() {
-            self.queue.permits.grant(self);
-        }
-        self.serve_key_lines();
+/// As `serve_waiters`, for a worker that parks or serves while parked: it also looks whether
+/// the pool is drained.
+#[inline]
+pub(crate) fn serve_waiters_at_rest<A: Actor, K: Key>(core: &Core<A, K>) {
+    grant_waiters(core);
+    if core.frame.telemetry.full.is_full() {
+        notify_if_drained(core);
     }
+}
+
+#[inline]
+fn grant_waiters<A: Actor, K: Key>(core: &Core<A, K>) {
+    if core.queue.permits.is_starved() {
+        core.queue.permits.grant(core);
+    }
+    core.serve_key_lines();
 }

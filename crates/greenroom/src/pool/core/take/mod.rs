@@ -9,22 +9,31 @@
 //! message gives that message's key up after that, and a worker that then finds the key free must
 //! not go on with it.
 
-mod behind;
+pub(super) mod behind;
 mod head;
 mod lane;
 mod near;
 mod normal;
-mod shared;
-mod urgent;
 
 pub(super) use behind::find_lane;
-pub(crate) use near::{NextNear, TakenNear};
+pub(crate) use {
+    head::take_at_head,
+    near::{NextNear, TakenNear, take_behind_near, take_ready_near},
+    normal::take_ready_normal,
+};
 
 use std::sync::atomic::Ordering;
 
-use greenroom_queue::lock::Locked;
+use greenroom_queue::{lock::Locked, wake::Wake};
 
-use super::{Core, Key, OutboxOf, Queued};
+use self::{
+    head::advance,
+    lane::{next_in_lane, take_lane},
+};
+use super::{
+    Core, Key, OutboxOf, Queued,
+    place::{demote, release},
+};
 use crate::{Actor, Class, pool::worker::in_flight::Source};
 
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.
@@ -43,92 +52,125 @@ pub(crate) type TakenMessage<A, K> = Option<(Source, Queued<A, K>)>;
 pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Key> Core<A, K> {
-    /// Looks for work in every ready shard, beginning behind the one that was served last.
-    pub(crate) fn take(&self, worker: usize, cursor: &mut u32) -> TakenMessage<A, K> {
-        while let Some(index) = self.queue.wake.claim(*cursor) {
-            *cursor = (index as u32 + 1) % 64;
-            if let Some(work) = self.take_from(index, worker) {
-                return Some(work);
-            }
-        }
-        None
-    }
-
-    /// The next message from the source of the last one, or `None` when its place has been given
-    /// up. `stays` if a worker whose lane is empty may go on with its shard.
-    pub(crate) fn next(&self, worker: usize, source: Source, stays: bool) -> TakenMessage<A, K> {
-        match source {
-            Source::None | Source::Mailbox => None,
-            Source::Shared { .. } | Source::BetweenRuns { .. } => {
-                self.release(worker, source);
-                None
-            }
-            Source::Head { index, epoch, run, .. } if run < self.budget() => {
-                let mut outbox = self.queue.shards[index].outbox.lock();
-                let held = outbox.held(epoch).is_some();
-                if held && !self.has_ended() {
-                    return self.advance(index, outbox, epoch, run + 1, Class::Urgent);
-                }
-                drop(outbox);
-                if held {
-                    self.release(worker, source);
-                    return None;
-                }
-                self.next(worker, self.demote(worker, source), stays)
-            }
-            Source::Head { .. } => {
-                self.release(worker, source);
-                None
-            }
-            Source::Lane { index, id, run } => {
-                self.next_in_lane(index, id, run, stays.then_some(worker))
-            }
-        }
-    }
-
     /// True when nothing more is to be started.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_ended(&self) -> bool {
         self.frame.lifecycle.ended.load(Ordering::Acquire)
     }
+}
 
-    /// Messages of a run.
-    pub(crate) fn budget(&self) -> u32 {
-        if self.queue.wake.is_quick() { QUICK_BUDGET } else { BUDGET }
+/// Looks for work in every ready shard, beginning behind the one that was served last.
+pub(crate) fn take_ready<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    worker: usize,
+    cursor: &mut u32,
+) -> TakenMessage<A, K> {
+    while let Some(index) = core.queue.wake.claim(*cursor) {
+        *cursor = (index as u32 + 1) % 64;
+        if let Some(work) = take_from(core, index, worker) {
+            return Some(work);
+        }
     }
+    None
+}
 
-    /// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed
-    /// shard belongs to the holder of the token.
-    fn take_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let Some(shard) = self.queue.shards.get(index) else { return self.take_strays() };
-        let mut outbox = shard.outbox.lock();
-        if self.has_ended() {
-            return None;
+/// The next message from the source of the last one, or `None` when its place has been given
+/// up. `stays` if a worker whose lane is empty may go on with its shard.
+pub(crate) fn take_behind<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    worker: usize,
+    source: Source,
+    stays: bool,
+) -> TakenMessage<A, K> {
+    match source {
+        Source::None | Source::Mailbox => None,
+        Source::Shared { .. } | Source::BetweenRuns { .. } => {
+            release(&core.queue, worker, source);
+            None
         }
-        let may_drain = outbox.token.is_none();
-        let urged = self.queue.wake.has_urgent_at(index);
-        if urged && let Some(id) = outbox.next_urgent_ready() {
-            return self.take_lane(index, outbox, id, worker);
+        Source::Head { index, epoch, run, .. } if run < budget(&core.queue.wake) => {
+            let mut outbox = core.queue.shards[index].outbox.lock();
+            let held = outbox.held(epoch).is_some();
+            if held && !core.has_ended() {
+                return advance(core, index, outbox, epoch, run + 1, Class::Urgent);
+            }
+            drop(outbox);
+            if held {
+                release(&core.queue, worker, source);
+                return None;
+            }
+            take_behind(core, worker, demote(&core.queue, worker, source), stays)
         }
-        let urged = urged && may_drain && shard.inbox.lock().has_urgent();
-        let queue_first = outbox.ready.queue_first && may_drain && shard.refill(&mut outbox);
-        if !urged
-            && !queue_first
-            && let Some(id) = outbox.next_ready()
+        Source::Head { .. } => {
+            release(&core.queue, worker, source);
+            None
+        }
+        Source::Lane { index, id, run } => {
+            next_in_lane(core, index, id, run, stays.then_some(worker))
+        }
+    }
+}
+
+/// Messages of a run.
+pub(crate) fn budget(wake: &Wake) -> u32 {
+    if wake.is_quick() { QUICK_BUDGET } else { BUDGET }
+}
+
+/// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed
+/// shard belongs to the holder of the token.
+fn take_from<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    index: usize,
+    worker: usize,
+) -> TakenMessage<A, K> {
+    let Some(shard) = core.queue.shards.get(index) else { return core.take_strays() };
+    let mut outbox = shard.outbox.lock();
+    if core.has_ended() {
+        return None;
+    }
+    let may_drain = outbox.token.is_none();
+    let urged = core.queue.wake.has_urgent_at(index);
+    if urged && let Some(id) = outbox.next_urgent_ready() {
+        return take_lane(core, index, outbox, id, worker);
+    }
+    let urged = urged && may_drain && shard.inbox.lock().has_urgent();
+    let queue_first = outbox.ready.queue_first && may_drain && shard.refill(&mut outbox);
+    if !urged
+        && !queue_first
+        && let Some(id) = outbox.next_ready()
+    {
+        outbox.ready.queue_first = true;
+        return take_lane(core, index, outbox, id, worker);
+    }
+    if !urged {
+        outbox.ready.queue_first = false;
+    }
+    if !may_drain {
+        return None;
+    }
+    if outbox.has_ready() {
+        core.queue.wake.mark(index);
+    }
+    let epoch = outbox.grant(worker);
+    advance(core, index, outbox, epoch, 0, Class::Urgent)
+}
+
+/// Goes to a keyed shard with urgent messages that no worker drains and that is not `but`.
+pub(crate) fn take_ready_urgent<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    worker: usize,
+    but: Option<usize>,
+) -> TakenMessage<A, K> {
+    let but = but.map_or(0, |index| 1_u64 << index);
+    let mut urged = core.queue.wake.urgent_shards() & !but;
+    while urged != 0 {
+        let index = urged.trailing_zeros() as usize;
+        urged &= urged - 1;
+        if core.queue.wake.claim_this(index)
+            && let Some(work) = take_from(core, index, worker)
         {
-            outbox.ready.queue_first = true;
-            return self.take_lane(index, outbox, id, worker);
+            return Some(work);
         }
-        if !urged {
-            outbox.ready.queue_first = false;
-        }
-        if !may_drain {
-            return None;
-        }
-        if outbox.has_ready() {
-            self.queue.wake.mark(index);
-        }
-        let epoch = outbox.grant(worker);
-        self.advance(index, outbox, epoch, 0, Class::Urgent)
     }
+    None
 }

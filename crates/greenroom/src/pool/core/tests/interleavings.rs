@@ -24,7 +24,11 @@ use crate::{
         core::{
             Core, Queued, Settings, Urgency,
             evict::evict,
-            take::{NextNear, TakenNear, find_lane},
+            place::{release, suspend},
+            take::{
+                NextNear, TakenNear, find_lane, take_behind, take_behind_near, take_ready,
+                take_ready_near, take_ready_normal, take_ready_urgent,
+            },
         },
         frame::AnyCore,
         outgoing::Outgoing,
@@ -202,8 +206,8 @@ impl<K: Keyed> Stage<K> {
         if self.core.queue.wake.waits() {
             return self.go_on_near(index, source);
         }
-        let next = self.core.next(index, source, false);
-        let next = next.or_else(|| self.core.take(index, &mut worker.cursor));
+        let next = take_behind(&self.core, index, source, false);
+        let next = next.or_else(|| take_ready(&self.core, index, &mut worker.cursor));
         let Some((source, entry)) = next else { return Ok(false) };
         worker.source = source;
         self.start(index, entry)?;
@@ -217,16 +221,16 @@ impl<K: Keyed> Stage<K> {
         let stays = index.is_multiple_of(2);
         let near = match source {
             Source::Lane { index: shard, id, run } => {
-                self.core.next_near(index, (shard, id, run), stays, &mut delivery)
+                take_behind_near(&self.core, index, (shard, id, run), stays, &mut delivery)
             }
             _ => NextNear::Unknown,
         };
         let taken = match near {
             NextNear::InDelivery(source) => Some(TakenNear::InDelivery(source)),
-            NextNear::Nothing => self.core.take_near(index, &mut delivery),
-            NextNear::Unknown => match self.core.next(index, source, stays) {
+            NextNear::Nothing => take_ready_near(&self.core, index, &mut delivery),
+            NextNear::Unknown => match take_behind(&self.core, index, source, stays) {
                 Some((source, entry)) => Some(TakenNear::Entry(source, entry)),
-                None => self.core.take_near(index, &mut delivery),
+                None => take_ready_near(&self.core, index, &mut delivery),
             },
         };
         match taken {
@@ -250,8 +254,8 @@ impl<K: Keyed> Stage<K> {
         self.settle(index)?;
         let worker = &mut self.workers[index];
         let source = std::mem::replace(&mut worker.source, Source::None);
-        self.core.release(index, source);
-        let next = self.core.take_normal(index, &mut worker.cursor);
+        release(&self.core.queue, index, source);
+        let next = take_ready_normal(&self.core, index, &mut worker.cursor);
         let Some((source, entry)) = next else { return Ok(()) };
         worker.source = source;
         self.start(index, entry)
@@ -263,11 +267,11 @@ impl<K: Keyed> Stage<K> {
             Source::Head { index, .. } => Some(index),
             _ => None,
         };
-        let Some((source, entry)) = self.core.take_from_urgent_shard(index, own) else {
+        let Some((source, entry)) = take_ready_urgent(&self.core, index, own) else {
             return Ok(());
         };
         let left = std::mem::replace(&mut self.workers[index].source, source);
-        self.core.release(index, left);
+        release(&self.core.queue, index, left);
         self.start(index, entry)
     }
 
@@ -317,7 +321,7 @@ impl<K: Keyed> Stage<K> {
             self.done.insert(number);
         }
         let source = std::mem::replace(&mut worker.source, Source::None);
-        self.core.release(index, source);
+        release(&self.core.queue, index, source);
     }
 
     fn evict(&mut self) -> Result<(), TestCaseError> {
@@ -344,12 +348,12 @@ impl<K: Keyed> Stage<K> {
             Step::GoOn(worker) => drop(self.go_on(worker)?),
             Step::Suspend(index) if self.workers[index].in_hand.is_some() => {
                 let worker = &mut self.workers[index];
-                worker.source = self.core.suspend(index, worker.source);
+                worker.source = suspend(&self.core.queue, index, worker.source);
             }
             Step::Suspend(_) => {}
             Step::Retry(worker) => self.retry(worker),
             Step::Release(worker) => self.release(worker),
-            Step::Tick => drop(self.core.revoke_stuck_tokens()),
+            Step::Tick => drop(self.core.queue.revoke_stuck_tokens()),
             Step::Evict => self.evict()?,
             Step::Due => drop(self.ring_next()),
         }

@@ -13,6 +13,7 @@ use crate::{
     Actor, Answer, DeadLetterReason,
     pool::{
         batch::hand::{BatchEnd, Hand, HeldMessages},
+        core::place::suspend,
         pool_payload::{Entries, Key},
     },
 };
@@ -58,7 +59,7 @@ impl<A: Actor, K: Key> Hand<A::Message, A::Reply, A::Error> for InFlight<A, K> {
     }
 
     fn wait_for(&mut self, messages: usize) -> Arc<Notify> {
-        self.worker.source = self.worker.core.suspend(self.worker.slot, self.worker.source);
+        self.worker.source = suspend(&self.worker.core.queue, self.worker.slot, self.worker.source);
         self.rest();
         self.worker.core.expect_more(self.worker.source, messages).unwrap_or_default()
     }

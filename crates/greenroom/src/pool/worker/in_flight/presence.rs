@@ -8,6 +8,7 @@ use greenroom_queue::{
 };
 
 use super::{InFlight, RunState, Source};
+use crate::pool::core::{place::release, waiters::serve_waiters_at_rest};
 use crate::{Actor, pool::pool_payload::Key};
 
 impl<A: Actor, K: Key> InFlight<A, K> {
@@ -33,7 +34,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
 
     pub(crate) fn give_up_place(&mut self) {
         let source = mem::replace(&mut self.worker.source, Source::None);
-        self.worker.core.release(self.worker.slot, source);
+        release(&self.worker.core.queue, self.worker.slot, source);
     }
 
     pub(crate) fn wake_up(&mut self) {
@@ -107,7 +108,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             RunState::Uncounted => wake.pass_on_to(watchdog),
             _ => wake.leave_to(watchdog),
         };
-        core.serve_waiters_at_rest();
+        serve_waiters_at_rest(core);
         core.frame.lifecycle.notify_progress();
         // Pairs with the store in `end`: the worker is in the idle list by now, so it sees the end,
         // or `all` in `end` finds it. Otherwise it sleeps for ever.

@@ -10,7 +10,10 @@ use crate::{
     pool::{
         core::{
             Core,
-            take::{NextNear, QUOTA, TakenNear},
+            take::{
+                NextNear, QUOTA, TakenNear, budget, take_at_head, take_behind, take_behind_near,
+                take_ready, take_ready_near, take_ready_normal, take_ready_urgent,
+            },
         },
         membership::{mailbox::Mailbox, slot_state::HAND_OVER},
         pool_payload::{Key, Queued, ShardOf},
@@ -68,7 +71,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
                     return taken;
                 }
                 self.worker.source = Source::None;
-                match self.worker.core.next(self.worker.slot, source, stays) {
+                match take_behind(&self.worker.core, self.worker.slot, source, stays) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
                         self.look_where_a_key_gave_way(source);
@@ -115,7 +118,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         if !core.queue.wake.waits() {
             return None;
         }
-        match core.next_near(worker, (index, id, run), stays, &mut self.delivery) {
+        match take_behind_near(core, worker, (index, id, run), stays, &mut self.delivery) {
             NextNear::InDelivery(source) => Some(self.start_near(source)),
             NextNear::Nothing => {
                 self.worker.source = Source::None;
@@ -180,7 +183,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let core = &self.worker.core;
         let shard = &core.queue.shards[index];
         if self.rounds.run <= self.rounds.longest_run
-            && core.pop_in_run(index, shard, &mut self.delivery)
+            && core.queue.pop_in_run(index, shard, &mut self.delivery)
         {
             return self.start_next();
         }
@@ -198,12 +201,12 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             return None;
         };
         if core.queue.wake.is_quick()
-            || *run >= core.budget()
+            || *run >= budget(&core.queue.wake)
             || core.queue.wake.has_urgent_at(*index)
         {
             return None;
         }
-        *hash = core.step(&core.queue.shards[*index], *epoch, &mut self.delivery)?;
+        *hash = take_at_head(core, &core.queue.shards[*index], *epoch, &mut self.delivery)?;
         *run += 1;
         self.rounds.urgent = 0;
         Some(self.start())
@@ -255,11 +258,11 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
         match &mut self.worker.source {
             Source::Shared { index, .. } => {
-                let more = core.pop_in_run(*index, shard, &mut self.delivery);
+                let more = core.queue.pop_in_run(*index, shard, &mut self.delivery);
                 Some(if more { self.start_next() } else { Taken::Nothing })
             }
             Source::Head { epoch, hash, .. } => {
-                *hash = core.step(shard, *epoch, &mut self.delivery)?;
+                *hash = take_at_head(core, shard, *epoch, &mut self.delivery)?;
                 Some(self.start_next())
             }
             _ => None,
@@ -324,14 +327,14 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             return None;
         }
         if !self.worker.core.keyed() {
-            let entry = self.worker.core.take_urgent()?;
+            let entry = self.worker.core.queue.take_urgent()?;
             return Some(self.begin(self.worker.source, entry));
         }
         let own = match self.worker.source {
             Source::Head { index, .. } => Some(index),
             _ => None,
         };
-        let (source, entry) = self.worker.core.take_from_urgent_shard(self.worker.slot, own)?;
+        let (source, entry) = take_ready_urgent(&self.worker.core, self.worker.slot, own)?;
         self.give_up_place();
         Some(self.begin(source, entry))
     }
@@ -402,8 +405,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
         let (core, worker, from) = (&self.worker.core, self.worker.slot, self.rounds.cursor);
         let taken = match is_normal_due {
-            true => core.take_normal(worker, &mut self.rounds.cursor),
-            false => core.take(worker, &mut self.rounds.cursor),
+            true => take_ready_normal(core, worker, &mut self.rounds.cursor),
+            false => take_ready(core, worker, &mut self.rounds.cursor),
         };
         if self.rounds.looks_back > 0 {
             self.rounds.looks_back -= 1;
@@ -411,7 +414,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
         match taken {
             Some((source, entry)) => {
-                self.rounds.longest_run = self.worker.core.budget();
+                self.rounds.longest_run = budget(&self.worker.core.queue.wake);
                 self.begin(source, entry)
             }
             None => Taken::Nothing,
@@ -420,9 +423,9 @@ impl<A: Actor, K: Key> InFlight<A, K> {
 
     /// As `take_from_shards` with keys, if handlers usually wait.
     fn take_near(&mut self) -> Taken {
-        (self.rounds.runs, self.rounds.longest_run) = (0, self.worker.core.budget());
+        (self.rounds.runs, self.rounds.longest_run) = (0, budget(&self.worker.core.queue.wake));
         let (core, worker) = (&self.worker.core, self.worker.slot);
-        match core.take_near(worker, &mut self.delivery) {
+        match take_ready_near(core, worker, &mut self.delivery) {
             Some(TakenNear::InDelivery(source)) => self.start_near(source),
             Some(TakenNear::Entry(source, entry)) => self.begin(source, entry),
             None => Taken::Nothing,
@@ -452,7 +455,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let times = !self.worker.core.queue.wake.waits() && self.times_this();
         self.rounds.timed_since = times.then(Instant::now);
         self.worker.source = Source::Shared { index, alone };
-        (self.rounds.run, self.rounds.longest_run) = (0, self.worker.core.budget());
+        (self.rounds.run, self.rounds.longest_run) = (0, budget(&self.worker.core.queue.wake));
         self.start()
     }
 
@@ -469,7 +472,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             if !self.worker.core.queue.wake.is_ready_at(index) {
                 // There is nothing.
             } else if self.rounds.runs < most
-                && self.worker.core.pop_shared(index, &mut self.delivery)
+                && self.worker.core.queue.pop_shared(index, &mut self.delivery)
             {
                 return self.begin_run(index, alone);
             }
@@ -478,7 +481,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
         self.rounds.runs = 0;
         let join = std::mem::take(&mut self.rounds.join);
-        match self.worker.core.take_shared(self.rounds.cursor, join, &mut self.delivery) {
+        match self.worker.core.queue.take_shared(self.rounds.cursor, join, &mut self.delivery) {
             Some((index, alone)) => {
                 // In whatever way it leaves: a handler may suspend.
                 self.rounds.cursor = (index as u32 + 1) % 64;

@@ -5,6 +5,7 @@ use std::{sync::Arc, task, time::Duration};
 use greenroom_queue::sync::has_budget_remaining;
 
 use super::{RunState, Source};
+use crate::pool::core::{place::suspend, waiters::serve_waiters_in_blocks};
 use crate::{
     Actor,
     pool::{core::Core, pool_payload::Key},
@@ -100,7 +101,7 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
         }
         let leaves_shard = self.leaves_shard();
         if leaves_shard {
-            self.source = self.core.suspend(self.slot, self.source);
+            self.source = suspend(&self.core.queue, self.slot, self.source);
         }
         match self.run_state {
             RunState::Uncounted if leaves_shard => {
@@ -114,6 +115,6 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
         }
         self.has_suspended = true;
         self.run_state = RunState::Suspended;
-        self.core.serve_waiters_in_blocks();
+        serve_waiters_in_blocks(&self.core);
     }
 }
