@@ -16,6 +16,11 @@ use greenroom_queue::{
     wake::Wake,
 };
 
+use self::{
+    drain::{dead_letter_queued, give_back_queued},
+    mail::{clear_mailbox, take_mailbox},
+    shut::{set_shards_shut, tell_shut},
+};
 use super::{
     frame::{
         AnyCore, Clock, Coarse, Env, Frame, Full, Membership, Telemetry, end,
@@ -35,30 +40,144 @@ use crate::{
 };
 
 #[path = "../../crates/greenroom/src/pool/core/backlog.rs"]
-mod backlog;
+pub(crate) mod backlog;
 #[path = "../../crates/greenroom/src/pool/core/drain.rs"]
-mod drain;
+pub(crate) mod drain;
 #[path = "../../crates/greenroom/src/pool/core/mail.rs"]
-mod mail;
+pub(crate) mod mail;
 #[path = "../../crates/greenroom/src/pool/core/park.rs"]
-mod park;
+pub(crate) mod park;
 #[path = "../../crates/greenroom/src/pool/core/parked.rs"]
-mod parked;
+pub(crate) mod parked;
 #[path = "../../crates/greenroom/src/pool/core/place.rs"]
 pub(crate) mod place;
 #[path = "../../crates/greenroom/src/pool/core/push.rs"]
-mod push;
+pub(crate) mod push;
 #[path = "../../crates/greenroom/src/pool/core/room.rs"]
-mod room;
+pub(crate) mod room;
 mod shares;
 #[path = "../../crates/greenroom/src/pool/core/shut.rs"]
-mod shut;
+pub(crate) mod shut;
 #[path = "../../crates/greenroom/src/pool/core/sweep.rs"]
 pub(crate) mod sweep;
 #[path = "../../crates/greenroom/src/pool/core/take/mod.rs"]
 pub(crate) mod take;
 #[path = "../../crates/greenroom/src/pool/core/waiters.rs"]
 pub(crate) mod waiters;
+
+/// Of the product's files, what these say of other parts.
+pub(crate) mod notify {
+    use std::time::Duration;
+
+    use super::{Core, Key, Queued};
+    use crate::{Actor, Class, DeadLetter, PoolEvent, delivery::Delivery};
+
+    pub(crate) fn notify_key_parked<A: Actor, K: Key>(core: &Core<A, K>) {
+        core.frame.notify(PoolEvent::KeyParked);
+    }
+
+    pub(crate) fn delivery_of<A: Actor, K: Key>(
+        _core: &Core<A, K>,
+        entry: Queued<A, K>,
+    ) -> Delivery<A::Message, A::Reply, A::Error> {
+        let Queued::<A, K> { message, extra, stamp, .. } = entry;
+        Delivery { message: Some(message), extra, class: Class::Normal, stamp }
+    }
+
+    pub(crate) fn age_of<A: Actor, K: Key>(
+        _core: &Core<A, K>,
+        _entry: &Queued<A, K>,
+    ) -> Option<Duration> {
+        None
+    }
+
+    pub(crate) fn report_dead_letter<A: Actor, K: Key>(
+        core: &Core<A, K>,
+        letter: DeadLetter<A::Message, A::Error>,
+    ) {
+        core.letters.lock().extend(letter.message);
+    }
+}
+
+/// No key sticks to a worker here.
+pub(crate) mod pushes {
+    use std::time::Duration;
+
+    use super::{Core, Key, Queued};
+    use crate::Actor;
+
+    pub(crate) fn hand_over<A: Actor, K: Key>(_core: &Core<A, K>, _worker: usize) {}
+
+    pub(crate) fn park_mail<A: Actor, K: Key>(
+        core: &Core<A, K>,
+        slot: usize,
+        entry: Queued<A, K>,
+        after: Duration,
+    ) {
+        core.frame.clock.park_mail(slot, entry, after);
+    }
+}
+
+/// What callers hand to workers is in one place here: how it passes through a slot is tried in
+/// `handoff.rs`.
+pub(crate) mod serve {
+    use super::{Core, Entries, Key, mail::re_home, settle_if_over};
+    use crate::Actor;
+
+    /// The product's, of any worker: what it was handed and does not take goes to others.
+    pub(crate) fn take_back_handed<A: Actor, K: Key>(core: &Core<A, K>, _worker: usize) {
+        let handed = core.handed.lock().pop_front();
+        if let Some(entry) = handed {
+            re_home(core, Entries::<A, K>::only(entry));
+            settle_if_over(core);
+        }
+    }
+
+    /// All of them: so many are wanted here.
+    pub(crate) fn take_handed<A: Actor, K: Key>(core: &Core<A, K>, _most: usize) -> Entries<A, K> {
+        std::mem::take(&mut *core.handed.lock())
+    }
+
+    /// Nothing is handed past the queues here.
+    pub(crate) fn take_back_what_is_left<A: Actor, K: Key>(_core: &Core<A, K>) -> u64 {
+        0
+    }
+}
+
+pub(crate) mod signals {
+    use std::sync::Arc;
+
+    use super::{Core, Key, Mailbox};
+    use crate::{Actor, AnyAddress, ExitReason, life::Signal};
+
+    /// The product's, for signals that do not kill.
+    pub(crate) fn signal_worker<A: Actor, K: Key>(
+        core: &Core<A, K>,
+        mailbox: &Mailbox<A, K>,
+        signal: Signal<AnyAddress>,
+    ) {
+        mailbox.push_signal(signal);
+        core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
+    }
+
+    pub(crate) fn end_of_worker<A: Actor, K: Key>(
+        _core: &Arc<Core<A, K>>,
+        mailbox: &Arc<Mailbox<A, K>>,
+        reason: &ExitReason,
+    ) {
+        mailbox.life().end(reason);
+    }
+}
+
+/// No choice comes back to the pool.
+pub(crate) mod withdraw {
+    use super::{Core, Key};
+    use crate::Actor;
+
+    pub(crate) fn is_withdrawing_here<A: Actor, K: Key>(_core: &Core<A, K>) -> bool {
+        false
+    }
+}
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
@@ -203,10 +322,6 @@ impl<A: Actor, K: Key> Core<A, K> {
         end::over(self, slot).await;
     }
 
-    pub(crate) fn notify_key_parked(&self) {
-        self.frame.notify(PoolEvent::KeyParked);
-    }
-
     /// The pace of handlers is the plan's.
     #[expect(clippy::unused_self, reason = "as in the product")]
     pub(crate) fn note_pace(&self, _each: Duration) {}
@@ -218,24 +333,6 @@ impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn wait_usually(&self, waits: bool) {
         self.queue.wake.set_waits(waits);
     }
-
-    /// The product's, of any worker: what it was handed and does not take goes to others.
-    pub(crate) fn take_back_handed(&self, _worker: usize) {
-        let handed = self.handed.lock().pop_front();
-        if let Some(entry) = handed {
-            self.re_home(Entries::<A, K>::only(entry));
-            settle_if_over(self);
-        }
-    }
-
-    /// All of them: so many are wanted here.
-    fn take_handed(&self, _most: usize) -> Entries<A, K> {
-        std::mem::take(&mut *self.handed.lock())
-    }
-
-    /// No key sticks to a worker here.
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(crate) fn hand_over(&self, _worker: usize) {}
 
     pub(crate) fn new(
         plan: &Plan,
@@ -305,11 +402,6 @@ impl<A: Actor, K: Key> Core<A, K> {
         self.settings.keyed
     }
 
-    /// The product's, without sticky keys.
-    fn park_mail(&self, slot: usize, entry: Queued<A, K>, after: Duration) {
-        self.frame.clock.park_mail(slot, entry, after);
-    }
-
     pub(crate) fn key(
         &self,
         payload: &impl LendOutgoing<A::Message, A::Reply, A::Error>,
@@ -342,36 +434,12 @@ impl<A: Actor, K: Key> Core<A, K> {
         Stamp::default()
     }
 
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    fn delivery_of(&self, entry: Queued<A, K>) -> Delivery<A::Message, A::Reply, A::Error> {
-        let Queued::<A, K> { message, extra, stamp, .. } = entry;
-        Delivery { message: Some(message), extra, class: Class::Normal, stamp }
-    }
-
-    pub(crate) fn age_of(&self, _entry: &Queued<A, K>) -> Option<Duration> {
-        None
-    }
-
-    pub(crate) fn report_dead_letter(&self, letter: DeadLetter<A::Message, A::Error>) {
-        self.letters.lock().extend(letter.message);
-    }
-
     /// Messages that a key may have more, where they are counted; none where somebody waits.
     pub(crate) fn room_behind(&self, index: usize, hash: u32) -> Option<usize> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         let backlog = outbox.backlog.as_mut()?;
         let admitted = (0..1_000).take_while(|_| backlog.admit(hash, false).is_ok());
         Some(admitted.count())
-    }
-
-    /// No choice comes back to the pool.
-    fn is_withdrawing_here(&self) -> bool {
-        false
-    }
-
-    /// Nothing is handed past the queues here: that is tried in `handoff.rs`.
-    fn take_back_what_is_left(&self) -> u64 {
-        0
     }
 
     /// The product's `hire`, of one worker, whose slot is there.
@@ -383,8 +451,8 @@ impl<A: Actor, K: Key> Core<A, K> {
 
     /// The product's: the worker of a slot has ended, and is not started again.
     pub(crate) fn disable(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
-        if let Some(taken) = self.take_mailbox(slot) {
-            self.clear_mailbox(taken, reason);
+        if let Some(taken) = take_mailbox(self, slot) {
+            clear_mailbox(self, taken, reason);
         }
         if one_less(&**self) {
             dead_letter_deserted(&**self);
@@ -402,24 +470,10 @@ impl<A: Actor, K: Key> Core<A, K> {
     /// The product's: a worker that was told to leave has gone.
     pub(crate) fn left(self: &Arc<Self>, slot: usize, reason: &ExitReason) {
         self.frame.membership.slots.at(slot).forget_orders();
-        if let Some(taken) = self.take_mailbox(slot) {
-            self.clear_mailbox(taken, reason);
+        if let Some(taken) = take_mailbox(self, slot) {
+            clear_mailbox(self, taken, reason);
         }
         settle_what_is_left(&**self, false);
-    }
-
-    /// The product's `signal_worker`, for signals that do not kill.
-    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
-        mailbox.push_signal(signal);
-        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
-    }
-
-    pub(crate) fn end_of_worker(
-        self: &Arc<Self>,
-        mailbox: &Arc<Mailbox<A, K>>,
-        reason: &ExitReason,
-    ) {
-        mailbox.life().end(reason);
     }
 }
 
@@ -437,19 +491,19 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     }
 
     fn set_shut(&self, shut: bool) {
-        self.set_shards_shut(shut);
+        set_shards_shut(self, shut);
     }
 
     fn tell_shut(&self, for_good: bool) {
-        Self::tell_shut(self, for_good);
+        tell_shut(self, for_good);
     }
 
     fn dead_letter_queued(&self) {
-        Self::dead_letter_queued(self);
+        dead_letter_queued(self);
     }
 
     fn give_back_queued(&self) {
-        Self::give_back_queued(self);
+        give_back_queued(self);
     }
 }
 

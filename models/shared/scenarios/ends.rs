@@ -6,9 +6,13 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use greenroom_queue::{backlog::KeyBounds, stamp::Stamp};
+use greenroom_queue::{backlog::KeyBounds, deque::Deque, stamp::Stamp};
 
 use super::player::{Handler, Key, Numbers, Pool};
+use crate::pool::core::{
+    drain::give_back_queued, park::park as park_again, serve::take_back_handed,
+    shut::count_accepted,
+};
 use crate::{
     ExitReason, ReplyPort,
     checker::{Effort, JoinHandle, block_on, check, spawn, yield_now},
@@ -74,7 +78,7 @@ fn entry(number: u32, extra: Box<Extra<(), ()>>) -> Queued<Numbers, Key> {
 /// A message waits with the clock for its next attempt.
 fn park(pool: &Pool, number: u32) {
     let entry = entry(number, Extra::parked(None));
-    pool.core.park(0, Source::None, entry, std::time::Duration::ZERO);
+    park_again(&pool.core, 0, Source::None, Deque::only(entry), std::time::Duration::ZERO);
 }
 
 /// A call is handed to a worker that does not come for it. It is counted where its caller is told
@@ -172,7 +176,7 @@ fn stop(pool: &Pool, done: impl FnMut() -> bool) {
     pool.core.end();
     let running = &pool.core.frame.lifecycle.running;
     block_on(wait_until(pool, || running.load(Ordering::SeqCst) == 0));
-    pool.core.give_back_queued();
+    give_back_queued(&pool.core);
 }
 
 /// Each message that was accepted has been handled, given back or dead-lettered, and no other.
@@ -273,7 +277,7 @@ pub fn the_last_worker_goes_as_a_message_is_taken_back_from_it() {
     check(Effort::Changes(3), || {
         let (pool, told) = (pool(1), Arc::default());
         hand(&pool, 1, &told);
-        let takes_back = thread(&pool, |pool| pool.core.take_back_handed(0));
+        let takes_back = thread(&pool, |pool| take_back_handed(&pool.core, 0));
         disable(&pool, 0);
         join(takes_back);
         assert_eq!((letters(&pool), told.load(Ordering::Relaxed)), (vec![1], 1));
@@ -289,7 +293,7 @@ pub fn a_worker_rests_as_its_pool_is_stopped() {
         let worker = pool.worker(0);
         let stops = thread(&pool, |pool| {
             pool.core.close();
-            block_on(wait_until(pool, || pool.core.accepted() == pool.settled()));
+            block_on(wait_until(pool, || count_accepted(&pool.core) == pool.settled()));
             pool.core.end();
         });
         let is_accepted = pool.send(0, 1).is_ok();
@@ -355,10 +359,10 @@ pub fn a_message_is_taken_back_from_a_worker_as_its_pool_ends() {
     check(Effort::Changes(4), || {
         let (pool, told) = (pool(1), Arc::default());
         hand(&pool, 1, &told);
-        let takes_back = thread(&pool, |pool| pool.core.take_back_handed(0));
+        let takes_back = thread(&pool, |pool| take_back_handed(&pool.core, 0));
         pool.core.close();
         pool.core.end();
-        pool.core.give_back_queued();
+        give_back_queued(&pool.core);
         join(takes_back);
         assert_eq!((left_over(&pool), told.load(Ordering::Relaxed)), (vec![1], 1));
         assert!(waiting(&pool).is_empty());
@@ -374,7 +378,7 @@ pub fn the_mail_of_a_worker_is_passed_on_as_its_pool_ends() {
         let leaves = thread(&pool, |pool| leave(pool, 0));
         pool.core.close();
         pool.core.end();
-        pool.core.give_back_queued();
+        give_back_queued(&pool.core);
         join(leaves);
         assert_eq!(left_over(&pool), [1]);
         assert!(waiting(&pool).is_empty());
@@ -389,7 +393,7 @@ fn busy_pool() -> (Arc<Pool>, Threads<()>, Threads<Vec<u32>>) {
         _ => Handler::Returns,
     });
     hand(&pool, 31, &Arc::default());
-    let takes_back = thread(&pool, |pool| pool.core.take_back_handed(0));
+    let takes_back = thread(&pool, |pool| take_back_handed(&pool.core, 0));
     let tasks = vec![pool.member(0), pool.member(1), clock(&pool), takes_back];
     let senders =
         vec![sender(&pool, &[1, 2, 3]), sender(&pool, &[11, 12, 13]), mailer(&pool, 0, &[21, 22])];
@@ -400,7 +404,7 @@ fn busy_pool() -> (Arc<Pool>, Threads<()>, Threads<Vec<u32>>) {
 pub fn a_pool_is_stopped_with_messages_everywhere() {
     check(Effort::Large, || {
         let (pool, tasks, senders) = busy_pool();
-        stop(&pool, || pool.core.accepted() == pool.settled());
+        stop(&pool, || count_accepted(&pool.core) == pool.settled());
         tasks.into_iter().for_each(join);
         let accepted: Vec<u32> = senders.into_iter().flat_map(join).chain([31]).collect();
         assert!(left_over(&pool).is_empty(), "it was to be handled");
@@ -428,7 +432,7 @@ pub fn a_worker_leaves_as_its_pool_is_stopped() {
         pool.mail(1, 1).expect("it is open");
         let tasks = [pool.member(0), pool.member(1)];
         let leaves = thread(&pool, |pool| pool.core.let_leave(1));
-        stop(&pool, || pool.core.accepted() == pool.settled());
+        stop(&pool, || count_accepted(&pool.core) == pool.settled());
         tasks.into_iter().chain([leaves]).for_each(join);
         assert!(left_over(&pool).is_empty(), "it was to be handled");
         assert_one_outcome_each(&pool, vec![1]);

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::{
     Worker,
-    core::Core,
+    core::{Core, adopt::adopt},
     frame::{
         AnyCore,
         capacity::set_capacity,
@@ -167,7 +167,7 @@ impl<A: Actor> PoolAdmin<A> {
             Err(ended) => ended,
         })?;
         let (outcomes, told) = mpsc::unbounded_channel();
-        let (slot, size) = core.adopt(other, is_owned, &outcomes)?;
+        let (slot, size) = adopt(&core, other, is_owned, &outcomes)?;
         Ok(Change::new(vec![slot], Vec::new(), size, told, &core.frame.env.runtime))
     }
 

@@ -2,16 +2,14 @@
 
 use std::{
     any::type_name,
-    collections::VecDeque,
-    sync::{Arc, OnceLock, atomic::Ordering},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use greenroom_queue::{
-    discard::discard,
     entry::Hashed,
     lock::user_code_follows,
-    permits::{Closed, Queues},
+    permits::Queues,
     places::{KEYED_SHARDS, Places},
     queue::WorkQueue,
     stamp::Stamp,
@@ -25,10 +23,7 @@ use super::{
     desk::{Desk, Desks},
     env::Env,
     frame::{AnyCore, Frame},
-    handoff::{
-        Handoff, HandoffSlotOf,
-        reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
-    },
+    handoff::{Handoff, HandoffSlotOf},
     left_over::LeftOver,
     lifecycle::{Acceptance, Lifecycle},
     limits::Gate,
@@ -41,39 +36,39 @@ use super::{
 };
 use crate::{Actor, AddressOf, Class, DeadLetters, delivery::Extra};
 
-mod accept;
-mod adopt;
+pub(crate) mod accept;
+pub(crate) mod adopt;
 mod any_core;
 pub(crate) mod assign;
-mod backlog;
-mod batch;
-mod claims;
+pub(crate) mod backlog;
+pub(crate) mod batch;
+pub(crate) mod claims;
 mod controlled;
 pub(crate) mod dispatch;
-mod drain;
-mod elsewhere;
+pub(crate) mod drain;
+pub(crate) mod elsewhere;
 pub(crate) mod evict;
 pub(crate) mod keys;
-mod mail;
+pub(crate) mod mail;
 mod migrate;
-mod notify;
-mod park;
-mod parked;
+pub(crate) mod notify;
+pub(crate) mod park;
+pub(crate) mod parked;
 pub(crate) mod place;
-mod push;
-mod pushes;
-mod room;
-mod serve;
+pub(crate) mod push;
+pub(crate) mod pushes;
+pub(crate) mod room;
+pub(crate) mod serve;
 mod shares;
-mod shut;
-mod signals;
+pub(crate) mod shut;
+pub(crate) mod signals;
 mod sweep;
 pub(crate) mod take;
 #[cfg(test)]
 mod tests;
 pub(crate) mod waiters;
-mod withdraw;
-mod workers;
+pub(crate) mod withdraw;
+pub(crate) mod workers;
 
 /// How the pool pushes, if it does.
 pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
@@ -101,9 +96,6 @@ pub(crate) struct Core<A: Actor, K> {
     /// All that does not depend on the types.
     pub(crate) frame: Frame,
 }
-
-/// The most messages that are queued under one hold of a lock.
-const RUN: usize = 64;
 
 impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn new(
@@ -202,24 +194,6 @@ impl<A: Actor, K: Key> Core<A, K> {
         place as usize & (self.queue.shards.len() - 1)
     }
 
-    /// Queues messages without keys whose permits have been taken, up to `most` of them from the
-    /// front, under one hold of the lock. Returns how many, and whether the shard is to be
-    /// announced, whatever happens.
-    pub(crate) fn push_run(
-        &self,
-        messages: &mut VecDeque<A::Message>,
-        most: usize,
-        sender: u32,
-    ) -> Result<(usize, bool), Closed> {
-        let is_late = self.is_late();
-        let mut inbox = self.queue.shards[self.shard_of(&(None, 0), sender)].inbox.lock();
-        if inbox.closed {
-            return Err(Closed);
-        }
-        let stamp = |number| self.frame.telemetry.coarse.stamp(number, is_late);
-        Ok(inbox.push_each(messages, most.min(RUN), stamp))
-    }
-
     /// False if the coarse clock may have stood still since the last look at a scheduled shard:
     /// without the watchdog, while every worker waits.
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -263,19 +237,6 @@ impl<A: Actor, K: Key> Core<A, K> {
         }
     }
 
-    /// Messages that lie in a queue or wait for another attempt.
-    pub(crate) fn depth(&self) -> usize {
-        let mut queued = 0;
-        for shard in &self.queue.shards {
-            let outbox = shard.outbox.lock();
-            queued += outbox.queued() + shard.inbox.lock().queued();
-        }
-        for slot in 0..self.desks.len() {
-            queued += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
-        }
-        queued + self.handed() + self.routing.held.lock().len() + self.frame.clock.messages()
-    }
-
     /// Which pool this is.
     pub(crate) fn identity(&self) -> usize {
         std::ptr::from_ref(self).addr()
@@ -294,45 +255,6 @@ impl<A: Actor, K: Key> Core<A, K> {
             Class::Urgent => self.urgent.get(),
             _ => None,
         }
-    }
-
-    /// The caller is about to wait for a reply of this pool.
-    #[inline]
-    pub(crate) fn enter_own_call(
-        &self,
-        payload: &OutgoingOf<A>,
-    ) -> Result<Option<ReentrancyGuard>, Reentrant> {
-        match slot_at_work(self.identity()) {
-            Some(slot) => self.enter_call_of(slot, payload),
-            None => Ok(None),
-        }
-    }
-
-    #[cold]
-    fn enter_call_of(
-        &self,
-        slot: usize,
-        payload: &OutgoingOf<A>,
-    ) -> Result<Option<ReentrancyGuard>, Reentrant> {
-        if self.has_key_in_hand(payload, slot) {
-            return Err(Reentrant);
-        }
-        // One count, compared once: a worker that joins or leaves meanwhile might as well have come
-        // later.
-        let live = self.frame.membership.live.load(Ordering::Relaxed);
-        self.handoff.calls.enter(self.identity(), live)
-    }
-
-    /// True if a worker is the owner of this message's key.
-    pub(crate) fn has_key_in_hand(&self, payload: &OutgoingOf<A>, slot: usize) -> bool {
-        if !self.keyed() {
-            return self.is_assigned_to(payload, slot);
-        }
-        let key = self.key(payload);
-        let index = self.shard_of(&key, 0);
-        let own = key.0.is_some() && self.queue.shards[index].outbox.lock().is_owner(key.1, slot);
-        discard(key);
-        own
     }
 }
 

@@ -12,7 +12,10 @@ use greenroom_queue::shares::ShareQueue;
 use tokio::runtime::Handle;
 
 use super::{
-    core::Core,
+    core::{
+        Core,
+        signals::{end_of_worker, take_signal},
+    },
     frame::{self, gate::close},
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
     shares::{Share, ShareTicket},
@@ -65,7 +68,7 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
         }
         let mailbox = self.mailbox(slot);
         if let Some(reason) = self.frame.lifecycle.life.ended() {
-            self.end_of_worker(&mailbox, &reason);
+            end_of_worker(&self, &mailbox, &reason);
         }
         let life = mailbox.life().clone();
         let name = Arc::from(self.frame.worker_name(slot));
@@ -83,7 +86,7 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
     }
 
     fn signal(self: Arc<Self>, signal: Signal<AnyAddress>) {
-        self.take_signal(signal);
+        take_signal(&self, signal);
     }
 
     fn is_closed(&self) -> bool {

@@ -8,6 +8,7 @@ pub use self::figures::{KeyCounts, KeyInHand, KeyState, KeyStatus, LongestLine, 
 use super::core::{
     Core,
     keys::{key_counts, keys_in_hand, longest_line, parked_keys, why_key},
+    parked::{is_parked, release_key, remove_key, replay_key},
 };
 pub use super::stats::sketch::HotKey;
 use crate::{Actor, pool::admin::control::Control};
@@ -140,42 +141,42 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     /// Releases a parked key after the failed message, which becomes a dead letter; so do other
     /// messages of its batch that have failed for good with it. False if the key is not parked.
     pub fn release(&self, key: &K) -> bool {
-        self.core.release_key(key, None)
+        release_key(&self.core, key, None)
     }
 
     /// Like [`release`](Self::release), if it was parked by the failure at that moment
     /// ([`KeyStatus::failed_at`]): so a decision never affects another message than the one that
     /// was inspected.
     pub fn release_if(&self, key: &K, failed_at: Instant) -> bool {
-        self.core.release_key(key, Some(failed_at))
+        release_key(&self.core, key, Some(failed_at))
     }
 
     /// Releases a parked key with the failed message: it is attempted again, as if it had not
     /// failed before. False if the key is not parked.
     pub fn replay(&self, key: &K) -> bool {
-        self.core.replay_key(key, None)
+        replay_key(&self.core, key, None)
     }
 
     /// Like [`replay`](Self::replay), if it was parked by the failure at that moment.
     pub fn replay_if(&self, key: &K, failed_at: Instant) -> bool {
-        self.core.replay_key(key, Some(failed_at))
+        replay_key(&self.core, key, Some(failed_at))
     }
 
     /// Whether this key is parked: cheap enough to ask before each message, as it costs a lock of
     /// one shard.
     pub fn is_parked(&self, key: &K) -> bool {
-        self.core.is_parked(key)
+        is_parked(&self.core, key)
     }
 
     /// Takes out the line of a parked key, the failed message first; the messages count as
     /// returned. Later messages of the key are handled. `None` if the key is not parked.
     pub fn remove(&self, key: &K) -> Option<Vec<A::Message>> {
-        self.core.remove_key(key, None)
+        remove_key(&self.core, key, None)
     }
 
     /// Like [`remove`](Self::remove), if it was parked by the failure at that moment.
     pub fn remove_if(&self, key: &K, failed_at: Instant) -> Option<Vec<A::Message>> {
-        self.core.remove_key(key, Some(failed_at))
+        remove_key(&self.core, key, Some(failed_at))
     }
 }
 

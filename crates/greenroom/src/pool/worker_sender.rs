@@ -16,7 +16,9 @@ use greenroom_queue::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::pool::{
-    core::{Core, dispatch::try_push_to, evict::overflow_at},
+    core::{
+        Core, dispatch::try_push_to, evict::overflow_at, mail::push_to, signals::signal_worker,
+    },
     frame::{AnyCore, identity, members::dismiss_one, notify::found_worker_full},
     handoff::{
         own_call::OwnCall,
@@ -89,7 +91,7 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for WorkerSe
     }
 
     fn push_permitted(&self, payload: &mut OutgoingOf<A>, _sender: u32) -> Result<(), NotAccepted> {
-        self.core.push_to(&self.mailbox, payload).map_err(|Closed| {
+        push_to(&self.core, &self.mailbox, payload).map_err(|Closed| {
             self.give_both();
             self.why_closed()
         })
@@ -259,7 +261,7 @@ impl<A: Actor, K: Key> Erased for WorkerSender<A, K> {
     }
 
     fn signal(self: Arc<Self>, signal: Signal<AnyAddress>) {
-        self.core.signal_worker(&self.mailbox, signal);
+        signal_worker(&self.core, &self.mailbox, signal);
     }
 
     fn is_closed(&self) -> bool {

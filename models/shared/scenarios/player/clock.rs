@@ -5,6 +5,7 @@ use super::{
     message::{Keyed, Numbers},
 };
 use crate::checker::yield_now;
+use crate::pool::core::park::{wake_lane, wake_mail, wake_message};
 
 impl<K: Keyed> PoolOf<K> {
     /// The product's `Watched::tick`, without the pace of handlers.
@@ -21,19 +22,19 @@ impl<K: Keyed> PoolOf<K> {
     pub(crate) fn come_due(&self) {
         let lane = self.core.frame.clock.lanes.lock().pop();
         if let Some((index, id)) = lane {
-            self.core.wake_lane(index, id);
+            wake_lane(&self.core, index, id);
         }
         let message = self.core.frame.clock.messages.lock().pop();
         if let Some((index, parked)) = message
             && let Some(entry) = parked.own::<Numbers, K>()
         {
-            self.core.wake_message(index, entry);
+            wake_message(&self.core, index, entry);
         }
         let mail = self.core.frame.clock.mail.lock().pop();
         if let Some((slot, parked)) = mail
             && let Some(entry) = parked.own::<Numbers, K>()
         {
-            self.core.wake_mail(slot, entry);
+            wake_mail(&self.core, slot, entry);
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use greenroom_queue::deque::Deque;
 
 use super::{PoolOf, message::Keyed};
+use crate::pool::core::parked::{parked_messages, release_key, remove_key, replay_key};
 use crate::{
     checker::{JoinHandle, spawn, yield_now},
     pool::core::sweep::{Predicate, sweep},
@@ -13,14 +14,14 @@ use crate::{
 impl<K: Keyed> PoolOf<K> {
     /// Waits until a key is parked.
     pub(crate) fn wait_for_parked(&self) {
-        while self.core.parked_messages() == 0 {
+        while parked_messages(&self.core) == 0 {
             yield_now();
         }
     }
 
     /// Lets a parked key go on without the message that has failed.
     pub(crate) fn release(&self, key: u32) {
-        assert!(self.core.release_key(&K::from(key), None));
+        assert!(release_key(&self.core, &K::from(key), None));
         let letters = std::mem::take(&mut *self.core.letters.lock());
         assert_eq!(letters.len(), 1, "what has failed is a dead letter");
         let mut ledger = self.ledger();
@@ -34,12 +35,12 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Lets a parked key go on with the message that has failed.
     pub(crate) fn replay(&self, key: u32) {
-        assert!(self.core.replay_key(&K::from(key), None));
+        assert!(replay_key(&self.core, &K::from(key), None));
     }
 
     /// Takes the line of a parked key.
     pub(crate) fn remove(&self, key: u32) -> Vec<u32> {
-        let line = self.core.remove_key(&K::from(key), None).expect("the key is parked");
+        let line = remove_key(&self.core, &K::from(key), None).expect("the key is parked");
         let mut ledger = self.ledger();
         ledger.handled.extend(&line);
         let over = ledger.done() == self.expected;

@@ -16,6 +16,11 @@ use super::{
     PoolOf,
     message::{Keyed, Numbers, payload},
 };
+use crate::pool::core::{mail::push_to, signals::signal_worker};
+use crate::pool::core::{
+    push::{push_in_line, take_and_push},
+    room::push_in_its_turn,
+};
 use crate::{
     ReplyPort,
     checker::{JoinHandle, block_on, spawn, yield_now},
@@ -30,7 +35,7 @@ impl<K: Keyed> PoolOf<K> {
     fn push(&self, shard: usize, payload: &mut Outgoing<u32, (), ()>) -> Result<(), Refused> {
         loop {
             let key = self.core.key(payload);
-            match self.core.take_and_push(payload, key, shard as u32, Urgency::CanStepAside) {
+            match take_and_push(&self.core, payload, key, shard as u32, Urgency::CanStepAside) {
                 Err(Refused::NotNow) => yield_now(),
                 pushed => return pushed,
             }
@@ -45,7 +50,7 @@ impl<K: Keyed> PoolOf<K> {
             Err(Refused::Full) => {
                 block_on(self.core.await_permit())?;
                 let key = self.core.key(&payload);
-                self.core.push(shard, &mut payload, key).map_err(|_| Closed)
+                push_in_line(&self.core, shard, &mut payload, key, false).map_err(|_| Closed)
             }
             Err(_) => Err(Closed),
         }
@@ -57,7 +62,7 @@ impl<K: Keyed> PoolOf<K> {
         let mut payload = payload(number);
         let sent = match self.push(0, &mut payload) {
             Err(Refused::Full | Refused::KeyFull) => {
-                block_on(self.core.push_in_its_turn(&mut payload, 0))
+                block_on(push_in_its_turn(&self.core, &mut payload, 0))
             }
             sent => sent,
         };
@@ -71,7 +76,7 @@ impl<K: Keyed> PoolOf<K> {
         let mut payload = payload(number);
         let mut polls = 0;
         block_on(async {
-            let mut send = pin!(self.core.push_in_its_turn(&mut payload, 0));
+            let mut send = pin!(push_in_its_turn(&self.core, &mut payload, 0));
             std::future::poll_fn(|task| {
                 polls += 1;
                 match send.as_mut().poll(task) {
@@ -126,7 +131,7 @@ impl<K: Keyed> PoolOf<K> {
     pub(crate) fn mail_to(&self, mailbox: &Mailbox<Numbers, K>, number: u32) -> Result<(), Closed> {
         block_on(mailbox.reserve())?;
         block_on(self.core.await_permit())?;
-        let pushed = self.core.push_to(mailbox, &mut payload(number));
+        let pushed = push_to(&self.core, mailbox, &mut payload(number));
         pushed.inspect_err(|Closed| self.core.queue.permits.give(1, &*self.core))
     }
 
@@ -143,6 +148,6 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Sends a signal to one worker.
     pub(crate) fn signal(&self, worker: usize) {
-        self.core.signal_worker(&self.core.mailbox(worker), Signal(PhantomData));
+        signal_worker(&self.core, &self.core.mailbox(worker), Signal(PhantomData));
     }
 }

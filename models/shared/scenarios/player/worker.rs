@@ -15,7 +15,7 @@ use super::{
     Handler, PoolOf, UNKNOWN,
     message::{Keyed, Numbers, key_of},
 };
-use crate::pool::core::place::suspend;
+use crate::pool::core::{mail::re_home, park::park, parked::park_key, place::suspend};
 use crate::{
     DeadLetterReason,
     checker::{block_on, yield_now},
@@ -220,8 +220,13 @@ impl<'a, K: Keyed> Player<'a, K> {
     fn park(&mut self, number: u32) {
         let entry = self.entry(number, Some(Extra::parked(None)));
         let source = std::mem::replace(&mut self.in_flight.worker.source, Source::None);
-        self.in_flight.worker.source =
-            self.core.park(self.in_flight.worker.slot, source, entry, std::time::Duration::ZERO);
+        self.in_flight.worker.source = park(
+            self.core,
+            self.in_flight.worker.slot,
+            source,
+            Deque::only(entry),
+            std::time::Duration::ZERO,
+        );
     }
 
     fn park_key(&mut self, number: u32) {
@@ -229,7 +234,7 @@ impl<'a, K: Keyed> Player<'a, K> {
         let entry = self.entry(number, Some(Extra::parked(Some(failed.clone()))));
         let source = std::mem::replace(&mut self.in_flight.worker.source, Source::None);
         self.in_flight.worker.source =
-            self.core.park_key(self.in_flight.worker.slot, source, Deque::only(entry), failed);
+            park_key(self.core, self.in_flight.worker.slot, source, Deque::only(entry), failed);
     }
 
     /// The product's `expect_more`, before it suspends.
@@ -247,7 +252,7 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     fn put_back(&mut self, number: u32) {
         self.core.queue.permits.take_back();
-        self.core.re_home(Deque::only(self.entry(number, None)));
+        re_home(self.core, Deque::only(self.entry(number, None)));
     }
 
     /// The handler is pending for one poll.

@@ -8,7 +8,8 @@ use greenroom_queue::{
 };
 
 use super::{PoolOf, message::Keyed, worker::Player};
-use crate::pool::core::{take::take_ready, place::release};
+use crate::pool::core::mail::{clear_mailbox, take_mailbox};
+use crate::pool::core::{place::release, take::take_ready};
 use crate::{
     ExitReason,
     checker::{JoinHandle, block_on, spawn},
@@ -100,11 +101,11 @@ impl<K: Keyed> PoolOf<K> {
     /// The worker of a slot has gone; the slot is the next worker's from here on. What is left in
     /// the mailbox is seen to by the thread that is begun.
     pub(crate) fn leave(self: &Arc<Self>, slot: usize) -> JoinHandle<()> {
-        let taken = self.core.take_mailbox(slot);
+        let taken = take_mailbox(&self.core, slot);
         let pool = self.clone();
         spawn(move || {
             if let Some(taken) = taken {
-                pool.core.clear_mailbox(taken, &ExitReason::Normal);
+                clear_mailbox(&pool.core, taken, &ExitReason::Normal);
             }
         })
     }

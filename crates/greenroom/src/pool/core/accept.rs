@@ -10,6 +10,7 @@ use std::{
 };
 
 use greenroom_queue::{
+    discard::discard,
     permits::{Closed, Refused},
     places::FirstMessage,
     urgency::Urgency,
@@ -18,8 +19,13 @@ use greenroom_queue::{
 use super::{
     Core, Hashed, Key, WayIn,
     claims::has_claimed,
+    claims::{to_claim, try_claim, try_place_weighed},
     evict::{overflow, overflow_of_key},
-    room::Granted,
+    push::{push_quietly, take_and_push},
+    room::PoolPermit,
+    room::{push_in_its_turn, push_keyed},
+    serve::hand,
+    workers::show_workers,
 };
 use crate::pool::frame::{gate::close, notify::found_full};
 use crate::{
@@ -29,7 +35,7 @@ use crate::{
         builder::overflow::Overflow,
         handoff::{
             own_call::OwnCall,
-            reentrancy::{ReentrancyGuard, Reentrant},
+            reentrancy::{ReentrancyGuard, Reentrant, slot_at_work},
             wait::HandoffWaitOf,
         },
         not_accepted::not_accepted,
@@ -37,6 +43,9 @@ use crate::{
         stop::{self, Stop},
     },
 };
+
+/// The most messages that are queued under one hold of a lock.
+const RUN: usize = 64;
 
 /// Several messages on their way into the queues: whatever happens, unused permits go back, and
 /// filled shards are announced, all at once.
@@ -63,17 +72,25 @@ impl<A: Actor, K: Key> Many<'_, A, K> {
     /// its panic loses none.
     fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
         if !self.core.keyed() {
-            let run = self.core.push_run(messages, self.permits as usize, sender);
-            let (run, is_first) = run.map_err(|Closed| Refused::Closed)?;
+            let is_late = self.core.is_late();
+            let index = self.core.shard_of(&(None, 0), sender);
+            let mut inbox = self.core.queue.shards[index].inbox.lock();
+            if inbox.closed {
+                return Err(Refused::Closed);
+            }
+            let stamp = |number| self.core.frame.telemetry.coarse.stamp(number, is_late);
+            let most = RUN.min(self.permits as usize);
+            let (run, is_first) = inbox.push_each(messages, most, stamp);
+            drop(inbox);
             self.permits -= run as u64;
-            self.filled |= u64::from(is_first) << self.core.shard_of(&(None, 0), sender);
+            self.filled |= u64::from(is_first) << index;
             return Ok(());
         }
         let key = self.core.key_of(messages.front());
         let Some(message) = messages.pop_front() else { return Err(Refused::Closed) };
         let mut payload = Outgoing::new(message, None);
         let index = self.core.shard_of(&key, sender);
-        let pushed = self.core.push_quietly(index, &mut payload, key, false);
+        let pushed = push_quietly(&self.core, index, &mut payload, key, false);
         if let Some(message) = payload.message {
             messages.push_front(message);
         }
@@ -91,163 +108,170 @@ struct PlacedMany {
     full: bool,
 }
 
-impl<A: Actor, K: Key> Core<A, K> {
-    fn why(&self, refused: Refused) -> NotAccepted {
-        not_accepted(refused, || self.why_closed())
-    }
+fn why<A: Actor, K: Key>(core: &Core<A, K>, refused: Refused) -> NotAccepted {
+    not_accepted(refused, || core.why_closed())
+}
 
-    /// Queues an urgent message at the pool's keeper.
-    #[cold]
-    fn divert(&self, to: &AddressOf<A>, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
-        self.frame.lifecycle.check_running().map_err(|_| Refused::Closed)?;
-        to.vtable.try_push(payload, to.place(), Urgency::Now)
-    }
+/// Queues an urgent message at the pool's keeper.
+#[cold]
+fn divert<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    to: &AddressOf<A>,
+    payload: &mut OutgoingOf<A>,
+) -> Result<(), Refused> {
+    core.frame.lifecycle.check_running().map_err(|_| Refused::Closed)?;
+    to.vtable.try_push(payload, to.place(), Urgency::Now)
+}
 
-    /// The path of most sends without keys: the lock, and the queue. A function of its own, so that
-    /// it keeps nothing for the rare steps. False if there is more to do; the message then stays
-    /// with the caller.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn push_fast(&self, message: &mut Option<A::Message>, sender: u32) -> bool {
-        let Some(shard) = self.queue.shards.get(sender as usize & (self.queue.shards.len() - 1))
-        else {
-            return false;
-        };
-        // A sender that can wait has it taken another way.
-        let Some(mut inbox) = shard.inbox.try_lock() else { return false };
-        let is_fast = inbox.is_fast() && self.is_timely() && message.is_some();
-        if is_fast {
-            inbox.push_fast(message, (None, 0), self.frame.telemetry.coarse.coarse_stamp());
-        }
-        is_fast
+/// The path of most sends without keys: the lock, and the queue. A function of its own, so that
+/// it keeps nothing for the rare steps. False if there is more to do; the message then stays
+/// with the caller.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn push_fast<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    message: &mut Option<A::Message>,
+    sender: u32,
+) -> bool {
+    let Some(shard) = core.queue.shards.get(sender as usize & (core.queue.shards.len() - 1)) else {
+        return false;
+    };
+    // A sender that can wait has it taken another way.
+    let Some(mut inbox) = shard.inbox.try_lock() else { return false };
+    let is_fast = inbox.is_fast() && core.is_timely() && message.is_some();
+    if is_fast {
+        inbox.push_fast(message, (None, 0), core.frame.telemetry.coarse.coarse_stamp());
     }
+    is_fast
+}
 
-    #[inline(never)]
-    fn try_send_plain(
-        &self,
-        message: &mut Option<A::Message>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        match self.push_fast(message, sender) {
-            true => Ok(()),
-            false => self.try_send_slowly(message, sender, urgency),
-        }
+#[inline(never)]
+fn try_send_plain<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    message: &mut Option<A::Message>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<(), Refused> {
+    match push_fast(core, message, sender) {
+        true => Ok(()),
+        false => try_send_slowly(core, message, sender, urgency),
     }
+}
 
-    /// As `try_send_plain`, in a pool with keys.
-    #[inline(never)]
-    fn try_send_by_key(
-        &self,
-        message: &mut Option<A::Message>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        match self.push_by_key(message) {
-            Ok(()) => Ok(()),
-            Err(key) => self.try_send_keyed(message, key, sender, urgency),
-        }
+/// As `try_send_plain`, in a pool with keys.
+#[inline(never)]
+fn try_send_by_key<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    message: &mut Option<A::Message>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<(), Refused> {
+    match push_by_key(core, message) {
+        Ok(()) => Ok(()),
+        Err(key) => try_send_keyed(core, message, key, sender, urgency),
     }
+}
 
-    /// As `push_fast`, in a pool with keys. The key is given back if there is more to do.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn push_by_key(&self, message: &mut Option<A::Message>) -> Result<(), Hashed<K>> {
-        let key = self.key(message);
-        let Some(shard) = self.queue.shards.get(key.1 as usize & (self.queue.shards.len() - 1))
-        else {
-            return Err(key);
-        };
-        let Some(mut inbox) = shard.inbox.try_lock() else { return Err(key) };
-        if key.0.is_some() && inbox.is_fast() && self.is_timely() && message.is_some() {
-            inbox.push_fast(message, key, self.frame.telemetry.coarse.coarse_stamp());
-            return Ok(());
-        }
-        Err(key)
+/// As `push_fast`, in a pool with keys. The key is given back if there is more to do.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn push_by_key<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    message: &mut Option<A::Message>,
+) -> Result<(), Hashed<K>> {
+    let key = core.key(message);
+    let Some(shard) = core.queue.shards.get(key.1 as usize & (core.queue.shards.len() - 1)) else {
+        return Err(key);
+    };
+    let Some(mut inbox) = shard.inbox.try_lock() else { return Err(key) };
+    if key.0.is_some() && inbox.is_fast() && core.is_timely() && message.is_some() {
+        inbox.push_fast(message, key, core.frame.telemetry.coarse.coarse_stamp());
+        return Ok(());
     }
+    Err(key)
+}
 
-    #[inline(never)]
-    fn try_send_slowly(
-        &self,
-        message: &mut Option<A::Message>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        let placed = self.try_place(message, sender, urgency);
-        self.sent_or_over(message, placed, sender)
-    }
+#[inline(never)]
+fn try_send_slowly<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    message: &mut Option<A::Message>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<(), Refused> {
+    let placed = try_place(core, message, sender, urgency);
+    sent_or_over(core, message, placed, sender)
+}
 
-    #[inline(never)]
-    fn try_send_keyed(
-        &self,
-        message: &mut Option<A::Message>,
-        key: Hashed<K>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        let placed = self.take_and_push(message, key, sender, urgency);
-        self.sent_or_over(message, placed, sender)
-    }
+#[inline(never)]
+fn try_send_keyed<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    message: &mut Option<A::Message>,
+    key: Hashed<K>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<(), Refused> {
+    let placed = take_and_push(core, message, key, sender, urgency);
+    sent_or_over(core, message, placed, sender)
+}
 
-    /// The overflow policy, for a message that found no room.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn sent_or_over(
-        &self,
-        message: &mut Option<A::Message>,
-        placed: Result<(), Refused>,
-        sender: u32,
-    ) -> Result<(), Refused> {
-        match placed {
-            Err(Refused::Full) => message.lent(&mut |payload| overflow(self, payload, sender)),
-            Err(Refused::KeyFull) => message.lent(&mut |payload| overflow_of_key(self, payload)),
-            pushed => pushed,
-        }
+/// The overflow policy, for a message that found no room.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn sent_or_over<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    message: &mut Option<A::Message>,
+    placed: Result<(), Refused>,
+    sender: u32,
+) -> Result<(), Refused> {
+    match placed {
+        Err(Refused::Full) => message.lent(&mut |payload| overflow(core, payload, sender)),
+        Err(Refused::KeyFull) => message.lent(&mut |payload| overflow_of_key(core, payload)),
+        pushed => pushed,
     }
+}
 
-    /// Queues a message if there is room.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn try_place(
-        &self,
-        payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        if self.settings.derived.is_weighed {
-            return payload.lent(&mut |payload| self.try_place_weighed(payload, sender, urgency));
-        }
-        let key = self.key(payload);
-        self.take_and_push(payload, key, sender, urgency)
+/// Queues a message if there is room.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn try_place<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &mut impl LendOutgoing<A::Message, A::Reply, A::Error>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<(), Refused> {
+    if core.settings.derived.is_weighed {
+        return payload.lent(&mut |payload| try_place_weighed(core, payload, sender, urgency));
     }
+    let key = core.key(payload);
+    take_and_push(core, payload, key, sender, urgency)
+}
 
-    /// Queues messages from the front, as many as there is room for.
-    fn try_place_many(
-        &self,
-        messages: &mut VecDeque<A::Message>,
-        sender: u32,
-    ) -> Result<PlacedMany, Refused> {
-        if self.settings.derived.is_weighed {
-            let place = |one: &mut OutgoingOf<A>| self.try_place_weighed(one, sender, Urgency::Now);
-            let sent = push_one_by_one(messages, &place)?;
-            return Ok(PlacedMany { sent, full: !messages.is_empty() });
-        }
-        let permits = self.queue.permits.try_take_most(messages.len() as u64, self)?;
-        let mut many = Many { core: self, permits, filled: 0 };
-        let before = messages.len();
-        let mut pushed = Ok(());
-        while many.permits > 0 && pushed.is_ok() {
-            pushed = many.push(messages, sender);
-        }
-        // Otherwise there was no room behind a key.
-        let full = pushed.is_ok() && !messages.is_empty();
-        match before - messages.len() {
-            0 => pushed.map(|()| PlacedMany { sent: 0, full }),
-            sent => Ok(PlacedMany { sent, full }),
-        }
+/// Queues messages from the front, as many as there is room for.
+fn try_place_many<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    messages: &mut VecDeque<A::Message>,
+    sender: u32,
+) -> Result<PlacedMany, Refused> {
+    if core.settings.derived.is_weighed {
+        let place = |one: &mut OutgoingOf<A>| try_place_weighed(core, one, sender, Urgency::Now);
+        let sent = push_one_by_one(messages, &place)?;
+        return Ok(PlacedMany { sent, full: !messages.is_empty() });
     }
+    let permits = core.queue.permits.try_take_most(messages.len() as u64, core)?;
+    let mut many = Many { core, permits, filled: 0 };
+    let before = messages.len();
+    let mut pushed = Ok(());
+    while many.permits > 0 && pushed.is_ok() {
+        pushed = many.push(messages, sender);
+    }
+    // Otherwise there was no room behind a key.
+    let full = pushed.is_ok() && !messages.is_empty();
+    match before - messages.len() {
+        0 => pushed.map(|()| PlacedMany { sent: 0, full }),
+        sent => Ok(PlacedMany { sent, full }),
+    }
+}
 
-    /// True once for a sender whose messages pile up, if all of them lie together.
-    fn should_step_aside(&self, sender: u32) -> bool {
-        let index = self.shard_of(&(None, 0), sender);
-        !self.keyed() && std::mem::take(&mut self.queue.shards[index].inbox.lock().turn.is_over)
-    }
+/// True once for a sender whose messages pile up, if all of them lie together.
+fn should_step_aside<A: Actor, K: Key>(core: &Core<A, K>, sender: u32) -> bool {
+    let index = core.shard_of(&(None, 0), sender);
+    !core.keyed() && std::mem::take(&mut core.queue.shards[index].inbox.lock().turn.is_over)
 }
 
 impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, K> {
@@ -258,9 +282,9 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         urgency: Urgency,
     ) -> Result<(), Refused> {
         match self.routing.way_in {
-            WayIn::Plain => self.try_send_plain(message, sender, urgency),
-            WayIn::ByKey => self.try_send_by_key(message, sender, urgency),
-            WayIn::Weighed => self.try_send_slowly(message, sender, urgency),
+            WayIn::Plain => try_send_plain(self, message, sender, urgency),
+            WayIn::ByKey => try_send_by_key(self, message, sender, urgency),
+            WayIn::Weighed => try_send_slowly(self, message, sender, urgency),
         }
     }
 
@@ -271,9 +295,9 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         urgency: Urgency,
     ) -> Result<(), Refused> {
         if let Some(to) = self.diverted(payload) {
-            return self.divert(to, payload);
+            return divert(self, to, payload);
         }
-        match self.try_place(payload, sender, urgency) {
+        match try_place(self, payload, sender, urgency) {
             Err(Refused::Full) => overflow(self, payload, sender),
             Err(Refused::KeyFull) => overflow_of_key(self, payload),
             pushed => pushed,
@@ -287,20 +311,22 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         sender: u32,
         caller: &Waker,
     ) -> Option<HandoffWaitOf<'_, A>> {
-        Self::serve(self, message, sender, caller)
+        match self.settings.derived.uses_handoff && !self.queue.wake.any_ready() {
+            true => hand(self, message, sender, caller),
+            false => None,
+        }
     }
 
     fn push_permitted(&self, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), NotAccepted> {
-        let mut granted = Granted(Some(self));
-        self.try_claim(payload).map_err(|refused| self.why(refused))?;
+        let permit = PoolPermit(Some(self));
+        try_claim(self, payload).map_err(|refused| why(self, refused))?;
         if let Some(push) = &self.push {
             let pushed = push.place_permitted(self, payload, sender);
-            pushed.map_err(|refused| self.why(refused))?;
-            granted.0 = None;
-            return Ok(());
+            pushed.map_err(|refused| why(self, refused))?;
+        } else {
+            push_keyed(self, payload, sender, false).map_err(|refused| why(self, refused))?;
         }
-        self.push_keyed(payload, sender, false).map_err(|refused| self.why(refused))?;
-        granted.0 = None;
+        permit.used();
         Ok(())
     }
 
@@ -310,14 +336,14 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         sender: u32,
         urgency: Urgency,
     ) -> Result<usize, Refused> {
-        if urgency == Urgency::CanStepAside && self.should_step_aside(sender) {
+        if urgency == Urgency::CanStepAside && should_step_aside(self, sender) {
             return Err(Refused::NotNow);
         }
         if let Overflow::DropOldest = self.settings.functions.overflow {
             return push_one_by_one(messages, &|one| self.try_push(one, sender, Urgency::Now));
         }
         // Nothing is dropped here: what does not fit in is left with its sender.
-        let placed = self.try_place_many(messages, sender);
+        let placed = try_place_many(self, messages, sender);
         if matches!(placed, Err(Refused::Full) | Ok(PlacedMany { full: true, .. })) {
             found_full(self);
         }
@@ -344,15 +370,15 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
                 return to.vtable.push_waiting(payload, to.place()).await;
             }
             self.frame.telemetry.count_wait();
-            if let Some((bytes, units)) = self.to_claim(payload) {
+            if let Some((bytes, units)) = to_claim(self, payload) {
                 let claim = bytes.claim(units, &self.queue.permits).await;
                 has_claimed(payload, claim.map_err(|Closed| self.why_closed())?);
             }
             if let Some(push) = &self.push {
                 let pushed = push.place_waiting(self, payload, sender).await;
-                return pushed.map_err(|refused| self.why(refused));
+                return pushed.map_err(|refused| why(self, refused));
             }
-            self.push_in_its_turn(payload, sender).await.map_err(|refused| self.why(refused))
+            push_in_its_turn(self, payload, sender).await.map_err(|refused| why(self, refused))
         })
     }
 
@@ -422,7 +448,10 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
     ) -> Result<Option<ReentrancyGuard>, Reentrant> {
         match self.diverted(payload) {
             Some(to) => to.vtable.enter_call(payload),
-            None => self.enter_own_call(payload),
+            None => match slot_at_work(self.identity()) {
+                Some(slot) => enter_call_of(self, slot, payload),
+                None => Ok(None),
+            },
         }
     }
 
@@ -431,14 +460,14 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         self: Arc<Self>,
         show: &mut crate::address::vtable::ShowWorker<'_, A::Message, A::Reply, A::Error>,
     ) {
-        self.show_workers(true, show);
+        show_workers(&self, true, show);
     }
 
     fn own_call(self: Arc<Self>, payload: &OutgoingOf<A>) -> Option<OwnCall> {
         if let Some(to) = self.diverted(payload) {
             return to.vtable.clone().own_call(payload);
         }
-        OwnCall::of(self.clone(), self.identity(), |slot| self.has_key_in_hand(payload, slot))
+        OwnCall::of(self.clone(), self.identity(), |slot| has_key_in_hand(&*self, payload, slot))
     }
 
     fn handle_dropped(self: Arc<Self>) {
@@ -455,4 +484,37 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
             stop::run::stop(core, Stop::within(Duration::MAX)).await;
         }));
     }
+}
+
+/// A worker of this pool is about to wait for a reply of it.
+#[cold]
+fn enter_call_of<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    slot: usize,
+    payload: &OutgoingOf<A>,
+) -> Result<Option<ReentrancyGuard>, Reentrant> {
+    if has_key_in_hand(core, payload, slot) {
+        return Err(Reentrant);
+    }
+    // One count, compared once: a worker that joins or leaves meanwhile might as well have come
+    // later.
+    let live = core.frame.membership.live.load(Ordering::Relaxed);
+    core.handoff.calls.enter(core.identity(), live)
+}
+
+/// True if a worker is the owner of this message's key.
+fn has_key_in_hand<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &OutgoingOf<A>,
+    slot: usize,
+) -> bool {
+    if !core.keyed() {
+        let push = core.push.as_ref();
+        return push.is_some_and(|push| push.is_assigned_to(core, payload, slot));
+    }
+    let key = core.key(payload);
+    let index = core.shard_of(&key, 0);
+    let own = key.0.is_some() && core.queue.shards[index].outbox.lock().is_owner(key.1, slot);
+    discard(key);
+    own
 }

@@ -6,7 +6,18 @@ use greenroom_queue::{
     entry::first, permits::Permits, queue::credit_for, stamp::Stamp, sync::Ordering, wake::Wake,
 };
 
-use super::{Core, Key};
+use super::{
+    Core, Key,
+    backlog::share_out,
+    drain::{dead_letter_queued, give_back_queued},
+    mail::{clear_mailbox, take_mailbox},
+    park::{wake_lane, wake_mail, wake_message},
+    parked::parked_messages,
+    pushes::{ask_again, hand_over},
+    serve::{handed, oldest_handed},
+    shut::{count_accepted, set_shards_shut, tell_shut},
+    signals::end_of_worker,
+};
 use crate::{
     Actor, ExitReason,
     pool::{
@@ -33,18 +44,26 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
 
     fn counts(&self) -> Counts {
         Counts {
-            accepted: self.accepted(),
+            accepted: count_accepted(self),
             held_for_others: self.push.as_ref().map_or(0, |push| push.held_for_others(self)),
             bytes: self.settings.derived.bytes.as_ref().map(|bytes| bytes.waiting()),
         }
     }
 
     fn depth(&self) -> usize {
-        Self::depth(self)
+        let mut queued = 0;
+        for shard in &self.queue.shards {
+            let outbox = shard.outbox.lock();
+            queued += outbox.queued() + shard.inbox.lock().queued();
+        }
+        for slot in 0..self.desks.len() {
+            queued += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
+        }
+        queued + handed(self) + self.routing.held.lock().len() + self.frame.clock.messages()
     }
 
     fn oldest(&self) -> Option<Duration> {
-        let mut oldest = self.oldest_handed();
+        let mut oldest = oldest_handed(self);
         for shard in &self.queue.shards {
             let outbox = shard.outbox.lock();
             let inbox = shard.inbox.lock();
@@ -67,7 +86,7 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     }
 
     fn unattended(&self) -> Unattended {
-        Unattended { parked: self.parked_messages(), held: self.routing.held().len() as u64 }
+        Unattended { parked: parked_messages(self), held: self.routing.held().len() as u64 }
     }
 
     fn mail(&self, slot: usize) -> Option<MailCounts> {
@@ -86,7 +105,7 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
 
     fn hold_at_most(&self, capacity: usize) {
         self.queue.permits.resize(capacity, self);
-        self.share_out(capacity);
+        share_out(self, capacity);
         self.queue.credit.store(credit_for(capacity, self.queue.shards.len()), Ordering::Relaxed);
     }
 
@@ -95,11 +114,11 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     }
 
     fn set_shut(&self, shut: bool) {
-        self.set_shards_shut(shut);
+        set_shards_shut(self, shut);
     }
 
     fn tell_shut(&self, for_good: bool) {
-        Self::tell_shut(self, for_good);
+        tell_shut(self, for_good);
     }
 
     fn start_worker(self: Arc<Self>, slot: usize, beginning: Beginning) {
@@ -116,37 +135,37 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     }
 
     fn hand_over(&self, slot: usize) {
-        Self::hand_over(self, slot);
+        hand_over(self, slot);
     }
 
     fn ask_again(&self) {
-        Self::ask_again(self);
+        ask_again(self);
     }
 
     fn take_mail(self: Arc<Self>, slot: usize, reason: &ExitReason) -> Afterwards<'_> {
-        let taken = self.take_mailbox(slot)?;
-        Some(Box::new(move || self.clear_mailbox(taken, reason)))
+        let taken = take_mailbox(&self, slot)?;
+        Some(Box::new(move || clear_mailbox(&self, taken, reason)))
     }
 
     fn end_worker(self: Arc<Self>, slot: usize, reason: &ExitReason) {
         if let Some(mailbox) = self.mailbox_if_any(slot) {
-            self.end_of_worker(&mailbox, reason);
+            end_of_worker(&self, &mailbox, reason);
         }
     }
 
     fn dead_letter_queued(&self) {
-        Self::dead_letter_queued(self);
+        dead_letter_queued(self);
     }
 
     fn give_back_queued(&self) {
-        Self::give_back_queued(self);
+        give_back_queued(self);
     }
 
     fn ring(&self, alarm: ClockEntry) {
         self.note_time();
         match alarm.what {
             PoolAlarm::Shares => frame::shares::ring(self),
-            PoolAlarm::Lane(id) => self.wake_lane(alarm.index, id),
+            PoolAlarm::Lane(id) => wake_lane(self, alarm.index, id),
             PoolAlarm::Tag(tag) => {
                 if let Some(push) = &self.push {
                     push.wake_tag(self, tag);
@@ -160,13 +179,13 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
             PoolAlarm::Mail(slot, entry) => {
                 self.frame.clock.message_rang();
                 if let Some(entry) = entry.own::<A, K>() {
-                    self.wake_mail(slot, entry);
+                    wake_mail(self, slot, entry);
                 }
             }
             PoolAlarm::Message(entry) => {
                 self.frame.clock.message_rang();
                 if let Some(entry) = entry.own::<A, K>() {
-                    self.wake_message(alarm.index, entry);
+                    wake_message(self, alarm.index, entry);
                 }
             }
         }

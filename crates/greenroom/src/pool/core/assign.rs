@@ -17,6 +17,7 @@ use super::{
         change_table, hand_over_tag, make_deferred_moves, park_tagged, tag_is_due, tell_held,
         wake_migrated,
     },
+    push::take_and_push,
     room::{MailboxPlace, PoolPermit},
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
@@ -45,7 +46,7 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByTable {
     ) -> Result<(), Refused> {
         let sticky = pool.sticky()?;
         let Some(tag) = tag(pool, sticky, payload)? else {
-            return pool.take_and_push(payload, (None, 0), sender, Urgency::Now);
+            return take_and_push(pool, payload, (None, 0), sender, Urgency::Now);
         };
         loop {
             let sticks = match holder(pool, sticky, payload, tag)? {

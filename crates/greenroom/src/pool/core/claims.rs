@@ -2,7 +2,7 @@
 
 use greenroom_queue::permits::Refused;
 
-use super::{Core, Key, Urgency};
+use super::{Core, Key, Urgency, push::take_and_push};
 use crate::{
     Actor,
     delivery::Extra,
@@ -12,55 +12,59 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// Gives a message its claim, if bytes are bounded and it has none.
-    pub(crate) fn try_claim(&self, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
-        let (Some(bytes), Some(message)) = (&self.settings.derived.bytes, &payload.message) else {
-            return Ok(());
-        };
-        if payload.extra.as_ref().is_some_and(|extra| extra.claim.is_some()) {
-            return Ok(());
-        }
-        let claim = bytes.try_claim(bytes.units_of(message))?;
-        has_claimed(payload, claim);
-        Ok(())
+/// Gives a message its claim, if bytes are bounded and it has none.
+pub(crate) fn try_claim<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &mut OutgoingOf<A>,
+) -> Result<(), Refused> {
+    let (Some(bytes), Some(message)) = (&core.settings.derived.bytes, &payload.message) else {
+        return Ok(());
+    };
+    if payload.extra.as_ref().is_some_and(|extra| extra.claim.is_some()) {
+        return Ok(());
     }
+    let claim = bytes.try_claim(bytes.units_of(message))?;
+    has_claimed(payload, claim);
+    Ok(())
+}
 
-    /// What a message has to claim before it waits, if bytes are bounded.
-    pub(super) fn to_claim(&self, payload: &OutgoingOf<A>) -> Option<(&ByteRoom, u32)> {
-        let bytes = self.settings.derived.bytes.as_ref()?;
-        Some((&***bytes, bytes.units_of(payload.message.as_ref()?)))
-    }
+/// What a message has to claim before it waits, if bytes are bounded.
+pub(super) fn to_claim<'a, A: Actor, K: Key>(
+    core: &'a Core<A, K>,
+    payload: &OutgoingOf<A>,
+) -> Option<(&'a ByteRoom, u32)> {
+    let bytes = core.settings.derived.bytes.as_ref()?;
+    Some((&***bytes, bytes.units_of(payload.message.as_ref()?)))
+}
 
-    /// Queues a message if there is room for it, in a pool with further conditions.
-    pub(crate) fn try_place_weighed(
-        &self,
-        payload: &mut OutgoingOf<A>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        self.try_claim(payload)?;
-        let placed = self.try_place_claimed(payload, sender, urgency);
-        if placed.is_err() {
-            // Others may have its room while it waits for what it has not.
-            payload.extra.iter_mut().for_each(|extra| extra.claim = None);
-        }
-        placed
+/// Queues a message if there is room for it, in a pool with further conditions.
+pub(crate) fn try_place_weighed<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &mut OutgoingOf<A>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<(), Refused> {
+    try_claim(core, payload)?;
+    let placed = try_place_claimed(core, payload, sender, urgency);
+    if placed.is_err() {
+        // Others may have its room while it waits for what it has not.
+        payload.extra.iter_mut().for_each(|extra| extra.claim = None);
     }
+    placed
+}
 
-    /// As `try_place_weighed`, for a message that has its claim.
-    pub(super) fn try_place_claimed(
-        &self,
-        payload: &mut OutgoingOf<A>,
-        sender: u32,
-        urgency: Urgency,
-    ) -> Result<(), Refused> {
-        if let Some(push) = &self.push {
-            return push.try_place(self, payload, sender);
-        }
-        let key = self.key(payload);
-        self.take_and_push(payload, key, sender, urgency)
+/// As `try_place_weighed`, for a message that has its claim.
+pub(super) fn try_place_claimed<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &mut OutgoingOf<A>,
+    sender: u32,
+    urgency: Urgency,
+) -> Result<(), Refused> {
+    if let Some(push) = &core.push {
+        return push.try_place(core, payload, sender);
     }
+    let key = core.key(payload);
+    take_and_push(core, payload, key, sender, urgency)
 }
 
 /// The message has its bytes.

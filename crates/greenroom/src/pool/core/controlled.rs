@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Core, Key, withdraw::withdraw};
+use super::{Core, Key, withdraw::withdraw, workers::show_workers};
 use crate::{
     Actor, DeadLetters,
     address::Address,
@@ -45,7 +45,7 @@ impl<A: Actor, K: Key> Control<A> for Core<A, K> {
 
     fn workers(self: Arc<Self>) -> Vec<Worker<A::Message, A::Reply, A::Error>> {
         let mut workers = Vec::new();
-        self.show_workers(false, &mut |slot, vtable| workers.push(Worker::new(slot, vtable)));
+        show_workers(&self, false, &mut |slot, vtable| workers.push(Worker::new(slot, vtable)));
         workers
     }
 

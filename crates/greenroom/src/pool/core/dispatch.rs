@@ -16,6 +16,8 @@ use greenroom_queue::{
 use super::{
     Core, ExtraOf, Key, Queued, Urgency,
     evict::{evict, freed, make_room_at},
+    mail::push_to,
+    push::{push_in_line, take_and_push},
     room::{MailboxPlace, PoolPermit},
 };
 use crate::pool::frame::gate::settle_if_over;
@@ -81,7 +83,7 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
                 tried => return tried,
             }
         }
-        pool.take_and_push(payload, (None, 0), sender, Urgency::Now)
+        take_and_push(pool, payload, (None, 0), sender, Urgency::Now)
     }
 
     fn place_permitted(
@@ -160,14 +162,16 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
     }
 }
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// The mailbox of a worker that is there, or is being started again. Under the lock of the
-    /// members.
-    pub(crate) fn member_mailbox(&self, slot: usize, live: bool) -> Option<Arc<Mailbox<A, K>>> {
-        let place = self.frame.membership.slots.at(slot).details.lock();
-        let there = place.status == Status::Live || (!live && place.status == Status::Starting);
-        there.then(|| self.mailbox(slot))
-    }
+/// The mailbox of a worker that is there, or is being started again. Under the lock of the
+/// members.
+pub(crate) fn member_mailbox<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    slot: usize,
+    live: bool,
+) -> Option<Arc<Mailbox<A, K>>> {
+    let place = core.frame.membership.slots.at(slot).details.lock();
+    let there = place.status == Status::Live || (!live && place.status == Status::Starting);
+    there.then(|| core.mailbox(slot))
 }
 
 /// Never older than a change that the caller knows of: a caller that finds it out of date waits
@@ -186,7 +190,7 @@ fn live_members<A: Actor, K: Key>(core: &Core<A, K>) -> Arc<LiveMembers<A, K>> {
     // Before any worker is looked at: a change in between makes the list old at once. Pairs
     // with the same `fetch_add`.
     let made_after = core.frame.membership.member_changes.load(Ordering::SeqCst);
-    let live = member_list.slots().filter_map(|slot| core.member_mailbox(slot, true));
+    let live = member_list.slots().filter_map(|slot| member_mailbox(core, slot, true));
     let live_members = Arc::new(LiveMembers { members: live.collect(), made_after });
     *core.routing.live_members.write() = Some(live_members.clone());
     live_members
@@ -299,7 +303,7 @@ fn dispatch_permitted<A: Actor, K: Key>(
                     if tried.is_err() {
                         member.reserve_anyway();
                     }
-                    if core.push_to(&member, payload).is_ok() {
+                    if push_to(core, &member, payload).is_ok() {
                         return Ok(());
                     }
                 }
@@ -327,7 +331,7 @@ pub(super) fn push_to_any<A: Actor, K: Key>(
     sender: u32,
 ) -> Result<(), Refused> {
     let index = core.shard_of(&(None, 0), sender);
-    core.push(index, payload, (None, 0))
+    push_in_line(core, index, payload, (None, 0), false)
 }
 
 /// Waits for room at the worker that the policy chooses. A message for several workers
@@ -364,7 +368,7 @@ async fn dispatch_waiting<A: Actor, K: Key>(
             let place = MailboxPlace(Some(&*member));
             core.await_permit().await.map_err(|Closed| Refused::Closed)?;
             place.used();
-            if core.push_to(&member, payload).is_ok() {
+            if push_to(core, &member, payload).is_ok() {
                 return Ok(());
             }
             core.queue.permits.give(1, core);
@@ -385,7 +389,7 @@ pub(crate) fn try_push_to<A: Actor, K: Key>(
     let place = MailboxPlace(Some(member));
     core.queue.permits.try_take(1, core)?;
     place.used();
-    core.push_to(member, payload).map_err(|Closed| {
+    push_to(core, member, payload).map_err(|Closed| {
         core.queue.permits.give(1, core);
         Refused::Closed
     })
@@ -447,13 +451,13 @@ pub(super) fn hand_out<A: Actor, K: Key>(
 ) -> Result<(), Refused> {
     let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
     // The caller's own: if not even this one is accepted, none is.
-    if core.push_to(first, payload).is_err() && push_to_any(core, payload, 0).is_err() {
+    if push_to(core, first, payload).is_err() && push_to_any(core, payload, 0).is_err() {
         core.queue.permits.give(taken, core);
         return Err(Refused::Closed);
     }
     places.into_iter().for_each(MailboxPlace::used);
     for (member, one) in others.iter().zip(&mut copies.0) {
-        if core.push_to(member, one).is_err() && push_to_any(core, one, 0).is_err() {
+        if push_to(core, member, one).is_err() && push_to_any(core, one, 0).is_err() {
             core.queue.permits.give(1, core);
         }
     }
@@ -554,7 +558,7 @@ fn place_again<A: Actor, K: Key>(
         Chosen::Hold(_) => return false,
         Chosen::One(member) => {
             member.reserve_anyway();
-            core.push_to(&member, payload).is_ok()
+            push_to(core, &member, payload).is_ok()
         }
         Chosen::Several(members) => {
             let copied = || push_copies(core, &members, payload, 1).is_ok();
@@ -562,7 +566,7 @@ fn place_again<A: Actor, K: Key>(
         }
         Chosen::Any | Chosen::Refused | Chosen::Gone => false,
     };
-    let placed = placed || core.push(0, payload, (None, 0)).is_ok();
+    let placed = placed || push_in_line(core, 0, payload, (None, 0), false).is_ok();
     if placed {
         // It was counted as accepted when it was held back, and now again. Pairs with the
         // store in `close`, through the load in `notify_progress`: a stop that counts both is
@@ -587,7 +591,7 @@ fn make_room_by_choice<A: Actor, K: Key>(
         }
         Chosen::One(member) => {
             let permit = make_room_at(core, &member, sender)?;
-            let pushed = match core.push_to(&member, payload) {
+            let pushed = match push_to(core, &member, payload) {
                 Err(Closed) => push_to_any(core, payload, sender),
                 Ok(()) => Ok(()),
             };

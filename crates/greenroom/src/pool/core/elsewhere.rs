@@ -3,7 +3,7 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
-use super::{Core, Key, Queued};
+use super::{Core, Key, dispatch::member_mailbox};
 use crate::{
     Actor,
     pool::membership::{mailbox::Mailbox, slot_state::Status},
@@ -20,44 +20,31 @@ enum Fitness {
     Takes,
 }
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// The mailbox of the least busy worker of those that have not refused a message. None if there
-    /// is no other.
-    pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {
-        let member_list = self.frame.membership.members.lock();
-        let mut best = None;
-        for slot in member_list.slots() {
-            if !refused_by.contains(&slot)
-                && let Some(fitness) = self.fitness(slot)
-            {
-                best = best.max(Some((fitness, Reverse(self.load(slot)), Reverse(slot))));
-            }
+/// The mailbox of the least busy worker of those that have not refused a message. None if there
+/// is no other.
+pub(crate) fn who_else<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    refused_by: &[usize],
+) -> Option<Arc<Mailbox<A, K>>> {
+    let member_list = core.frame.membership.members.lock();
+    let mut best = None;
+    for slot in member_list.slots() {
+        if refused_by.contains(&slot) {
+            continue;
         }
-        let (_, _, Reverse(slot)) = best?;
-        self.member_mailbox(slot, false)
+        let slot_state = core.frame.membership.slots.at(slot);
+        let details = slot_state.details.lock();
+        let fitness = match (details.status, &details.adopted) {
+            (Status::Live, None) => Fitness::Takes,
+            (Status::Live | Status::Starting, Some(_)) => Fitness::MayRefuse,
+            (Status::Starting, None) => Fitness::Starts,
+            _ => continue,
+        };
+        drop(details);
+        let waiting = core.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
+        let load = waiting + usize::from(slot_state.is_busy());
+        best = best.max(Some((fitness, Reverse(load), Reverse(slot))));
     }
-
-    fn fitness(&self, slot: usize) -> Option<Fitness> {
-        let details = self.frame.membership.slots.at(slot).details.lock();
-        match (details.status, &details.adopted) {
-            (Status::Live, None) => Some(Fitness::Takes),
-            (Status::Live | Status::Starting, Some(_)) => Some(Fitness::MayRefuse),
-            (Status::Starting, None) => Some(Fitness::Starts),
-            _ => None,
-        }
-    }
-
-    /// Messages that a worker has by itself.
-    fn load(&self, slot: usize) -> usize {
-        let waiting = self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.waiting());
-        waiting + usize::from(self.frame.membership.slots.at(slot).is_busy())
-    }
-
-    /// Gives a message to this worker; if it has gone since, to any other.
-    pub(crate) fn leave_to(&self, mailbox: &Mailbox<A, K>, entry: Queued<A, K>) {
-        match mailbox.put_again(entry) {
-            Ok(()) => drop(self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog)),
-            Err(entry) => self.wake_message(0, entry),
-        }
-    }
+    let (_, _, Reverse(slot)) = best?;
+    member_mailbox(core, slot, false)
 }

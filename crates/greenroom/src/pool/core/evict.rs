@@ -8,7 +8,16 @@ use greenroom_queue::{
     permits::{Closed, Refused},
 };
 
-use super::{Core, Key, OutboxOf, Queued, Urgency, room::PoolPermit};
+use super::{
+    Core, Key, OutboxOf, Queued, Urgency,
+    backlog::has_room_behind,
+    claims::{try_claim, try_place_claimed},
+    drain::bury,
+    mail::push_to,
+    push::push_in_line,
+    room::PoolPermit,
+    serve::take_handed,
+};
 use crate::pool::frame::notify::{found_full, found_worker_full, has_dropped};
 use crate::{
     Actor, CallError, DeadLetterReason,
@@ -36,7 +45,7 @@ pub(crate) fn overflow_at<A: Actor, K: Key>(
     found_worker_full(core);
     overflow_with(core, payload, |payload| {
         let permit = make_room_at(core, member, 0)?;
-        core.push_to(member, payload).map_err(|Closed| Refused::Closed)?;
+        push_to(core, member, payload).map_err(|Closed| Refused::Closed)?;
         permit.used();
         Ok(())
     })
@@ -69,7 +78,7 @@ fn make_room<A: Actor, K: Key>(
     if core.settings.derived.bytes.is_some() {
         make_byte_room(core, core.shard_of(&(None, 0), sender), payload)?;
         // There may be room for a message.
-        match core.try_place_claimed(payload, sender, Urgency::Now) {
+        match try_place_claimed(core, payload, sender, Urgency::Now) {
             Err(Refused::Full) => {}
             placed => return placed,
         }
@@ -79,7 +88,7 @@ fn make_room<A: Actor, K: Key>(
     }
     let key = core.key(payload);
     let index = core.shard_of(&key, sender);
-    let evicted = match core.has_room_behind(index, &key) {
+    let evicted = match has_room_behind(core, index, &key) {
         Ok(()) => evict(core, index),
         Err(Refused::KeyFull) => evict_of(core, index, key.1),
         Err(refused) => {
@@ -88,7 +97,7 @@ fn make_room<A: Actor, K: Key>(
         }
     };
     let permit = freed(core, evicted)?;
-    core.push(index, payload, key).map_err(never_waits)?;
+    push_in_line(core, index, payload, key, false).map_err(never_waits)?;
     permit.used();
     Ok(())
 }
@@ -100,7 +109,7 @@ fn make_byte_room<A: Actor, K: Key>(
     index: usize,
     payload: &mut OutgoingOf<A>,
 ) -> Result<(), Refused> {
-    while core.try_claim(payload).is_err() {
+    while try_claim(core, payload).is_err() {
         drop(freed(core, evict(core, index))?);
     }
     Ok(())
@@ -134,7 +143,7 @@ fn make_room_behind_key<A: Actor, K: Key>(
     let index = core.shard_of(&key, 0);
     let evicted = evict_of(core, index, key.1);
     let permit = freed(core, evicted).map_err(|_| Refused::KeyRejected)?;
-    core.push(index, payload, key).map_err(never_waits)?;
+    push_in_line(core, index, payload, key, false).map_err(never_waits)?;
     permit.used();
     Ok(())
 }
@@ -180,7 +189,7 @@ pub(super) fn freed<A: Actor, K: Key>(
 /// oldest of this shard, of another, of a worker's mailbox, or of those held back; an urgent
 /// one if there is no other. A message that waits for another attempt stays.
 pub(super) fn evict<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Option<Queued<A, K>> {
-    let normal = core.take_handed(1).pop_front();
+    let normal = take_handed(core, 1).pop_front();
     let normal = normal.or_else(|| evict_from_any(core, index, false));
     let normal = normal.or_else(|| evict_mail(core));
     let normal = normal.or_else(|| core.routing.held.lock().pop_front());
@@ -281,7 +290,7 @@ fn dead_letter_evicted<A: Actor, K: Key>(core: &Core<A, K>, entry: Queued<A, K>)
     if entry.is_retry() {
         core.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
     }
-    core.bury(entry, DeadLetterReason::Evicted, CallError::Evicted);
+    bury(core, entry, DeadLetterReason::Evicted, CallError::Evicted);
     has_dropped(core);
 }
 

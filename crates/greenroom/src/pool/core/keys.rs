@@ -36,25 +36,28 @@ struct FoundKey<E> {
     oldest: Option<Stamp>,
 }
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// Feeds the key of a message that was measured, and is done with, to the sketch.
-    pub(crate) fn feed_sketch(&self, source: Source, messages: u64, took: Duration) {
-        let key = match source {
-            Source::Head { index, epoch, .. } => {
-                let mut outbox = self.queue.shards[index].outbox.lock();
-                // Not needed there any more.
-                let in_hand = outbox.held(epoch).and_then(|token| token.in_hand.take());
-                in_hand.map(|(hash, key)| (hash, Arc::new(key)))
-            }
-            Source::Lane { index, id, .. } => {
-                let mut outbox = self.queue.shards[index].outbox.lock();
-                outbox.lanes.get(id).and_then(|lane| Some((id.hash, lane.key.share()?)))
-            }
-            _ => None,
-        };
-        if let (Some((hash, key)), Some(sketch)) = (key, &self.frame.telemetry.sketch) {
-            sketch.feed(hash, key, messages, took);
+/// Feeds the key of a message that was measured, and is done with, to the sketch.
+pub(crate) fn feed_sketch<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    source: Source,
+    messages: u64,
+    took: Duration,
+) {
+    let key = match source {
+        Source::Head { index, epoch, .. } => {
+            let mut outbox = core.queue.shards[index].outbox.lock();
+            // Not needed there any more.
+            let in_hand = outbox.held(epoch).and_then(|token| token.in_hand.take());
+            in_hand.map(|(hash, key)| (hash, Arc::new(key)))
         }
+        Source::Lane { index, id, .. } => {
+            let mut outbox = core.queue.shards[index].outbox.lock();
+            outbox.lanes.get(id).and_then(|lane| Some((id.hash, lane.key.share()?)))
+        }
+        _ => None,
+    };
+    if let (Some((hash, key)), Some(sketch)) = (key, &core.frame.telemetry.sketch) {
+        sketch.feed(hash, key, messages, took);
     }
 }
 

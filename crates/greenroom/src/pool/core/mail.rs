@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use greenroom_queue::{permits::Closed, sync::Ordering};
 
-use super::{Core, Key};
+use super::{Core, Key, signals::end_of_worker};
 use crate::{
     Actor, ExitReason,
     pool::{
@@ -47,77 +47,84 @@ impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn mailbox_if_any(&self, slot: usize) -> Option<Arc<Mailbox<A, K>>> {
         self.desk(slot).mailbox.lock().clone()
     }
+}
 
-    /// Takes back the orders of a worker about a mailbox, if it has none. Under the lock under
-    /// which one is made: a writer into that one gives its order afterwards.
-    #[cold]
-    pub(crate) fn forget_mail(&self, slot: usize) {
-        let cell = self.desk(slot).mailbox.lock();
-        if cell.is_none() {
-            self.frame.membership.slots.at(slot).done(MAIL | SIGNAL | HAND_OVER);
+/// Takes back the orders of a worker about a mailbox, if it has none. Under the lock under
+/// which one is made: a writer into that one gives its order afterwards.
+#[cold]
+pub(crate) fn forget_mail<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
+    let cell = core.desk(slot).mailbox.lock();
+    if cell.is_none() {
+        core.frame.membership.slots.at(slot).done(MAIL | SIGNAL | HAND_OVER);
+    }
+}
+
+/// Queues a message at a worker, whose permits have been taken, and wakes it.
+pub(crate) fn push_to<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    mailbox: &Mailbox<A, K>,
+    payload: &mut OutgoingOf<A>,
+) -> Result<(), Closed> {
+    mailbox.push(payload, |number| core.stamp(number))?;
+    // A caller that computes on, and does not await, holds up this worker, as it would the
+    // receiver of a channel. To step aside here would have all senders pay, most of which
+    // await soon.
+    core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
+    Ok(())
+}
+
+/// Takes the mailbox of a worker away that goes: from here on, its slot may have another. It
+/// accepts nothing any more. What it has accepted is counted under the lock of its cell: a stop
+/// that finds it gone sees the count. Otherwise the stop would find fewer messages than there
+/// are, and end the pool over the rest.
+pub(crate) fn take_mailbox<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    slot: usize,
+) -> Option<TakenMailbox<A, K>> {
+    let mut cell = core.desk(slot).mailbox.lock();
+    let mailbox = cell.take()?;
+    let (rest, cleared) = mailbox.clear();
+    core.frame.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
+    Some(TakenMailbox { mailbox, rest, cleared })
+}
+
+/// A worker has gone for this reason: the messages of its own mailbox, which has been taken
+/// away, go to any other.
+pub(crate) fn clear_mailbox<A: Actor, K: Key>(
+    core: &Arc<Core<A, K>>,
+    taken: TakenMailbox<A, K>,
+    reason: &ExitReason,
+) {
+    let TakenMailbox { mailbox, rest, cleared } = taken;
+    cleared.close();
+    debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
+    re_home(core, rest);
+    end_of_worker(core, &mailbox, reason);
+    if core.mailbox_if_any(mailbox.slot).is_some() {
+        // The next worker has the same orders: what was taken back may have been meant for it.
+        mailbox.slot_state.order(MAIL | SIGNAL);
+        core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
+    }
+    // A stop that looked meanwhile may have counted what it has accepted twice.
+    core.frame.lifecycle.notify_progress();
+}
+
+/// Puts messages into the pool's queue, for any worker. They keep their permits.
+pub(crate) fn re_home<A: Actor, K: Key>(core: &Core<A, K>, mut entries: Entries<A, K>) {
+    if entries.is_empty() {
+        return;
+    }
+    let mut outbox = core.queue.shards[0].outbox.lock();
+    let mut inbox = core.queue.shards[0].inbox.lock();
+    while let Some(entry) = entries.pop_front() {
+        if entry.urgent {
+            inbox.urgent.push_back(entry);
+            core.queue.wake.set_urgent(0);
+        } else {
+            outbox.queue.push_back(entry);
         }
     }
-
-    /// Queues a message at a worker, whose permits have been taken, and wakes it.
-    pub(crate) fn push_to(
-        &self,
-        mailbox: &Mailbox<A, K>,
-        payload: &mut OutgoingOf<A>,
-    ) -> Result<(), Closed> {
-        mailbox.push(payload, |number| self.stamp(number))?;
-        // A caller that computes on, and does not await, holds up this worker, as it would the
-        // receiver of a channel. To step aside here would have all senders pay, most of which
-        // await soon.
-        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
-        Ok(())
-    }
-
-    /// Takes the mailbox of a worker away that goes: from here on, its slot may have another. It
-    /// accepts nothing any more. What it has accepted is counted under the lock of its cell: a stop
-    /// that finds it gone sees the count. Otherwise the stop would find fewer messages than there
-    /// are, and end the pool over the rest.
-    pub(crate) fn take_mailbox(&self, slot: usize) -> Option<TakenMailbox<A, K>> {
-        let mut cell = self.desk(slot).mailbox.lock();
-        let mailbox = cell.take()?;
-        let (rest, cleared) = mailbox.clear();
-        self.frame.telemetry.counters.accepted.fetch_add(mailbox.accepted(), Ordering::Relaxed);
-        Some(TakenMailbox { mailbox, rest, cleared })
-    }
-
-    /// A worker has gone for this reason: the messages of its own mailbox, which has been taken
-    /// away, go to any other.
-    pub(crate) fn clear_mailbox(self: &Arc<Self>, taken: TakenMailbox<A, K>, reason: &ExitReason) {
-        let TakenMailbox { mailbox, rest, cleared } = taken;
-        cleared.close();
-        debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
-        self.re_home(rest);
-        self.end_of_worker(&mailbox, reason);
-        if self.mailbox_if_any(mailbox.slot).is_some() {
-            // The next worker has the same orders: what was taken back may have been meant for it.
-            mailbox.slot_state.order(MAIL | SIGNAL);
-            self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
-        }
-        // A stop that looked meanwhile may have counted what it has accepted twice.
-        self.frame.lifecycle.notify_progress();
-    }
-
-    /// Puts messages into the pool's queue, for any worker. They keep their permits.
-    pub(crate) fn re_home(&self, mut entries: Entries<A, K>) {
-        if entries.is_empty() {
-            return;
-        }
-        let mut outbox = self.queue.shards[0].outbox.lock();
-        let mut inbox = self.queue.shards[0].inbox.lock();
-        while let Some(entry) = entries.pop_front() {
-            if entry.urgent {
-                inbox.urgent.push_back(entry);
-                self.queue.wake.set_urgent(0);
-            } else {
-                outbox.queue.push_back(entry);
-            }
-        }
-        inbox.scheduled = true;
-        drop((inbox, outbox));
-        self.announce(0);
-    }
+    inbox.scheduled = true;
+    drop((inbox, outbox));
+    core.announce(0);
 }

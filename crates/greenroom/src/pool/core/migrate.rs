@@ -9,7 +9,7 @@ use greenroom_queue::lock::MutexGuard;
 use greenroom_queue::sync::yield_now;
 use tokio::time::Instant;
 
-use super::{Core, Key, Queued};
+use super::{Core, Key, Queued, withdraw::is_withdrawing_here};
 use crate::{
     Actor, PoolEvent,
     pool::{
@@ -57,7 +57,7 @@ fn mailbox_at_rest<'a, A: Actor, K: Key>(
         let moves = sticky.moves.lock();
         let mailbox = core.mailbox_if_any(slot);
         let is_lifted = mailbox.as_ref().is_some_and(|mailbox| mailbox.is_lifted());
-        if !is_lifted || core.is_withdrawing_here() {
+        if !is_lifted || is_withdrawing_here(core) {
             return (moves, mailbox);
         }
         drop(moves);

@@ -5,131 +5,139 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use greenroom_queue::lanes::{LaneId, LaneState};
 
-use super::{Core, Key, Queued, place::demote};
+use super::{Core, Key, OutboxOf, Queued, place::demote, pushes::park_mail, take::Outboxed};
 use crate::pool::frame::gate::dead_letter_if_ruined;
-use crate::{Actor, pool::worker::in_flight::Source};
+use crate::{
+    Actor,
+    pool::{membership::mailbox::Mailbox, pool_payload::Entries, worker::in_flight::Source},
+};
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// Puts a message that is to be attempted again at the head of its key's lane, owned by the
-    /// clock until `after` has passed. A message without a key waits alone. Returns the new place
-    /// of the worker.
-    pub(crate) fn park(
-        &self,
-        worker: usize,
-        source: Source,
-        entry: Queued<A, K>,
-        after: Duration,
-    ) -> Source {
-        self.queue.permits.take_back();
-        self.frame.telemetry.counters.waiting.fetch_add(1, Ordering::Relaxed);
-        match source {
-            Source::Head { index, epoch, .. } => {
-                self.park_head(worker, source, index, epoch, entry, after)
-            }
-            Source::Lane { index, id, .. } => {
-                self.park_in_lane(index, id, entry, after);
-                Source::None
-            }
-            // An urgent message may have come between two runs.
-            Source::Shared { index, .. } | Source::BetweenRuns { index, .. } => {
-                self.frame.clock.park_message(index, entry, after);
-                source
-            }
-            Source::Mailbox => {
-                self.park_mail(worker, entry, after);
-                source
-            }
-            Source::None => {
-                self.frame.clock.park_message(0, entry, after);
-                Source::None
-            }
-        }
-    }
-
-    /// Parks the message of a holder of the token, which keeps it and goes on with other keys; or,
-    /// if the watchdog has taken the token away, the message of the runner of a lane.
-    fn park_head(
-        &self,
-        worker: usize,
-        source: Source,
-        index: usize,
-        epoch: u64,
-        entry: Queued<A, K>,
-        after: Duration,
-    ) -> Source {
-        let mut outbox = self.queue.shards[index].outbox.lock();
-        let Some(token) = outbox.held(epoch) else {
-            drop(outbox);
-            match demote(&self.queue, worker, source) {
-                Source::Lane { index, id, .. } => self.park_in_lane(index, id, entry, after),
-                _ => self.frame.clock.park_message(index, entry, after),
-            }
-            return Source::None;
-        };
-        match token.in_hand.take() {
-            Some((hash, key)) => {
-                let id = outbox.lanes.open(hash, key, LaneState::Retrying);
-                let unplaced = outbox.lanes.push_front(id, entry);
-                drop(outbox);
-                debug_assert!(unplaced.is_ok(), "a lane just opened is there");
-                self.frame.clock.park_lane(index, id, after);
-            }
-            None => {
-                drop(outbox);
-                self.frame.clock.park_message(index, entry, after);
-            }
-        }
-        source
-    }
-
-    fn park_in_lane(&self, index: usize, id: LaneId, entry: Queued<A, K>, after: Duration) {
-        let mut outbox = self.queue.shards[index].outbox.lock();
-        let unplaced = outbox.lanes.push_front(id, entry);
+/// Puts messages of a key that are to be attempted again at the head of its line, in order, owned
+/// by the clock until `after` has passed. Without a key each waits alone. Returns the new place of
+/// the worker.
+pub(crate) fn park<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    worker: usize,
+    source: Source,
+    mut entries: Entries<A, K>,
+    after: Duration,
+) -> Source {
+    if let Some((index, id, mut outbox, place)) = own_lane(core, worker, source) {
+        put_first(core, &mut outbox, id, entries);
         if let Some(lane) = outbox.lanes.get(id) {
             lane.state = LaneState::Retrying;
         }
         drop(outbox);
-        debug_assert!(unplaced.is_ok(), "a lane that is run is there");
-        self.frame.clock.park_lane(index, id, after);
+        core.frame.clock.park_lane(index, id, after);
+        return place;
     }
-
-    /// A lane's wait is over.
-    pub(crate) fn wake_lane(&self, index: usize, id: LaneId) {
-        let mut outbox = self.queue.shards[index].outbox.lock();
-        match outbox.lanes.get(id) {
-            Some(lane) if lane.state == LaneState::Retrying => {}
-            _ => return,
-        }
-        if outbox.make_ready(id) {
-            self.queue.wake.set_urgent(index);
-        }
-        drop(outbox);
-        self.announce(index);
-        dead_letter_if_ruined(self);
-    }
-
-    /// A message from a worker's own mailbox has waited for its next attempt: it goes back there,
-    /// or, if the worker has gone, to any other.
-    pub(crate) fn wake_mail(&self, slot: usize, entry: Queued<A, K>) {
-        let mailbox = self.mailbox_if_any(slot);
-        let unplaced = match &mailbox {
-            Some(mailbox) => mailbox.put_again(entry).err(),
-            None => Some(entry),
-        };
-        match unplaced {
-            Some(entry) => self.wake_message(0, entry),
-            None => drop(self.queue.wake.call(slot, &self.frame.clock.watchdog)),
+    wait_again(core, entries.len());
+    while let Some(entry) = entries.pop_front() {
+        match source {
+            Source::Mailbox => park_mail(core, worker, entry, after),
+            Source::Head { index, .. }
+            | Source::Shared { index, .. }
+            | Source::BetweenRuns { index, .. } => {
+                core.frame.clock.park_message(index, entry, after);
+            }
+            Source::Lane { .. } | Source::None => core.frame.clock.park_message(0, entry, after),
         }
     }
+    // A holder of the token keeps it and goes on with other keys.
+    source
+}
 
-    /// A message without a key has waited for its next attempt.
-    pub(crate) fn wake_message(&self, index: usize, entry: Queued<A, K>) {
-        let shard = &self.queue.shards[index];
-        let mut outbox = shard.outbox.lock();
-        shard.put_again(&mut outbox, entry);
-        shard.inbox.lock().scheduled = true;
-        drop(outbox);
-        self.announce(index);
-        dead_letter_if_ruined(self);
+/// So many messages wait again, which were started.
+fn wait_again<A: Actor, K: Key>(core: &Core<A, K>, messages: usize) {
+    for _ in 0..messages {
+        core.queue.permits.take_back();
     }
+    core.frame.telemetry.counters.waiting.fetch_add(messages, Ordering::Relaxed);
+}
+
+/// Puts messages that have failed before all others of a lane, in order.
+pub(super) fn put_first<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    outbox: &mut OutboxOf<A, K>,
+    id: LaneId,
+    entries: Entries<A, K>,
+) {
+    wait_again(core, entries.len());
+    let unplaced = outbox.lanes.put_first(id, entries);
+    debug_assert!(unplaced.is_ok(), "a lane that is run is there");
+}
+
+/// The lane of the key that a worker owns, opened if there is none yet, and the new place
+/// of the worker.
+pub(super) fn own_lane<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    worker: usize,
+    source: Source,
+) -> Option<(usize, LaneId, Outboxed<'_, A, K>, Source)> {
+    match source {
+        Source::Lane { index, id, .. } => {
+            Some((index, id, core.queue.shards[index].outbox.lock(), Source::None))
+        }
+        Source::Head { index, epoch, .. } => {
+            let mut outbox = core.queue.shards[index].outbox.lock();
+            if let Some(token) = outbox.held(epoch) {
+                let (hash, key) = token.in_hand.take()?;
+                let id = outbox.lanes.open(hash, key, LaneState::Parked);
+                return Some((index, id, outbox, source));
+            }
+            drop(outbox);
+            match demote(&core.queue, worker, source) {
+                lane @ Source::Lane { .. } => own_lane(core, worker, lane),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A lane's wait is over.
+pub(crate) fn wake_lane<A: Actor, K: Key>(core: &Core<A, K>, index: usize, id: LaneId) {
+    let mut outbox = core.queue.shards[index].outbox.lock();
+    match outbox.lanes.get(id) {
+        Some(lane) if lane.state == LaneState::Retrying => {}
+        _ => return,
+    }
+    if outbox.make_ready(id) {
+        core.queue.wake.set_urgent(index);
+    }
+    drop(outbox);
+    core.announce(index);
+    dead_letter_if_ruined(core);
+}
+
+/// A message from a worker's own mailbox has waited for its next attempt: it goes back there,
+/// or, if the worker has gone, to any other.
+pub(crate) fn wake_mail<A: Actor, K: Key>(core: &Core<A, K>, slot: usize, entry: Queued<A, K>) {
+    match core.mailbox_if_any(slot) {
+        Some(mailbox) => leave_to(core, &mailbox, entry),
+        None => wake_message(core, 0, entry),
+    }
+}
+
+/// Gives a message to this worker; if it has gone since, to any other.
+pub(crate) fn leave_to<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    mailbox: &Mailbox<A, K>,
+    entry: Queued<A, K>,
+) {
+    match mailbox.put_again(entry) {
+        Ok(()) => drop(core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog)),
+        Err(entry) => wake_message(core, 0, entry),
+    }
+}
+
+/// A message without a key has waited for its next attempt.
+pub(crate) fn wake_message<A: Actor, K: Key>(core: &Core<A, K>, index: usize, entry: Queued<A, K>) {
+    let shard = &core.queue.shards[index];
+    let mut outbox = shard.outbox.lock();
+    shard.put_again(&mut outbox, entry);
+    shard.inbox.lock().scheduled = true;
+    drop(outbox);
+    core.announce(index);
+    dead_letter_if_ruined(core);
 }

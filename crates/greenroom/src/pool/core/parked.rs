@@ -21,14 +21,17 @@ use greenroom_queue::{
     entry::retries,
     lanes::{LaneId, LaneState},
     shard::Shard,
-    sync::{Notify, yield_now},
+    sync::yield_now,
 };
 
 use super::{
-    Core, ExtraOf, Key, OutboxOf, Queued,
-    place::demote,
+    Core, Key, OutboxOf,
+    drain::give_back,
+    notify::{age_of, notify_key_parked, report_dead_letter},
+    park::{own_lane, put_first},
     sweep::{resolve_all, take_ports},
     take::{Outboxed, find_lane},
+    withdraw::is_withdrawing_here,
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{
@@ -40,279 +43,216 @@ use crate::{
     },
 };
 
-/// With the extras of its message.
-type LetterOf<A> = (DeadLetter<<A as Actor>::Message, <A as Actor>::Error>, Box<ExtraOf<A>>);
-
-impl<A: Actor, K: Key> Core<A, K> {
-    /// Parks the key that a worker owns, with its failed messages, if they are still there, at its
-    /// head. Returns the new place of the worker. Callers in its line are told.
-    pub(crate) fn park_key(
-        &self,
-        worker: usize,
-        source: Source,
-        entries: Entries<A, K>,
-        failed: Arc<Failed<A::Error>>,
-    ) -> Source {
-        let Some((index, id, mut outbox, place)) = self.own_lane(worker, source) else {
-            debug_assert!(false, "who parks a key owns it");
-            self.give_back(entries);
-            return source;
-        };
-        self.push_line(&mut outbox, id, entries);
-        let mut ports = Vec::new();
-        if let Some(lane) = outbox.lanes.get(id) {
-            lane.state = LaneState::Parked;
-            lane.set_failed(failed);
-            take_ports::<A, K>(lane, &mut ports);
+/// Parks the key that a worker owns, with its failed messages, if they are still there, at its
+/// head. Returns the new place of the worker. Callers in its line are told.
+pub(crate) fn park_key<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    worker: usize,
+    source: Source,
+    entries: Entries<A, K>,
+    failed: Arc<Failed<A::Error>>,
+) -> Source {
+    let Some((index, id, mut outbox, place)) = own_lane(core, worker, source) else {
+        debug_assert!(false, "who parks a key owns it");
+        give_back(core, entries);
+        return source;
+    };
+    put_first(core, &mut outbox, id, entries);
+    let (mut ports, mut apart) = (Vec::new(), 0);
+    if let Some(lane) = outbox.lanes.get(id) {
+        lane.state = LaneState::Parked;
+        lane.set_failed(failed);
+        take_ports::<A, K>(lane, &mut ports);
+        if core.key_bounds().apart {
+            lane.set_apart(true);
+            apart = lane.len() as u64;
         }
-        let freed = self.count_parked(index, &mut outbox, id);
-        let room = self.set_apart(&mut outbox, id);
+    }
+    // They are counted from here on, so that the line has a bound.
+    let counted_before = outbox.backlog.is_some();
+    let mut inbox = core.queue.shards[index].inbox.lock();
+    let backlog = Shard::count(&mut inbox, &mut outbox, core.key_bounds());
+    if counted_before {
+        backlog.park(id.hash);
+    }
+    let unused = inbox.take_credit();
+    drop(inbox);
+    core.queue.permits.return_unused(unused);
+    let freed = outbox.take_freed();
+    drop(outbox);
+    if apart > 0 {
+        core.queue.permits.give(apart, core);
+    }
+    resolve_all(&mut ports, || CallError::Parked);
+    wake_in(&freed);
+    notify_key_parked(core);
+    core.frame.lifecycle.notify_progress();
+    place
+}
+
+/// The messages of a parked lane hold permits again.
+fn take_in_again<A: Actor, K: Key>(core: &Core<A, K>, outbox: &mut OutboxOf<A, K>, id: LaneId) {
+    if let Some(lane) = outbox.lanes.get(id).filter(|lane| lane.is_apart()) {
+        lane.set_apart(false);
+        for _ in 0..lane.len() {
+            core.queue.permits.take_back();
+        }
+    }
+}
+
+/// The parked lane of this key, under the lock of its shard; where a moment is given, only if
+/// it was parked by the failure of that moment. The comparison of keys is user code: it runs
+/// before that.
+fn parked_lane<'a, A: Actor, K: Key>(
+    core: &'a Core<A, K>,
+    key: &K,
+    failed_at: Option<FailedAt>,
+) -> Option<(usize, LaneId, Outboxed<'a, A, K>)> {
+    let hash = core.routing.hash(key);
+    let index = hash as usize & (core.queue.shards.len() - 1);
+    let candidates = core.queue.shards[index].outbox.lock().lanes.candidates(hash);
+    let id = find_lane(candidates, Some(key))?;
+    loop {
+        let mut outbox = core.queue.shards[index].outbox.lock();
+        let lane = outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Parked)?;
+        let is_lifted = lane.is_lifted();
+        if !is_lifted {
+            let parked_at = lane.failed().map(|failed| failed.at);
+            let is_meant = failed_at.is_none_or(|at| parked_at == Some(at));
+            return is_meant.then_some((index, id, outbox));
+        }
         drop(outbox);
-        if room > 0 {
-            self.queue.permits.give(room, self);
+        // Its line is back in a moment, unless the caller itself looks at it.
+        if is_withdrawing_here(core) {
+            return None;
         }
-        resolve_all(&mut ports, || CallError::Parked);
-        wake_in(&freed);
-        self.notify_key_parked();
-        self.frame.lifecycle.notify_progress();
-        place
+        yield_now();
     }
+}
 
-    /// The messages of a lane that was parked hold no permits any more. Returns how many the caller
-    /// gives back, under no lock.
-    fn set_apart(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) -> u64 {
-        let Some(lane) = outbox.lanes.get(id).filter(|_| self.key_bounds().apart) else { return 0 };
-        lane.set_apart(true);
-        lane.len() as u64
+pub(crate) fn is_parked<A: Actor, K: Key>(core: &Core<A, K>, key: &K) -> bool {
+    parked_lane(core, key, None).is_some()
+}
+
+/// The lane is not parked any more: it has no owner, or it is closed if it is empty.
+fn unpark<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    index: usize,
+    id: LaneId,
+    mut outbox: Outboxed<'_, A, K>,
+) {
+    let others = outbox.lanes.has_other_parked(id);
+    if let Some(backlog) = &mut outbox.backlog {
+        backlog.unpark(id.hash, others);
     }
-
-    /// The messages of a parked lane hold permits again.
-    fn take_in_again(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
-        if let Some(lane) = outbox.lanes.get(id).filter(|lane| lane.is_apart()) {
-            lane.set_apart(false);
-            for _ in 0..lane.len() {
-                self.queue.permits.take_back();
-            }
-        }
+    let Some(lane) = outbox.lanes.get(id) else { return };
+    let failed = lane.take_failed();
+    let closed = lane.is_empty().then(|| outbox.lanes.close(id));
+    if closed.is_none() && outbox.make_ready(id) {
+        core.queue.wake.set_urgent(index);
     }
-
-    /// A message came into this lane. The worker that took it there serves waiters before it rests.
-    pub(super) fn came_behind(&self, outbox: &mut OutboxOf<A, K>, id: LaneId) {
-        if outbox.lanes.get(id).is_some_and(|lane| lane.is_apart()) {
-            self.queue.permits.return_unused(1);
-        }
+    let goes_on = closed.is_none();
+    drop(outbox);
+    discard((failed, closed));
+    core.frame.notify(PoolEvent::KeyReleased);
+    if goes_on {
+        core.announce(index);
+        dead_letter_if_ruined(core);
     }
+    // Of what was parked, nothing is left to a stop that waits for the rest.
+    core.frame.lifecycle.notify_progress();
+}
 
-    /// Puts messages that have failed before all others of a lane, in order.
-    pub(super) fn push_line(
-        &self,
-        outbox: &mut OutboxOf<A, K>,
-        id: LaneId,
-        entries: Entries<A, K>,
-    ) {
-        for _ in 0..entries.len() {
-            self.queue.permits.take_back();
-        }
-        self.frame.telemetry.counters.waiting.fetch_add(entries.len(), Ordering::Relaxed);
-        let unplaced = outbox.lanes.put_first(id, entries);
-        debug_assert!(unplaced.is_ok(), "a lane that is run is there");
+/// Lets a parked key go on without the messages that have failed for good, which become dead
+/// letters. False if it is not parked.
+pub(crate) fn release_key<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    key: &K,
+    failed_at: Option<FailedAt>,
+) -> bool {
+    let Some((index, id, mut outbox)) = parked_lane(core, key, failed_at) else { return false };
+    take_in_again(core, &mut outbox, id);
+    let mut failed = outbox.lanes.take_failed(id);
+    core.frame.telemetry.counters.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
+    let freed = failed.len() as u64;
+    unpark(core, index, id, outbox);
+    if freed > 0 {
+        core.queue.permits.give(freed, core);
     }
-
-    /// The lane of the key that a worker owns, opened if there is none yet, and the new place
-    /// of the worker.
-    pub(super) fn own_lane(
-        &self,
-        worker: usize,
-        source: Source,
-    ) -> Option<(usize, LaneId, Outboxed<'_, A, K>, Source)> {
-        match source {
-            Source::Lane { index, id, .. } => {
-                Some((index, id, self.queue.shards[index].outbox.lock(), Source::None))
-            }
-            Source::Head { index, epoch, .. } => {
-                let mut outbox = self.queue.shards[index].outbox.lock();
-                if let Some(token) = outbox.held(epoch) {
-                    let (hash, key) = token.in_hand.take()?;
-                    let id = outbox.lanes.open(hash, key, LaneState::Parked);
-                    return Some((index, id, outbox, source));
-                }
-                drop(outbox);
-                match demote(&self.queue, worker, source) {
-                    lane @ Source::Lane { .. } => self.own_lane(worker, lane),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// Messages of a shard with a parked key are counted, so that its line has a bound.
-    fn count_parked(
-        &self,
-        index: usize,
-        outbox: &mut OutboxOf<A, K>,
-        id: LaneId,
-    ) -> Vec<Arc<Notify>> {
-        let counted_before = outbox.backlog.is_some();
-        let mut inbox = self.queue.shards[index].inbox.lock();
-        let backlog = Shard::count(&mut inbox, outbox, self.key_bounds());
-        if counted_before {
-            backlog.park(id.hash);
-        }
-        let unused = inbox.take_credit();
-        drop(inbox);
-        self.queue.permits.return_unused(unused);
-        outbox.take_freed()
-    }
-
-    /// The parked lane of this key, under the lock of its shard; where a moment is given, only if
-    /// it was parked by the failure of that moment. The comparison of keys is user code: it runs
-    /// before that.
-    fn parked_lane(
-        &self,
-        key: &K,
-        failed_at: Option<FailedAt>,
-    ) -> Option<(usize, LaneId, Outboxed<'_, A, K>)> {
-        let hash = self.routing.hash(key);
-        let index = hash as usize & (self.queue.shards.len() - 1);
-        let candidates = self.queue.shards[index].outbox.lock().lanes.candidates(hash);
-        let id = find_lane(candidates, Some(key))?;
-        loop {
-            let mut outbox = self.queue.shards[index].outbox.lock();
-            let lane = outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Parked)?;
-            let is_lifted = lane.is_lifted();
-            if !is_lifted {
-                let parked_at = lane.failed().map(|failed| failed.at);
-                let is_meant = failed_at.is_none_or(|at| parked_at == Some(at));
-                return is_meant.then_some((index, id, outbox));
-            }
-            drop(outbox);
-            // Its line is back in a moment, unless the caller itself looks at it.
-            if self.is_withdrawing_here() {
-                return None;
-            }
-            yield_now();
-        }
-    }
-
-    pub(crate) fn is_parked(&self, key: &K) -> bool {
-        self.parked_lane(key, None).is_some()
-    }
-
-    /// The lane is not parked any more: it has no owner, or it is closed if it is empty.
-    fn unpark(&self, index: usize, id: LaneId, mut outbox: Outboxed<'_, A, K>) {
-        let others = outbox.lanes.has_other_parked(id);
-        if let Some(backlog) = &mut outbox.backlog {
-            backlog.unpark(id.hash, others);
-        }
-        let Some(lane) = outbox.lanes.get(id) else { return };
-        let failed = lane.take_failed();
-        let closed = lane.is_empty().then(|| outbox.lanes.close(id));
-        if closed.is_none() && outbox.make_ready(id) {
-            self.queue.wake.set_urgent(index);
-        }
-        let goes_on = closed.is_none();
-        drop(outbox);
-        discard((failed, closed));
-        self.frame.notify(PoolEvent::KeyReleased);
-        if goes_on {
-            self.announce(index);
-            dead_letter_if_ruined(self);
-        }
-        // Of what was parked, nothing is left to a stop that waits for the rest.
-        self.frame.lifecycle.notify_progress();
-    }
-
-    /// Lets a parked key go on without the messages that have failed for good, which become dead
-    /// letters. False if it is not parked.
-    pub(crate) fn release_key(&self, key: &K, failed_at: Option<FailedAt>) -> bool {
-        let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
-        self.take_in_again(&mut outbox, id);
-        let mut failed = outbox.lanes.take_failed(id);
-        self.frame.telemetry.counters.waiting.fetch_sub(failed.len(), Ordering::Relaxed);
-        let freed = failed.len() as u64;
-        self.unpark(index, id, outbox);
-        if freed > 0 {
-            self.queue.permits.give(freed, self);
-        }
-        while let Some(entry) = failed.pop_front() {
-            if let Some((letter, extra)) = self.letter_of(entry) {
-                self.report_dead_letter(letter);
-                discard(extra);
-            }
-        }
-        self.serve_waiters();
-        true
-    }
-
-    /// The dead letter that a message becomes which has failed for good before.
-    fn letter_of(&self, entry: Queued<A, K>) -> Option<LetterOf<A>> {
-        let age = self.age_of(&entry);
-        let extra = entry.extra?;
-        let failed = extra.failed.clone()?;
-        self.frame.telemetry.counters.dead_letters.count_shared(failed.reason);
+    while let Some(entry) = failed.pop_front() {
+        let age = age_of(core, &entry);
+        let Some(extra) = entry.extra else { continue };
+        let Some(failed) = extra.failed.clone() else { continue };
+        core.frame.telemetry.counters.dead_letters.count_shared(failed.reason);
         let (error, panic) = (failed.take_error(), failed.panic.clone());
         let (reason, attempts) = (failed.reason, extra.attempts);
         let message = Some(entry.message);
-        Some((DeadLetter { message, reason, error, panic, attempts, age }, extra))
+        report_dead_letter(core, DeadLetter { message, reason, error, panic, attempts, age });
+        discard(extra);
     }
+    core.serve_waiters();
+    true
+}
 
-    /// Lets a parked key go on with the message that has failed, as if it had not. False if the key
-    /// is not parked.
-    pub(crate) fn replay_key(&self, key: &K, failed_at: Option<FailedAt>) -> bool {
-        let Some((index, id, mut outbox)) = self.parked_lane(key, failed_at) else { return false };
-        self.take_in_again(&mut outbox, id);
-        if let Some(lane) = outbox.lanes.get(id) {
-            let mut place = 0;
-            while let Some(entry) = lane.at_mut(place) {
-                if entry.has_failed_for_good()
-                    && let Some(extra) = &mut entry.extra
-                {
-                    (extra.failures, extra.kills, extra.next.for_good) = (0, 0, false);
-                }
-                place += 1;
+/// Lets a parked key go on with the message that has failed, as if it had not. False if the key
+/// is not parked.
+pub(crate) fn replay_key<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    key: &K,
+    failed_at: Option<FailedAt>,
+) -> bool {
+    let Some((index, id, mut outbox)) = parked_lane(core, key, failed_at) else { return false };
+    take_in_again(core, &mut outbox, id);
+    if let Some(lane) = outbox.lanes.get(id) {
+        let mut place = 0;
+        while let Some(entry) = lane.at_mut(place) {
+            if entry.has_failed_for_good()
+                && let Some(extra) = &mut entry.extra
+            {
+                (extra.failures, extra.kills, extra.next.for_good) = (0, 0, false);
+            }
+            place += 1;
+        }
+    }
+    unpark(core, index, id, outbox);
+    true
+}
+
+/// Takes the line of a parked key out, the message that has failed first. `None` if the key
+/// is not parked.
+pub(crate) fn remove_key<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    key: &K,
+    failed_at: Option<FailedAt>,
+) -> Option<Vec<A::Message>> {
+    let (index, id, mut outbox) = parked_lane(core, key, failed_at)?;
+    take_in_again(core, &mut outbox, id);
+    let mut line = outbox.lanes.empty(id);
+    for entry in line.iter() {
+        outbox.left(entry);
+    }
+    core.frame.telemetry.counters.waiting.fetch_sub(retries(&line), Ordering::Relaxed);
+    core.frame.telemetry.counters.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
+    unpark(core, index, id, outbox);
+    core.queue.permits.give(line.len() as u64, core);
+    let mut messages = Vec::with_capacity(line.len());
+    while let Some(entry) = line.pop_front() {
+        messages.push(entry.message);
+        discard((entry.extra, entry.key));
+    }
+    core.serve_waiters();
+    Some(messages)
+}
+
+/// Messages in the lines of parked keys: they are not handled before an operator has decided.
+pub(crate) fn parked_messages<A: Actor, K: Key>(core: &Core<A, K>) -> u64 {
+    let mut parked = 0;
+    for shard in &core.queue.shards {
+        for lane in shard.outbox.lock().lanes.iter() {
+            if lane.state == LaneState::Parked {
+                parked += lane.len() as u64;
             }
         }
-        self.unpark(index, id, outbox);
-        true
     }
-
-    /// Takes the line of a parked key out, the message that has failed first. `None` if the key
-    /// is not parked.
-    pub(crate) fn remove_key(
-        &self,
-        key: &K,
-        failed_at: Option<FailedAt>,
-    ) -> Option<Vec<A::Message>> {
-        let (index, id, mut outbox) = self.parked_lane(key, failed_at)?;
-        self.take_in_again(&mut outbox, id);
-        let mut line = outbox.lanes.empty(id);
-        for entry in line.iter() {
-            outbox.left(entry);
-        }
-        self.frame.telemetry.counters.waiting.fetch_sub(retries(&line), Ordering::Relaxed);
-        self.frame.telemetry.counters.returned.fetch_add(line.len() as u64, Ordering::Relaxed);
-        self.unpark(index, id, outbox);
-        self.queue.permits.give(line.len() as u64, self);
-        let mut messages = Vec::with_capacity(line.len());
-        while let Some(entry) = line.pop_front() {
-            messages.push(entry.message);
-            discard((entry.extra, entry.key));
-        }
-        self.serve_waiters();
-        Some(messages)
-    }
-
-    /// Messages in the lines of parked keys: they are not handled before an operator has decided.
-    pub(crate) fn parked_messages(&self) -> u64 {
-        let mut parked = 0;
-        for shard in &self.queue.shards {
-            for lane in shard.outbox.lock().lanes.iter() {
-                if lane.state == LaneState::Parked {
-                    parked += lane.len() as u64;
-                }
-            }
-        }
-        parked
-    }
+    parked
 }

@@ -12,7 +12,7 @@ use greenroom_queue::{
     watchdog::{TICK, Watched},
 };
 
-use super::{Core, Key};
+use super::{Core, Key, serve::take_back_what_is_left};
 use crate::{Actor, pool::worker::in_flight::Source};
 
 /// The new place of a holder whose token was taken away: the lane of its key, or none. A worker
@@ -120,7 +120,7 @@ impl<A: Actor, K: Key> Watched for Core<A, K> {
         }
         self.queue.wake.end_visits();
         let (revoked, taken) = self.queue.revoke_stuck_tokens();
-        let taken = taken.wrapping_add(self.take_back_what_is_left());
+        let taken = taken.wrapping_add(take_back_what_is_left(self));
         let still = taken == before;
         self.look_at_shares(taken.wrapping_sub(before));
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.queue.wake.any_ready() {

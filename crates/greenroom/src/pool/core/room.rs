@@ -2,54 +2,13 @@
 
 use greenroom_queue::permits::{Closed, Refused};
 
-use super::{Core, Key, backlog::InLine};
+use super::{Core, Key, backlog::InLine, backlog::stand_in_line, push::push_in_line};
 use crate::{
     Actor,
     pool::{membership::mailbox::Mailbox, outgoing::OutgoingOf},
 };
 
 impl<A: Actor, K: Key> Core<A, K> {
-    /// Queues a message whose permit has been taken, in a pool whose workers pull.
-    pub(crate) fn push_keyed(
-        &self,
-        payload: &mut OutgoingOf<A>,
-        sender: u32,
-        waited: bool,
-    ) -> Result<(), Refused> {
-        let key = self.key(payload);
-        let index = self.shard_of(&key, sender);
-        self.push_in_line(index, payload, key, waited)
-    }
-
-    /// Waits for room in the pool, and behind the message's key.
-    pub(crate) async fn push_in_its_turn(
-        &self,
-        payload: &mut OutgoingOf<A>,
-        sender: u32,
-    ) -> Result<(), Refused> {
-        let mut line: Option<InLine<'_, A, K>> = None;
-        loop {
-            self.await_permit().await.map_err(|Closed| Refused::Closed)?;
-            let mut granted = Granted(Some(self));
-            match self.push_keyed(payload, sender, line.is_some()) {
-                Ok(()) => {
-                    granted.0 = None;
-                    if let Some(line) = line {
-                        line.used();
-                    }
-                    return Ok(());
-                }
-                Err(Refused::KeyFull) => drop(granted),
-                Err(refused) => return Err(refused),
-            }
-            let place = line.get_or_insert_with(|| self.stand_in_line(payload));
-            // The first in line looks once more: there may be room by now.
-            if !std::mem::take(&mut place.alone) {
-                place.woken().await;
-            }
-        }
-    }
-
     /// Waits for room in the pool. If less than a block comes free, the watchdog serves the waiter.
     pub(crate) fn await_permit(&self) -> impl Future<Output = Result<(), Closed>> {
         let waits = || self.frame.clock.watchdog.call();
@@ -57,18 +16,49 @@ impl<A: Actor, K: Key> Core<A, K> {
     }
 }
 
-/// Gives a permit back unless it was used, also when the key function panics.
-pub(crate) struct Granted<'a, A: Actor, K: Key>(pub(crate) Option<&'a Core<A, K>>);
+/// Queues a message whose permit has been taken, in a pool whose workers pull.
+pub(crate) fn push_keyed<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &mut OutgoingOf<A>,
+    sender: u32,
+    waited: bool,
+) -> Result<(), Refused> {
+    let key = core.key(payload);
+    let index = core.shard_of(&key, sender);
+    push_in_line(core, index, payload, key, waited)
+}
 
-impl<A: Actor, K: Key> Drop for Granted<'_, A, K> {
-    fn drop(&mut self) {
-        if let Some(core) = self.0 {
-            core.queue.permits.give(1, core);
+/// Waits for room in the pool, and behind the message's key.
+pub(crate) async fn push_in_its_turn<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &mut OutgoingOf<A>,
+    sender: u32,
+) -> Result<(), Refused> {
+    let mut line: Option<InLine<'_, A, K>> = None;
+    loop {
+        core.await_permit().await.map_err(|Closed| Refused::Closed)?;
+        let permit = PoolPermit(Some(core));
+        match push_keyed(core, payload, sender, line.is_some()) {
+            Ok(()) => {
+                permit.used();
+                if let Some(line) = line {
+                    line.used();
+                }
+                return Ok(());
+            }
+            Err(Refused::KeyFull) => drop(permit),
+            Err(refused) => return Err(refused),
+        }
+        let place = line.get_or_insert_with(|| stand_in_line(core, payload));
+        // The first in line looks once more: there may be room by now.
+        if !std::mem::take(&mut place.alone) {
+            place.woken().await;
         }
     }
 }
 
-/// A permit of the pool that is given back unless it is used, also when a policy panics.
+/// A permit of the pool that is given back unless it is used, also when a key function or a policy
+/// panics.
 pub(super) struct PoolPermit<'a, A: Actor, K: Key>(pub(super) Option<&'a Core<A, K>>);
 
 impl<A: Actor, K: Key> PoolPermit<'_, A, K> {

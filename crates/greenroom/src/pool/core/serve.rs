@@ -15,7 +15,7 @@ use std::{
 
 use greenroom_queue::{entry::Entry, handoff::Retracted, lock::locked, stamp::Stamp};
 
-use super::{Core, HandoffSlotOf, Key};
+use super::{Core, HandoffSlotOf, Key, mail::re_home, push::give_credit};
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor,
@@ -34,167 +34,152 @@ use crate::{
 type RetractedOf<A> =
     Retracted<PoolExchange<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>>;
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// Gives a message to an idle worker that is woken for it, and that wakes the caller once there
-    /// is a reply. None if that is impossible; the message then stays with the caller, and is
-    /// to be queued.
-    #[inline]
-    pub(crate) fn serve(
-        &self,
-        message: &mut Option<A::Message>,
-        sender: u32,
-        caller: &Waker,
-    ) -> Option<HandoffWaitOf<'_, A>> {
-        match self.settings.derived.uses_handoff && !self.queue.wake.any_ready() {
-            true => self.hand(message, sender, caller),
-            false => None,
-        }
+/// Gives a message to an idle worker that is woken for it, and that wakes the caller once there
+/// is a reply. None if that is impossible; the message then stays with the caller, and is to be
+/// queued. A function of its own, so that a call that finds something queued keeps nothing for it.
+#[inline(never)]
+pub(super) fn hand<'a, A: Actor, K: Key>(
+    core: &'a Core<A, K>,
+    message: &mut Option<A::Message>,
+    sender: u32,
+    caller: &Waker,
+) -> Option<HandoffWaitOf<'a, A>> {
+    let wake = &core.queue.wake;
+    if !wake.may_hand() || wake.has_urgent() || slot_at_work(core.identity()).is_some() {
+        return None;
     }
-
-    /// As `serve`, if nothing is queued. A function of its own, so that a call that finds something
-    /// queued keeps nothing for it.
-    #[inline(never)]
-    fn hand(
-        &self,
-        message: &mut Option<A::Message>,
-        sender: u32,
-        caller: &Waker,
-    ) -> Option<HandoffWaitOf<'_, A>> {
-        let wake = &self.queue.wake;
-        if !wake.may_hand() || wake.has_urgent() || slot_at_work(self.identity()).is_some() {
-            return None;
-        }
-        let index = self.shard_of(&(None, 0), sender);
-        // Foreign code: before anything is to be given back.
-        let mut waiter = Some(caller.clone());
-        let stamp = self.admit_handoff(index)?;
-        if !self.handoff.hands.load(Ordering::Relaxed) {
-            self.handoff.hands.store(true, Ordering::Relaxed);
-        }
-        let mut at = None;
-        let mut put = |worker| {
-            let handoff_slot: &HandoffSlotOf<A> = self.handoff_slot(worker);
-            let handed = handoff_slot.hand(message, stamp, &mut waiter);
-            at = handed.then_some(handoff_slot);
-            handed
-        };
-        if !wake.hand(&self.frame.clock.watchdog, &mut put) {
-            self.take_admission_back(index);
-        }
-        at.map(HandoffWait)
+    let index = core.shard_of(&(None, 0), sender);
+    // Foreign code: before anything is to be given back.
+    let mut waiter = Some(caller.clone());
+    let stamp = admit_handoff(core, index)?;
+    if !core.handoff.hands.load(Ordering::Relaxed) {
+        core.handoff.hands.store(true, Ordering::Relaxed);
     }
-
-    /// The handoff slot of this worker.
-    pub(crate) fn handoff_slot(&self, worker: usize) -> &Arc<HandoffSlotOf<A>> {
-        self.desk(worker).handoff.get_or_init(|| Arc::new(HandoffSlotOf::<A>::new()))
-    }
-
-    /// Shows every handoff slot at which a caller may wait for a worker that has been woken.
-    fn show_handoff_slots(&self, show: &mut dyn FnMut(&HandoffSlotOf<A>)) {
-        let slots = if self.handoff.hands.load(Ordering::Relaxed) { self.desks.len() } else { 0 };
-        for worker in 0..slots {
-            if let Some(handoff_slot) = self.desk(worker).handoff.get() {
-                show(handoff_slot);
-            }
-        }
-    }
-
-    /// Messages that were handed to workers which have not come for them yet.
-    pub(super) fn handed(&self) -> usize {
-        let mut handed = 0;
-        self.show_handoff_slots(&mut |slot| handed += usize::from(slot.has_handed()));
+    let mut at = None;
+    let mut put = |worker| {
+        let handoff_slot: &HandoffSlotOf<A> = handoff_slot(core, worker);
+        let handed = handoff_slot.hand(message, stamp, &mut waiter);
+        at = handed.then_some(handoff_slot);
         handed
+    };
+    if !wake.hand(&core.frame.clock.watchdog, &mut put) {
+        take_admission_back(core, index);
     }
+    at.map(HandoffWait)
+}
 
-    /// When the oldest of these was handed over.
-    pub(crate) fn oldest_handed(&self) -> Option<Stamp> {
-        let mut oldest = None;
-        self.show_handoff_slots(&mut |slot| {
-            oldest = Stamp::earliest(&[oldest, slot.handed_at(|| self.now())]);
-        });
-        oldest
-    }
+/// The handoff slot of this worker.
+pub(crate) fn handoff_slot<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    worker: usize,
+) -> &Arc<HandoffSlotOf<A>> {
+    core.desk(worker).handoff.get_or_init(|| Arc::new(HandoffSlotOf::<A>::new()))
+}
 
-    /// Takes back messages that were handed to workers, so many at most.
-    pub(super) fn take_handed(&self, most: usize) -> Entries<A, K> {
-        let mut taken = Entries::<A, K>::new();
-        self.show_handoff_slots(&mut |slot| {
-            if taken.len() < most
-                && let Some(retracted) = slot.retract(|| self.now())
-            {
-                taken.push_back(into_entry(retracted));
-            }
-        });
-        taken
-    }
-
-    /// The message that this worker was handed goes to others. For a worker that has left the idle
-    /// list, and does not take it.
-    #[cold]
-    pub(crate) fn take_back_handed(&self, worker: usize) {
-        let handoff_slot = self.desk(worker).handoff.get();
-        self.take_home(handoff_slot.and_then(|handoff_slot| handoff_slot.retract(|| self.now())));
-    }
-
-    /// Messages handed to workers that have not come since the last time go to others, if there are
-    /// others: in the queue of the only worker, later messages could overtake them. Returns for how
-    /// many messages workers have come so far.
-    pub(super) fn take_back_what_is_left(&self) -> u64 {
-        // A hint: a worker that leaves after the look may still be the last but one.
-        let any_other = self.frame.membership.live.load(Ordering::Relaxed) > 1;
-        let mut all_came = 0_u64;
-        self.show_handoff_slots(&mut |slot| {
-            let (came, left) = slot.retract_what_is_left(any_other, || self.now());
-            self.take_home(left);
-            all_came = all_came.wrapping_add(came);
-        });
-        all_came
-    }
-
-    /// The stamp of a message for which the clock was not read. The clock goes again from here on:
-    /// it serves later holders of the message.
-    fn now(&self) -> Stamp {
-        Stamp::coarse(self.frame.telemetry.coarse.set())
-    }
-
-    /// Queues what a worker has not taken.
-    fn take_home(&self, retracted: Option<RetractedOf<A>>) {
-        let Some(retracted) = retracted else { return };
-        self.re_home(Entries::<A, K>::only(into_entry(retracted)));
-        settle_if_over(self);
-    }
-
-    /// Takes a permit for a message that nothing waits before.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn admit_handoff(&self, index: usize) -> Option<Stamp> {
-        let is_late = self.is_late();
-        let mut inbox = locked(&self.queue.shards[index].inbox);
-        if inbox.scheduled || inbox.closed {
-            return None;
+/// Shows every handoff slot at which a caller may wait for a worker that has been woken.
+fn show_handoff_slots<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    show: &mut dyn FnMut(&HandoffSlotOf<A>),
+) {
+    let slots = if core.handoff.hands.load(Ordering::Relaxed) { core.desks.len() } else { 0 };
+    for worker in 0..slots {
+        if let Some(handoff_slot) = core.desk(worker).handoff.get() {
+            show(handoff_slot);
         }
-        if inbox.credit == 0 {
-            self.queue.credit_map.note(index);
-            inbox.credit = self.queue.permits.take_known(self.queue.credit.load(Ordering::Relaxed));
-        }
-        inbox.credit = inbox.credit.checked_sub(1)?;
-        let number = inbox.accepted;
-        inbox.accepted += 1;
-        drop(inbox);
-        Some(self.frame.telemetry.coarse.stamp_of_handoff(
-            number,
-            is_late,
-            self.queue.wake.is_quick(),
-        ))
     }
+}
 
-    /// The admitted message was not handled: it is not accepted after all.
-    #[cold]
-    fn take_admission_back(&self, index: usize) {
-        self.queue.shards[index].inbox.lock().accepted -= 1;
-        self.give_credit(index, 1);
-        // A stop may have seen one message more than there is.
-        self.frame.lifecycle.notify_progress();
+/// Messages that were handed to workers which have not come for them yet.
+pub(super) fn handed<A: Actor, K: Key>(core: &Core<A, K>) -> usize {
+    let mut handed = 0;
+    show_handoff_slots(core, &mut |slot| handed += usize::from(slot.has_handed()));
+    handed
+}
+
+/// When the oldest of these was handed over.
+pub(crate) fn oldest_handed<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Stamp> {
+    let mut oldest = None;
+    show_handoff_slots(core, &mut |slot| {
+        oldest = Stamp::earliest(&[oldest, slot.handed_at(|| now(core))]);
+    });
+    oldest
+}
+
+/// Takes back messages that were handed to workers, so many at most.
+pub(super) fn take_handed<A: Actor, K: Key>(core: &Core<A, K>, most: usize) -> Entries<A, K> {
+    let mut taken = Entries::<A, K>::new();
+    show_handoff_slots(core, &mut |slot| {
+        if taken.len() < most
+            && let Some(retracted) = slot.retract(|| now(core))
+        {
+            taken.push_back(into_entry(retracted));
+        }
+    });
+    taken
+}
+
+/// The message that this worker was handed goes to others. For a worker that has left the idle
+/// list, and does not take it.
+#[cold]
+pub(crate) fn take_back_handed<A: Actor, K: Key>(core: &Core<A, K>, worker: usize) {
+    let handoff_slot = core.desk(worker).handoff.get();
+    take_home(core, handoff_slot.and_then(|handoff_slot| handoff_slot.retract(|| now(core))));
+}
+
+/// Messages handed to workers that have not come since the last time go to others, if there are
+/// others: in the queue of the only worker, later messages could overtake them. Returns for how
+/// many messages workers have come so far.
+pub(super) fn take_back_what_is_left<A: Actor, K: Key>(core: &Core<A, K>) -> u64 {
+    // A hint: a worker that leaves after the look may still be the last but one.
+    let any_other = core.frame.membership.live.load(Ordering::Relaxed) > 1;
+    let mut all_came = 0_u64;
+    show_handoff_slots(core, &mut |slot| {
+        let (came, left) = slot.retract_what_is_left(any_other, || now(core));
+        take_home(core, left);
+        all_came = all_came.wrapping_add(came);
+    });
+    all_came
+}
+
+/// The stamp of a message for which the clock was not read. The clock goes again from here on:
+/// it serves later holders of the message.
+fn now<A: Actor, K: Key>(core: &Core<A, K>) -> Stamp {
+    Stamp::coarse(core.frame.telemetry.coarse.set())
+}
+
+/// Queues what a worker has not taken.
+fn take_home<A: Actor, K: Key>(core: &Core<A, K>, retracted: Option<RetractedOf<A>>) {
+    let Some(retracted) = retracted else { return };
+    re_home(core, Entries::<A, K>::only(into_entry(retracted)));
+    settle_if_over(core);
+}
+
+/// Takes a permit for a message that nothing waits before.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn admit_handoff<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Option<Stamp> {
+    let is_late = core.is_late();
+    let mut inbox = locked(&core.queue.shards[index].inbox);
+    if inbox.scheduled || inbox.closed {
+        return None;
     }
+    if inbox.credit == 0 {
+        core.queue.credit_map.note(index);
+        inbox.credit = core.queue.permits.take_known(core.queue.credit.load(Ordering::Relaxed));
+    }
+    inbox.credit = inbox.credit.checked_sub(1)?;
+    let number = inbox.accepted;
+    inbox.accepted += 1;
+    drop(inbox);
+    Some(core.frame.telemetry.coarse.stamp_of_handoff(number, is_late, core.queue.wake.is_quick()))
+}
+
+/// The admitted message was not handled: it is not accepted after all.
+#[cold]
+fn take_admission_back<A: Actor, K: Key>(core: &Core<A, K>, index: usize) {
+    core.queue.shards[index].inbox.lock().accepted -= 1;
+    give_credit(core, index, 1);
+    // A stop may have seen one message more than there is.
+    core.frame.lifecycle.notify_progress();
 }
 
 /// The entry of a message that was handed to a worker.

@@ -2,45 +2,43 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Core, Key};
+use super::{Core, Key, backlog::close_key_lines};
 use crate::Actor;
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// Under the gate.
-    pub(super) fn set_shards_shut(&self, shut: bool) {
-        for shard in &self.queue.shards {
-            let mut inbox = shard.inbox.lock();
-            inbox.closed = shut;
-            let unused = if shut { inbox.take_credit() } else { 0 };
-            drop(inbox);
-            self.queue.permits.return_unused(unused);
-        }
+/// Under the gate.
+pub(super) fn set_shards_shut<A: Actor, K: Key>(core: &Core<A, K>, shut: bool) {
+    for shard in &core.queue.shards {
+        let mut inbox = shard.inbox.lock();
+        inbox.closed = shut;
+        let unused = if shut { inbox.take_credit() } else { 0 };
+        drop(inbox);
+        core.queue.permits.return_unused(unused);
     }
+}
 
-    /// What shards and mailboxes have accepted. The count of those that have gone comes last: a
-    /// mailbox that goes meanwhile may count twice. Not counted, it would let a stop end early.
-    pub(crate) fn accepted(&self) -> u64 {
-        let mut accepted = 0;
-        for shard in &self.queue.shards {
-            accepted += shard.inbox.lock().accepted;
-        }
-        for slot in 0..self.desks.len() {
-            accepted += self.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.accepted());
-        }
-        accepted + self.frame.telemetry.counters.accepted.load(Ordering::Relaxed)
+/// What shards and mailboxes have accepted. The count of those that have gone comes last: a
+/// mailbox that goes meanwhile may count twice. Not counted, it would let a stop end early.
+pub(crate) fn count_accepted<A: Actor, K: Key>(core: &Core<A, K>) -> u64 {
+    let mut accepted = 0;
+    for shard in &core.queue.shards {
+        accepted += shard.inbox.lock().accepted;
     }
+    for slot in 0..core.desks.len() {
+        accepted += core.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.accepted());
+    }
+    accepted + core.frame.telemetry.counters.accepted.load(Ordering::Relaxed)
+}
 
-    /// Those who wait for room are told, under no lock.
-    pub(super) fn tell_shut(&self, for_good: bool) {
-        self.close_key_lines();
-        if let Some(bytes) = &self.settings.derived.bytes {
-            bytes.close();
-        }
-        if for_good {
-            for slot in 0..self.desks.len() {
-                if let Some(mailbox) = self.mailbox_if_any(slot) {
-                    mailbox.shut();
-                }
+/// Those who wait for room are told, under no lock.
+pub(super) fn tell_shut<A: Actor, K: Key>(core: &Core<A, K>, for_good: bool) {
+    close_key_lines(core);
+    if let Some(bytes) = &core.settings.derived.bytes {
+        bytes.close();
+    }
+    if for_good {
+        for slot in 0..core.desks.len() {
+            if let Some(mailbox) = core.mailbox_if_any(slot) {
+                mailbox.shut();
             }
         }
     }

@@ -17,60 +17,62 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// A worker has gone, and will not come back.
-    pub(crate) fn end_of_worker(
-        self: &Arc<Self>,
-        mailbox: &Arc<Mailbox<A, K>>,
-        reason: &ExitReason,
-    ) {
-        if !self.frame.config.handling.single {
-            let me = Arc::new(WorkerSender::new(self.clone(), mailbox.clone()));
-            mailbox.life().end(&me.any(), reason);
-        }
+/// A worker has gone, and will not come back.
+pub(crate) fn end_of_worker<A: Actor, K: Key>(
+    core: &Arc<Core<A, K>>,
+    mailbox: &Arc<Mailbox<A, K>>,
+    reason: &ExitReason,
+) {
+    if !core.frame.config.handling.single {
+        let me = Arc::new(WorkerSender::new(core.clone(), mailbox.clone()));
+        mailbox.life().end(&me.any(), reason);
     }
+}
 
-    /// A signal for the pool. A pool that is a single actor hears it itself.
-    pub(crate) fn take_signal(self: &Arc<Self>, signal: Signal<AnyAddress>) {
-        if self.frame.config.handling.single {
-            return self.signal_worker(&self.mailbox(0), signal);
-        }
-        match signal {
-            Signal::Exit { from: None, reason } => stop_because(&self.erased(), reason),
-            Signal::Exit { reason, .. } if reason.is_abnormal() => {
-                stop_because(&self.erased(), reason);
-            }
-            Signal::Exit { .. } | Signal::Down { .. } => {}
-        }
+/// A signal for the pool. A pool that is a single actor hears it itself.
+pub(crate) fn take_signal<A: Actor, K: Key>(core: &Arc<Core<A, K>>, signal: Signal<AnyAddress>) {
+    if core.frame.config.handling.single {
+        return signal_worker(core, &core.mailbox(0), signal);
     }
-
-    /// A signal for one worker. It hears it before its next message.
-    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
-        if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
-            return self.kill(mailbox);
+    match signal {
+        Signal::Exit { from: None, reason } => stop_because(&core.erased(), reason),
+        Signal::Exit { reason, .. } if reason.is_abnormal() => {
+            stop_because(&core.erased(), reason);
         }
-        mailbox.push_signal(signal);
-        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
-        if self.frame.limits.is_some() {
-            self.frame.lifecycle.over.notify_waiters();
-        }
+        Signal::Exit { .. } | Signal::Down { .. } => {}
     }
+}
 
-    /// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
-    fn kill(&self, mailbox: &Mailbox<A, K>) {
-        let slot_state = self.frame.membership.slots.at(mailbox.slot);
-        let details = slot_state.details.lock();
-        let cell = self.desk(mailbox.slot).mailbox.lock();
-        let own = cell.as_deref().is_some_and(|cell| ptr::eq(cell, mailbox));
-        drop(cell);
-        match details.status {
-            Status::Live | Status::Starting | Status::Leaving if own => slot_state.order(KILLED),
-            _ => return,
-        }
-        let abort = details.abort.clone();
-        drop(details);
-        if let Some(abort) = abort {
-            abort.abort();
-        }
+/// A signal for one worker. It hears it before its next message.
+pub(crate) fn signal_worker<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    mailbox: &Mailbox<A, K>,
+    signal: Signal<AnyAddress>,
+) {
+    if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
+        return kill(core, mailbox);
+    }
+    mailbox.push_signal(signal);
+    core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
+    if core.frame.limits.is_some() {
+        core.frame.lifecycle.over.notify_waiters();
+    }
+}
+
+/// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
+fn kill<A: Actor, K: Key>(core: &Core<A, K>, mailbox: &Mailbox<A, K>) {
+    let slot_state = core.frame.membership.slots.at(mailbox.slot);
+    let details = slot_state.details.lock();
+    let cell = core.desk(mailbox.slot).mailbox.lock();
+    let own = cell.as_deref().is_some_and(|cell| ptr::eq(cell, mailbox));
+    drop(cell);
+    match details.status {
+        Status::Live | Status::Starting | Status::Leaving if own => slot_state.order(KILLED),
+        _ => return,
+    }
+    let abort = details.abort.clone();
+    drop(details);
+    if let Some(abort) = abort {
+        abort.abort();
     }
 }

@@ -1,6 +1,6 @@
 //! Who waits for room, and who serves them.
 
-use super::{Core, Key};
+use super::{Core, Key, backlog::serve_key_lines};
 use crate::Actor;
 use crate::pool::frame::notify::{look_now_and_then, notify_if_drained};
 
@@ -33,7 +33,7 @@ pub(crate) fn serve_waiters_in_blocks<A: Actor, K: Key>(core: &Core<A, K>) {
     if has_block || (is_starved && is_unwatched && core.queue.wake.awake() == 0) {
         core.queue.permits.grant(core);
     }
-    core.serve_key_lines();
+    serve_key_lines(core);
     // That costs a look at the clock, and the watchdog does it with each tick.
     if (has_block || (!is_starved && is_unwatched)) && core.frame.telemetry.full.is_full() {
         look_now_and_then(core);
@@ -55,5 +55,5 @@ fn grant_waiters<A: Actor, K: Key>(core: &Core<A, K>) {
     if core.queue.permits.is_starved() {
         core.queue.permits.grant(core);
     }
-    core.serve_key_lines();
+    serve_key_lines(core);
 }

@@ -11,6 +11,9 @@ use greenroom_queue::{discard::discard, lock::MutexGuard};
 
 use super::{
     Core, Key, Queued,
+    mail::re_home,
+    pushes::ask_again,
+    serve::take_handed,
     sweep::{Predicate, count_withdrawn, sift, sift_queue, sweep},
 };
 use crate::pool::frame::gate::settle_if_over;
@@ -22,16 +25,14 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Key> Core<A, K> {
-    /// True if this thread withdraws messages: user code that chooses them asks the pool.
-    pub(super) fn is_withdrawing_here(&self) -> bool {
-        self.withdrawal().is_here()
-    }
+/// True if this thread withdraws messages: user code that chooses them asks the pool.
+pub(super) fn is_withdrawing_here<A: Actor, K: Key>(core: &Core<A, K>) -> bool {
+    withdrawal(core).is_here()
+}
 
-    /// Whether a withdrawal is on, and on which thread.
-    pub(crate) fn withdrawal(&self) -> Withdrawal {
-        Withdrawal(self.identity())
-    }
+/// Whether a withdrawal is on, and on which thread.
+pub(crate) fn withdrawal<A: Actor, K: Key>(core: &Core<A, K>) -> Withdrawal {
+    Withdrawal(core.identity())
 }
 
 /// Withdraws the waiting messages that are chosen. Returns how many. If the choice panics, no
@@ -40,7 +41,7 @@ pub(crate) fn withdraw<A: Actor, K: Key>(
     core: &Core<A, K>,
     is_such: &mut dyn FnMut(&A::Message) -> bool,
 ) -> usize {
-    let Some(begun) = core.withdrawal().begin() else { return 0 };
+    let Some(begun) = withdrawal(core).begin() else { return 0 };
     let mut predicate = Predicate::new(is_such);
     let mut withdrawn = Entries::<A, K>::new();
     sweep_all(core, &mut predicate, &mut withdrawn);
@@ -88,9 +89,9 @@ fn sweep_handed<A: Actor, K: Key>(
     predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Entries<A, K>,
 ) {
-    let (mut handed, mut chosen) = (core.take_handed(usize::MAX), Entries::<A, K>::new());
+    let (mut handed, mut chosen) = (take_handed(core, usize::MAX), Entries::<A, K>::new());
     sift::<A, K>(&mut handed, predicate, &mut chosen);
-    core.re_home(handed);
+    re_home(core, handed);
     free(core, chosen, withdrawn);
 }
 
@@ -135,7 +136,7 @@ fn sweep_held<A: Actor, K: Key>(
     // new worker finds them, or this load sees the change. Otherwise they are held although a
     // worker could have them.
     if core.frame.membership.member_changes.load(Ordering::SeqCst) != seen {
-        core.ask_again();
+        ask_again(core);
     }
 }
 
@@ -192,7 +193,7 @@ fn sweep_mailbox<A: Actor, K: Key>(
             entry.hash = 0;
             place += 1;
         }
-        core.re_home(homeless);
+        re_home(core, homeless);
     }
     mailbox.serve_waiters();
     core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
@@ -226,7 +227,7 @@ fn go_on<A: Actor, K: Key>(core: &Core<A, K>, moves: Option<MutexGuard<'_, Moves
     let mut migrated = Migrated::default();
     push.migrate_deferred(core, &mut moves, &mut migrated);
     drop(moves);
-    core.migrated(migrated);
+    push.migrated(core, migrated);
 }
 
 /// The table slots of messages that wait for another attempt.

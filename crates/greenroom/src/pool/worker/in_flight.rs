@@ -5,14 +5,15 @@ use std::sync::{Arc, atomic::Ordering};
 
 use crate::pool::{
     batch::hand::BatchEnd,
-    core::Core,
+    core::{Core, serve::take_back_handed},
     limits::Outcome,
     membership::{
         mailbox::Mailbox,
         slot_state::{KILLED, REST, SlotState},
     },
+    pool_payload::Key,
 };
-use crate::{Actor, Delivery, pool::pool_payload::Key};
+use crate::{Actor, Delivery};
 
 mod batch;
 mod fate;
@@ -132,6 +133,6 @@ impl<A: Actor, K: Key> Drop for InFlight<A, K> {
         self.let_go();
         self.leave();
         // It may end between its wake-up and the message that it was handed.
-        self.worker.core.take_back_handed(self.worker.slot);
+        take_back_handed(&self.worker.core, self.worker.slot);
     }
 }

@@ -42,8 +42,11 @@ pub(crate) fn behind_its_lane<'a, A: Actor, K: Key>(
         Some(id) => outbox.lanes.push_back(id, entry).map(|()| id),
         None => Err(entry),
     };
-    if let Ok(id) = &placed {
-        core.came_behind(&mut outbox, *id);
+    if let Ok(id) = &placed
+        && outbox.lanes.get(*id).is_some_and(|lane| lane.is_apart())
+    {
+        // The worker that took it serves waiters before it rests.
+        core.queue.permits.return_unused(1);
     }
     let full = lane.and_then(|id| outbox.lanes.get(id)).and_then(Lane::is_as_long_as_wanted);
     if let Some(full) = full {

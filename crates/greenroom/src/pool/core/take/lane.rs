@@ -6,11 +6,10 @@ use greenroom_queue::{
 };
 
 use super::{BUDGET, Outboxed, QUOTA, TakenMessage, head::advance};
-use crate::pool::core::place::release_lane;
 use crate::{
     Actor, Class,
     pool::{
-        core::{Core, Key},
+        core::{Core, Key, place::release_lane},
         worker::in_flight::Source,
     },
 };

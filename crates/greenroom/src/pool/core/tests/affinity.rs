@@ -9,13 +9,13 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::{entry::Entry, watchdog::Watched};
+use greenroom_queue::{deque::Deque, entry::Entry, watchdog::Watched};
 
 use crate::{
     Actor, Context, Pool, Restarts, Stop,
     pool::{
         builder::PoolBuilder,
-        core::{Core, Urgency},
+        core::{Core, Urgency, park::park, push::take_and_push},
         outgoing::Outgoing,
         worker::in_flight::{InFlight, Source, Taken},
     },
@@ -46,7 +46,7 @@ fn sleepers(workers: usize) -> (PoolBuilder<Sleeper>, Arc<[Arc<AtomicU64>]>) {
 
 fn push(core: &Core<Sleeper, std::convert::Infallible>) {
     let mut payload = Outgoing::new(Duration::ZERO, None);
-    assert!(core.take_and_push(&mut payload, (None, 0), 0, Urgency::Now).is_ok());
+    assert!(take_and_push(core, &mut payload, (None, 0), 0, Urgency::Now).is_ok());
 }
 
 /// A pool whose workers are gone, to be played by a test.
@@ -73,7 +73,8 @@ async fn who_parks_an_urgent_message_between_two_runs_still_has_affinity_to_its_
     let (message, urgent) = (Duration::ZERO, true);
     let entry =
         Entry { message, extra: None, key: None, hash: 0, urgent, stamp: Default::default() };
-    first.worker.source = core.park(0, first.worker.source, entry, Duration::from_secs(3_600));
+    first.worker.source =
+        park(&core, 0, first.worker.source, Deque::only(entry), Duration::from_secs(3_600));
     drop(first);
     core.queue.wake.note_pace(Duration::ZERO);
     push(&core);

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_queue::deque::Deque;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
@@ -16,8 +17,12 @@ use crate::{
     Address, CallError, ExitReason, Pool, SendError,
     policy::{About, Choice, Crew, Policy},
     pool::{
-        core::{Core, dispatch::hold_back},
+        core::{
+            Core, dispatch::hold_back, drain::dead_letter_queued, mail::re_home, park::park,
+            pushes::ask_again, serve::take_handed,
+        },
         frame::{
+            AnyCore,
             gate::{close, dead_letter_if_ruined},
             members::{disable, enable},
             rest::rests,
@@ -59,7 +64,7 @@ async fn a_worker_that_joins_before_the_queue_is_dead_lettered_has_its_messages(
     assert!(!core.frame.lifecycle.ruined.load(Ordering::SeqCst));
     assert!(matches!(refused.await, Err(SendError::NoWorkers(2))));
     assert_eq!(call.await, Ok(1));
-    core.re_home(core.take_handed(usize::MAX));
+    re_home(&core, take_handed(&core, usize::MAX));
     dead_letter_if_ruined(&*core);
     assert_eq!(address.call(3).await, Ok(3));
     assert!(pool.stats().dead_lettered == 0 && pool.stats().ledger_holds());
@@ -74,10 +79,10 @@ async fn a_worker_that_joins_before_a_stop_has_its_messages() {
     let mut call = pin!(address.call(1));
     assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
     close(&*core);
-    core.dead_letter_queued();
+    dead_letter_queued(&core);
     assert_eq!(core.depth(), 1, "a worker is there");
     core.frame.membership.live.store(0, Ordering::SeqCst);
-    core.dead_letter_queued();
+    dead_letter_queued(&core);
     assert_eq!((core.depth(), pool.stats().dead_lettered), (0, 1));
 }
 
@@ -120,7 +125,7 @@ async fn a_held_message_that_the_policy_is_asked_about_as_the_last_worker_goes_i
     assert!(call.as_mut().poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
     assert_eq!(pool.depth(), 1);
     *policy.0.lock() = Arc::downgrade(&core);
-    core.ask_again();
+    ask_again(&core);
     assert_eq!(pool.depth(), 0, "it waits for a worker that nobody starts");
     assert_eq!(call.await, Err(CallError::NoWorkers));
     assert!(pool.stats().ledger_holds());
@@ -138,7 +143,7 @@ async fn a_retry_of_the_last_worker_of_a_sticky_pool_is_a_dead_letter_once_that_
     tell_to_rest(&*core, 0);
     close_down(&*core);
     entry.extra.as_mut().unwrap().next.parked = true;
-    core.park(0, Source::Mailbox, entry, Duration::ZERO);
+    park(&core, 0, Source::Mailbox, Deque::only(entry), Duration::ZERO);
     assert_eq!(core.mailbox(0).waiting(), 1, "before later ones of its key");
     rests(&core.erased(), 0);
     assert_eq!(call.await, Err(CallError::NoWorkers));

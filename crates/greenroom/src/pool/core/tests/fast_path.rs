@@ -10,8 +10,12 @@ use greenroom_queue::{
 use crate::{
     Actor, Context, Pool,
     pool::{
-        core::{Core, Urgency},
-        frame::gate::close,
+        core::{
+            Core, Urgency,
+            push::{push_in_line, take_and_push},
+            shut::count_accepted,
+        },
+        frame::{AnyCore, gate::close},
         outgoing::Outgoing,
     },
 };
@@ -44,7 +48,7 @@ async fn quick(workers: usize, capacity: usize) -> Quick {
 fn try_send(core: &Quick, sender: u32) -> Result<bool, Refused> {
     let index = core.shard_of(&(None, 0), sender);
     let fast = core.queue.shards[index].inbox.lock().is_fast();
-    match core.take_and_push(&mut Some(0), (None, 0), sender, Urgency::CanStepAside) {
+    match take_and_push(core, &mut Some(0), (None, 0), sender, Urgency::CanStepAside) {
         Err(Refused::NotNow) => try_send(core, sender),
         sent => sent.map(|()| fast),
     }
@@ -80,7 +84,10 @@ async fn every_message_that_is_due_is_measured_also_where_others_are_queued_betw
     for number in 0..4 * EACH {
         if number % 7 == 5 {
             assert_eq!(core.queue.permits.try_take(1, &*core), Ok(1));
-            assert_eq!(core.push(0, &mut Outgoing::new(0, None), (None, 0)), Ok(()));
+            assert_eq!(
+                push_in_line(&core, 0, &mut Outgoing::new(0, None), (None, 0), false),
+                Ok(())
+            );
         } else {
             easy += usize::from(try_send(&core, 0) == Ok(true));
         }
@@ -120,7 +127,7 @@ async fn a04_no_permit_is_lost_that_is_kept_for_the_fast_path() {
         for sender in 0..shards {
             assert_eq!(try_send(&core, sender), Err(Refused::Full));
         }
-        assert_eq!((core.accepted(), core.depth()), (capacity as u64, capacity));
+        assert_eq!((count_accepted(&core), core.depth()), (capacity as u64, capacity));
         assert_eq!(core.queue.permits.in_use(&*core), capacity);
     }
 }

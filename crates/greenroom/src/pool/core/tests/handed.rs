@@ -17,8 +17,14 @@ use tokio::sync::oneshot;
 use crate::{
     Actor, Answer, CallError, Class, Context, DeadLetterReason, Delivery, Envelope, Overflow, Pool,
     PoolBuilder, ReplyPort, Restarts, Stop,
+    address::vtable::SenderVtable,
     pool::{
-        core::Core,
+        core::{
+            Core,
+            push::take_and_push,
+            serve::{handed, handoff_slot, take_back_handed, take_back_what_is_left},
+            shut::count_accepted,
+        },
         frame::{AnyCore, gate::close},
         handoff::wait::HandoffWait,
         membership::slot_state::{KILLED, LEAVE},
@@ -150,7 +156,7 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_parks_again() {
         let waits = office.hand(7);
         assert_eq!((office.core.queue.wake.idle(), office.core.queue.wake.awake()), (0, 1));
         assert!(!office.core.queue.shards[0].inbox.lock().scheduled, "nothing is queued");
-        assert_eq!((office.pool.depth(), office.core.accepted()), (1, calls));
+        assert_eq!((office.pool.depth(), count_accepted(&office.core)), (1, calls));
         assert_eq!(told(waits).await, Ok(7));
         assert_eq!((office.core.queue.wake.idle(), office.core.queue.wake.awake()), (1, 0));
         assert_eq!((office.pool.depth(), office.pool.stats().handled), (0, calls));
@@ -166,7 +172,7 @@ async fn who_calls_on_hands_over_one_message_after_the_other() {
     for number in 10..650 {
         assert_eq!(office.pool.call(number).await, Ok(number));
     }
-    let came = office.core.take_back_what_is_left();
+    let came = take_back_what_is_left(&office.core);
     assert!((600..=640).contains(&came), "{came} of 640 calls were handed over");
     office.assert_settled();
 }
@@ -178,7 +184,7 @@ async fn what_is_sent_later_does_not_overtake() {
     let address = office.pool.address();
     let mut call = pin!(address.call(10));
     assert!(poll_once(call.as_mut()).await.is_pending());
-    assert_eq!(office.core.handed(), 1);
+    assert_eq!(handed(&office.core), 1);
     address.send(11).await.unwrap();
     let (late, last) = tokio::join!(address.call(12), call);
     assert_eq!((late, last, office.handled()), (Ok(12), Ok(10), vec![10, 11, 12]));
@@ -192,7 +198,7 @@ async fn a_worker_that_ends_between_its_wake_up_and_its_message_leaves_it_to_oth
     let mut killed = InFlight::new(office.core.clone(), 0);
     killed.wake_up();
     drop(killed);
-    assert_eq!((office.core.handed(), office.pool.depth()), (0, 1), "it is queued");
+    assert_eq!((handed(&office.core), office.pool.depth()), (0, 1), "it is queued");
     assert_eq!(told(waits).await, Ok(7));
     office.until_idle(1).await;
     office.assert_settled();
@@ -214,12 +220,12 @@ async fn nothing_is_handed_past_what_waits_to_a_full_pool_or_a_closed_one() {
     let waits = office.hand(7);
     assert!(office.is_refused(7), "there is no room");
     assert_eq!(told(waits).await, Ok(7));
-    office.core.take_and_push(&mut Some(8), (None, 0), 0, Urgency::Now).unwrap();
+    take_and_push(&office.core, &mut Some(8), (None, 0), 0, Urgency::Now).unwrap();
     assert!(office.is_refused(7), "something waits");
     office.until_idle(2).await;
     close(&*office.core);
     assert!(office.is_refused(7), "it is closed");
-    assert_eq!((office.core.accepted(), office.handled()), (2, vec![7, 8]));
+    assert_eq!((count_accepted(&office.core), office.handled()), (2, vec![7, 8]));
 }
 
 #[tokio::test]
@@ -298,7 +304,7 @@ async fn a_call_that_is_given_up_while_it_is_handled_is_handled_to_its_end() {
 async fn what_a_worker_was_handed_that_is_to_leave_goes_to_another() {
     let office = Office::open(2, 10).await;
     let waits = office.hand(7);
-    let handed_to = (0..2).find(|slot| office.core.handoff_slot(*slot).has_handed());
+    let handed_to = (0..2).find(|slot| handoff_slot(&office.core, *slot).has_handed());
     office.core.frame.membership.slots.at(handed_to.unwrap()).order(LEAVE);
     assert_eq!((told(waits).await, office.handled()), (Ok(7), vec![7]));
     assert!(office.pool.stats().ledger_holds());
@@ -324,7 +330,7 @@ async fn a_pool_that_stops_at_once_gives_back_what_its_worker_has_not_taken() {
     let address = office.pool.address();
     let mut call = pin!(address.call(7));
     assert!(poll_once(call.as_mut()).await.is_pending());
-    assert_eq!(office.core.handed(), 1);
+    assert_eq!(handed(&office.core), 1);
     let stopped = office.pool.stop(Stop::Now).await;
     assert_eq!((stopped.left_over, office.seen.lock().handled.len()), (vec![7], 0));
     assert_eq!(call.await, Err(CallError::Stopped));
@@ -354,7 +360,7 @@ async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
         over.store(true, Ordering::SeqCst);
         let live = office.core.frame.membership.live.swap(usize::from(!ruined), Ordering::SeqCst);
         assert_eq!(live, 1);
-        office.core.take_back_handed(0);
+        take_back_handed(&office.core, 0);
         assert_eq!((told(waits).await, office.handled()), (outcome, vec![]));
         assert_eq!(office.pool.depth(), 0);
         assert!(office.pool.stats().ledger_holds());
@@ -372,7 +378,7 @@ async fn the_watchdog_leaves_the_only_worker_what_it_was_handed() {
         let office = Office::open(workers, 10).await;
         let waits = office.hand(7);
         looks(&office.core);
-        assert_eq!(office.core.handed(), 2 - workers);
+        assert_eq!(handed(&office.core), 2 - workers);
         assert_eq!(told(waits).await, Ok(7));
         assert_eq!(looks(&office.core), 1, "a message that somebody has come for");
     }
@@ -384,7 +390,7 @@ async fn what_was_handed_is_the_oldest_and_the_first_to_be_evicted() {
     let waits = office.hand(7);
     assert!(office.core.oldest().is_some());
     office.pool.address().try_send(8).unwrap();
-    assert_eq!((told(waits).await, office.core.handed()), (Err(CallError::Evicted), 0));
+    assert_eq!((told(waits).await, handed(&office.core)), (Err(CallError::Evicted), 0));
     office.until_idle(1).await;
     assert_eq!((office.handled(), office.core.oldest()), (vec![8], None));
     office.assert_settled();

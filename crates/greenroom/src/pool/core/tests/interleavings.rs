@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::entry::Entry;
+use greenroom_queue::{deque::Deque, entry::Entry};
 use proptest::prelude::*;
 use tokio::time::Instant;
 
@@ -24,7 +24,9 @@ use crate::{
         core::{
             Core, Queued, Settings, Urgency,
             evict::evict,
+            park::park,
             place::{release, suspend},
+            push::{push_in_line, take_and_push},
             take::{
                 NextNear, TakenNear, find_lane, take_behind, take_behind_near, take_ready,
                 take_ready_near, take_ready_normal, take_ready_urgent,
@@ -189,7 +191,7 @@ impl<K: Keyed> Stage<K> {
         self.pushed += 1;
         let mut payload = Outgoing { class, ..Outgoing::new(message, None) };
         let key = self.core.key(&payload);
-        assert!(self.core.take_and_push(&mut payload, key, 0, Urgency::Now).is_ok());
+        assert!(take_and_push(&self.core, &mut payload, key, 0, Urgency::Now).is_ok());
     }
 
     fn settle(&mut self, index: usize) -> Result<(), TestCaseError> {
@@ -312,7 +314,7 @@ impl<K: Keyed> Stage<K> {
             stamp: Default::default(),
         };
         let source = std::mem::replace(&mut worker.source, Source::None);
-        worker.source = self.core.park(index, source, entry, Duration::ZERO);
+        worker.source = park(&self.core, index, source, Deque::only(entry), Duration::ZERO);
     }
 
     fn release(&mut self, index: usize) {
@@ -491,7 +493,10 @@ fn k02_a_crowd_of_suspended_keys_leaves_no_memory_behind() {
     stage.core.settings.key_of = None;
     for number in 0..100_000_u32 {
         let mut payload = Outgoing::new((None, number, Class::Normal), None);
-        assert!(stage.core.push(0, &mut payload, (Some(Key(number as u8)), number)).is_ok());
+        assert!(
+            push_in_line(&stage.core, 0, &mut payload, (Some(Key(number as u8)), number), false)
+                .is_ok()
+        );
     }
     let mut outbox = stage.core.queue.shards[0].outbox.lock();
     assert!(stage.core.queue.shards[0].refill(&mut outbox));

@@ -16,7 +16,9 @@ use super::without_tasks::{Handlers, Handles, without_tasks};
 use crate::{
     ExitReason, Pool,
     pool::{
+        core::{drain::give_back_queued, mail::push_to, shut::count_accepted},
         frame::{
+            AnyCore,
             end::end,
             figures::ledger,
             gate::close,
@@ -34,7 +36,7 @@ async fn lifeless() -> Handlers {
     let mailbox = core.mailbox(0);
     mailbox.try_reserve().unwrap();
     core.queue.permits.try_take(1, &*core).unwrap();
-    core.push_to(&mailbox, &mut Outgoing::new(1, None)).unwrap();
+    push_to(&core, &mailbox, &mut Outgoing::new(1, None)).unwrap();
     core
 }
 
@@ -69,7 +71,7 @@ async fn a_message_counts_as_accepted_while_the_mailbox_of_a_worker_that_goes_is
     let accepted = Arc::new(AtomicU64::new(0));
     let look = {
         let (core, accepted) = (core.clone(), accepted.clone());
-        move || accepted.store(core.accepted(), Ordering::Relaxed)
+        move || accepted.store(count_accepted(&core), Ordering::Relaxed)
     };
     told_of_the_first_mailbox(&core, look, || {
         assert!(disable(&core.erased(), 0, &ExitReason::Normal));
@@ -89,7 +91,7 @@ async fn mail_of_a_worker_that_rests_and_is_removed_as_the_pool_ends_is_given_ba
         move || {
             close(&*core);
             end(&*core);
-            core.give_back_queued();
+            give_back_queued(&core);
         }
     };
     told_of_the_first_mailbox(&core, end, || {

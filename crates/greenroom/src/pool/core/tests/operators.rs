@@ -5,7 +5,13 @@ use std::{
     task::{Context as TaskContext, Waker},
 };
 
-use crate::{Actor, Context, FinalAction, Pool, pool::frame::gate::close};
+use crate::{
+    Actor, Context, FinalAction, Pool,
+    pool::{
+        core::parked::{release_key, remove_key},
+        frame::gate::close,
+    },
+};
 
 /// Has no success.
 struct Fails;
@@ -36,8 +42,8 @@ async fn k08_a13_a_stop_that_waits_is_told_of_every_decision_about_a_parked_key(
         let mut task = TaskContext::from_waker(Waker::noop());
         assert!(told.as_mut().poll(&mut task).is_pending());
         match removes {
-            true => assert_eq!(core.remove_key(&7, None), Some(vec![7])),
-            false => assert!(core.release_key(&7, None)),
+            true => assert_eq!(remove_key(&core, &7, None), Some(vec![7])),
+            false => assert!(release_key(&core, &7, None)),
         }
         assert!(told.as_mut().poll(&mut task).is_ready(), "{removes}");
     }

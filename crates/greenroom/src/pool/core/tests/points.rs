@@ -13,7 +13,11 @@ use std::{
 use crate::{
     Actor, Address, AnyAddress, Context, ExitReason, OnExit, Overflow, Pool,
     life::Signal,
-    pool::{frame::start::watch, outgoing::Outgoing},
+    pool::{
+        core::{pushes::hand_over, signals::signal_worker},
+        frame::start::watch,
+        outgoing::Outgoing,
+    },
 };
 
 /// Does what a closure does with a message.
@@ -121,7 +125,7 @@ fn who_gives_keys_to_another_worker_and_computes_does_not_hold_it_up() {
             core.queue.permits.try_take(1, &*core).unwrap();
             mailbox.try_reserve().unwrap();
             assert!(mailbox.push(&mut Outgoing::new(1, None), |number| core.stamp(number)).is_ok());
-            core.hand_over(0);
+            hand_over(&core, 0);
             let since = Instant::now();
             while pool.stats().handled == 0 && since.elapsed() < Duration::from_secs(5) {
                 std::hint::spin_loop();
@@ -199,7 +203,7 @@ async fn a_hook_that_waits_says_nothing_of_what_handlers_usually_do() {
     let pool = Pool::spawned(core.clone());
     for number in 1..100 {
         let signal = Signal::Exit { from: None, reason: ExitReason::Shutdown };
-        core.signal_worker(&core.mailbox(0), signal);
+        signal_worker(&core, &core.mailbox(0), signal);
         pool.try_send(number).unwrap();
         while pool.stats().handled < number {
             tokio::task::yield_now().await;

@@ -13,7 +13,12 @@ use crate::{
     Actor, Answer, DeadLetterReason,
     pool::{
         batch::hand::{BatchEnd, Hand, HeldMessages},
-        core::place::suspend,
+        core::{
+            batch::{expect_more, fetch_into_lane, next_of_batch},
+            park::park,
+            parked::park_key,
+            place::suspend,
+        },
         pool_payload::{Entries, Key},
     },
 };
@@ -54,19 +59,19 @@ impl<A: Actor, K: Key> Hand<A::Message, A::Reply, A::Error> for InFlight<A, K> {
 
     fn begin_next(&mut self) -> Option<Taken> {
         let source = self.worker.source;
-        let entry = self.worker.core.next_of_batch(self.worker.slot, source)?;
+        let entry = next_of_batch(&self.worker.core, self.worker.slot, source)?;
         Some(self.begin(source, entry))
     }
 
     fn wait_for(&mut self, messages: usize) -> Arc<Notify> {
         self.worker.source = suspend(&self.worker.core.queue, self.worker.slot, self.worker.source);
         self.rest();
-        self.worker.core.expect_more(self.worker.source, messages).unwrap_or_default()
+        expect_more(&self.worker.core, self.worker.source, messages).unwrap_or_default()
     }
 
     fn look_again(&mut self) {
         self.return_to_work();
-        self.worker.core.fetch_into_lane(self.worker.slot, self.worker.source);
+        fetch_into_lane(&self.worker.core, self.worker.slot, self.worker.source);
     }
 
     fn settle_one(&mut self, result: Result<Answer<A::Reply>, A::Error>) {
@@ -123,8 +128,8 @@ impl<A: Actor, K: Key> Hand<A::Message, A::Reply, A::Error> for InFlight<A, K> {
             }
         }
         self.worker.source = match parked {
-            Some(failed) => self.worker.core.park_key(self.worker.slot, source, entries, failed),
-            None => self.worker.core.park_line(self.worker.slot, source, entries, after),
+            Some(failed) => park_key(&self.worker.core, self.worker.slot, source, entries, failed),
+            None => park(&self.worker.core, self.worker.slot, source, entries, after),
         };
     }
 }

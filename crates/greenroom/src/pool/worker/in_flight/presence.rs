@@ -8,8 +8,13 @@ use greenroom_queue::{
 };
 
 use super::{InFlight, RunState, Source};
-use crate::pool::core::{place::release, waiters::serve_waiters_at_rest};
-use crate::{Actor, pool::pool_payload::Key};
+use crate::{
+    Actor,
+    pool::{
+        core::{place::release, serve::take_back_handed, waiters::serve_waiters_at_rest},
+        pool_payload::Key,
+    },
+};
 
 impl<A: Actor, K: Key> InFlight<A, K> {
     /// True when the worker is to start no further message.
@@ -60,7 +65,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             RunState::Suspended => wake.pass_on(watchdog),
             RunState::Parked => {
                 wake.forget(worker, watchdog);
-                core.take_back_handed(worker);
+                take_back_handed(core, worker);
             }
             RunState::Searching => {
                 wake.end_search();

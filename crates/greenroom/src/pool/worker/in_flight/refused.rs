@@ -13,10 +13,15 @@ use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
     delivery::{Extra, Marks},
     pool::{
-        core::ExtraOf,
+        core::{
+            ExtraOf,
+            elsewhere::who_else,
+            notify::report_dead_letter,
+            park::{leave_to, park},
+        },
         frame::task_guard::start_clock,
         membership::mailbox::Mailbox,
-        pool_payload::{Key, Queued},
+        pool_payload::{Entries, Key, Queued},
         worker::refusals::Refusals,
     },
 };
@@ -54,7 +59,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let refusals = extra.and_then(|extra| extra.refusals.as_deref());
         let (by, why) = refusals.map_or((&[][..], NotAccepted::NoWorkers), |r| (&r.by, r.why));
         let may_come = matches!(why, NotAccepted::NoWorkers | NotAccepted::Stopped);
-        match core.who_else(by) {
+        match who_else(&core, by) {
             _ if self.delivery.message.is_none() => self.refuse(why),
             Some(other) => self.leave_to(&other),
             None if may_come && core.frame.config.size.holds_when_empty => self.wait_for_somebody(),
@@ -66,7 +71,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let stamp = self.delivery.came_at();
         if let Some(entry) = self.take_entry(stamp) {
             self.worker.core.queue.permits.take_back();
-            self.worker.core.leave_to(other, entry);
+            leave_to(&self.worker.core, other, entry);
         }
     }
 
@@ -79,7 +84,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
         (extra.refusals, extra.accepted, extra.next.parked) = (None, Some(accepted), true);
         start_clock(&core.erased());
-        core.park(self.worker.slot, Source::None, entry, PATIENCE);
+        let entries = Entries::<A, K>::only(entry);
+        park(&core, self.worker.slot, Source::None, entries, PATIENCE);
     }
 
     /// The message in hand, out of it.
@@ -102,7 +108,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             port.resolve(error_of(why));
         }
         let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
-        self.worker.core.report_dead_letter(letter);
+        report_dead_letter(&self.worker.core, letter);
     }
 }
 

@@ -21,7 +21,13 @@ use crate::{
     delivery::Marks,
     failure::{Cause, FailedAttempt},
     pool::{
-        core::ExtraOf,
+        core::{
+            ExtraOf,
+            keys::feed_sketch,
+            notify::{notify_parked, report_dead_letter},
+            park::park,
+            parked::park_key,
+        },
         failed::Failed,
         frame::{end::end, exit::stop_because, task_guard::start_clock},
         limits::Outcome,
@@ -69,7 +75,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             1 => FED,
             many => many,
         };
-        self.worker.core.feed_sketch(
+        feed_sketch(
+            &self.worker.core,
             self.worker.source,
             messages * times,
             took.saturating_mul(times as u32),
@@ -296,7 +303,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             let has_ended = self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst);
             port.resolve(call_error(&mut letter, kills, has_ended));
         }
-        self.worker.core.report_dead_letter(letter);
+        report_dead_letter(&self.worker.core, letter);
     }
 
     /// If the message is gone, it is a dead letter.
@@ -343,7 +350,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
         }
         let source = std::mem::replace(&mut self.worker.source, Source::None);
-        self.worker.source = self.worker.core.park(self.worker.slot, source, entry, after);
+        let entries = Entries::<A, K>::only(entry);
+        self.worker.source = park(&self.worker.core, self.worker.slot, source, entries, after);
     }
 
     /// After a batch has failed and it is unknown which message is at fault.
@@ -385,7 +393,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
         let mut message = self.take_message();
         let (error, panic) = (failure.error.as_ref(), failure.panic.as_deref());
-        self.worker.core.notify_parked(message.as_mut(), error, panic);
+        notify_parked(&self.worker.core, message.as_mut(), error, panic);
         let Some(message) = message else {
             let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker.slot);
             // First, because settling gives up the key.
@@ -417,7 +425,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             entries.push_back(entry);
         }
         let source = std::mem::replace(&mut self.worker.source, Source::None);
-        self.worker.source = self.worker.core.park_key(self.worker.slot, source, entries, failed);
+        self.worker.source = park_key(&self.worker.core, self.worker.slot, source, entries, failed);
     }
 
     pub(super) fn settle_panic(&mut self, panic: String) {

@@ -9,6 +9,7 @@ use crate::{
     Actor, Class, DeadLetterReason,
     delivery::{Extra, Marks},
     pool::{
+        core::serve::{handoff_slot, take_back_handed},
         pool_payload::Key,
         stats::{Measurement, counters::count},
     },
@@ -21,12 +22,12 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     pub(crate) fn take_handed(&mut self) -> bool {
         let is_over = self.worker.core.frame.lifecycle.ended.load(Ordering::Acquire);
         if self.is_interrupted() || is_over {
-            self.worker.core.take_back_handed(self.worker.slot);
+            take_back_handed(&self.worker.core, self.worker.slot);
             return false;
         }
         let (core, worker) = (&self.worker.core, self.worker.slot);
         let handoff_slot =
-            self.delivery.handoff_slot.get_or_insert_with(|| core.handoff_slot(worker).clone());
+            self.delivery.handoff_slot.get_or_insert_with(|| handoff_slot(core, worker).clone());
         let (message, stamp) = (&mut self.delivery.message, &mut self.delivery.stamp);
         match handoff_slot.take_handed(message, stamp) {
             None => return false,

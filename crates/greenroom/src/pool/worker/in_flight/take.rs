@@ -10,6 +10,8 @@ use crate::{
     pool::{
         core::{
             Core,
+            mail::forget_mail,
+            pushes::hand_over,
             take::{
                 NextNear, QUOTA, TakenNear, budget, take_at_head, take_behind, take_behind_near,
                 take_ready, take_ready_near, take_ready_normal, take_ready_urgent,
@@ -364,10 +366,10 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             return None;
         }
         if self.slot_state.has(HAND_OVER) {
-            self.worker.core.hand_over(self.worker.slot);
+            hand_over(&self.worker.core, self.worker.slot);
         }
         if self.own_mailbox().is_none() {
-            self.worker.core.forget_mail(self.worker.slot);
+            forget_mail(&self.worker.core, self.worker.slot);
         }
         let entry = self.own_mailbox()?.pop(urgent_only)?;
         self.give_up_place();

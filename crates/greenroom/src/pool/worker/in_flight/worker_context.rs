@@ -5,10 +5,12 @@ use std::{sync::Arc, task, time::Duration};
 use greenroom_queue::sync::has_budget_remaining;
 
 use super::{RunState, Source};
-use crate::pool::core::{place::suspend, waiters::serve_waiters_in_blocks};
 use crate::{
     Actor,
-    pool::{core::Core, pool_payload::Key},
+    pool::{
+        core::{Core, place::suspend, waiters::serve_waiters_in_blocks},
+        pool_payload::Key,
+    },
 };
 
 /// The state that changes when a worker's handler suspends, and nothing else, so that a handler is
