@@ -33,11 +33,7 @@ use super::{
     pool_payload::{Entries, InboxGuard, Key, OutboxOf, PayloadOf, Queued, ShardOf},
     stats::counters::PoolCounters,
 };
-use crate::{
-    Actor, AnyAddress, Class, DeadLetter, ExitReason, PoolEvent,
-    delivery::{Delivery, Extra},
-    life::Signal,
-};
+use crate::{Actor, ExitReason, delivery::Extra};
 
 #[path = "../../crates/greenroom/src/pool/core/backlog.rs"]
 pub(crate) mod backlog;

@@ -79,7 +79,7 @@ fn begin<A: Actor, K: Key>(
         let gone = loop {
             let ActorLife { in_flight, actor: Some(actor), cx } = &mut life else { return };
             has_started(&*core, slot);
-            in_flight.wake_up();
+            in_flight.worker.wake_up();
             let worked = {
                 // In no box, so that it lies beside what is in flight: a thousand workers that take
                 // turns find nothing of theirs in the caches.
@@ -141,9 +141,9 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                     driver.unparked();
                 }
                 Step::Search => {
-                    in_flight.begin_search();
+                    in_flight.worker.begin_search();
                     step_aside().await;
-                    in_flight.end_search();
+                    in_flight.worker.end_search();
                 }
                 Step::Yield => {
                     core.serve_waiters();
@@ -154,7 +154,7 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                     if permit.is_none() {
                         let slot = in_flight.worker.slot;
                         let pass = await_pass(&*core, slot).await;
-                        in_flight.wake_up();
+                        in_flight.worker.wake_up();
                         permit = pass.map(|pass| Turn::new(pass, core.erased(), slot));
                     }
                     driver.permitted(permit.is_some());

@@ -69,9 +69,9 @@ impl<'a, K: Keyed> Player<'a, K> {
                     self.driver.unparked();
                 }
                 Step::Search => {
-                    self.in_flight.begin_search();
+                    self.in_flight.worker.begin_search();
                     yield_now();
-                    self.in_flight.end_search();
+                    self.in_flight.worker.end_search();
                 }
                 Step::Yield => {
                     self.core.serve_waiters();
@@ -85,8 +85,8 @@ impl<'a, K: Keyed> Player<'a, K> {
                 }
             }
         }
-        self.in_flight.give_up_place();
-        self.in_flight.rest();
+        self.in_flight.worker.give_up_place();
+        self.in_flight.worker.rest();
     }
 
     /// The token of a shard is in its hands.
@@ -96,7 +96,7 @@ impl<'a, K: Keyed> Player<'a, K> {
 
     /// The product's `hear`: signals come before every message.
     fn hear(&mut self) {
-        self.in_flight.give_up_place();
+        self.in_flight.worker.give_up_place();
         while self.in_flight.slot_state.has(SIGNAL) {
             let signal = self.in_flight.own_mailbox().and_then(Mailbox::pop_signal);
             let Some(Signal(_)) = signal else { return };

@@ -151,7 +151,8 @@ pub(crate) fn push_in_line<A: Actor, K: Key>(
     Ok(())
 }
 
-/// As `push_in_line`, but the caller announces the shard if that is needed (true), whatever happens.
+/// As `push_in_line`, but the caller announces the shard if that is needed (true), whatever
+/// happens.
 pub(crate) fn push_quietly<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,

@@ -64,8 +64,8 @@ impl<A: Actor, K: Key> AnyLife for ActorLife<A, K> {
     }
 
     fn rest(&mut self) {
-        self.in_flight.give_up_place();
-        self.in_flight.rest();
+        self.in_flight.worker.give_up_place();
+        self.in_flight.worker.rest();
     }
 
     fn settle_panic(&mut self, panic: Box<dyn Any + Send>) -> ExitReason {

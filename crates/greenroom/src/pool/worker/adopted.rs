@@ -14,7 +14,10 @@ use std::{
 use super::{CatchUnwind, context, work};
 use super::{
     exit_guard::{ExitGuard, Gone},
-    in_flight::{InFlight, refused::note_refusal},
+    in_flight::{
+        InFlight,
+        refused::{note_refusal, put_back},
+    },
     panicked::settle_panicked,
     succession::End,
 };
@@ -141,14 +144,14 @@ async fn hand_on<A: Actor, K: Key>(
     let mut forwarder = Forwarder(to);
     let mut cx = context(core, slot);
     let mut in_flight = InFlight::new(core.clone(), slot);
-    in_flight.rare.put_back = Some(InFlight::put_back);
+    in_flight.rare.put_back = Some(put_back);
     let own = Some((core.identity(), slot));
     loop {
-        in_flight.wake_up();
+        in_flight.worker.wake_up();
         match CatchUnwind(Box::pin(work(&mut in_flight, &mut forwarder, &mut cx)), own).await {
             Ok(End::Over | End::Exit(_)) => {
-                in_flight.give_up_place();
-                in_flight.rest();
+                in_flight.worker.give_up_place();
+                in_flight.worker.rest();
                 return ExitReason::Normal;
             }
             Ok(End::Killed) => return ExitReason::Killed,

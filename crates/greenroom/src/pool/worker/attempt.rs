@@ -167,7 +167,7 @@ async fn attempt_rare<A: Actor, K: Key, B: StandsFor<A>>(
         }
     };
     if limit.is_some() {
-        in_flight.return_to_work();
+        in_flight.worker.return_to_work();
     }
     match (result, batching) {
         (Ok(result), Some(batching)) => batching.settle(in_flight, result),
@@ -219,7 +219,7 @@ pub(super) async fn hear<A: Actor, K: Key, B: StandsFor<A>>(
     actor: &mut B,
     cx: &mut Context<B>,
 ) -> Option<ExitReason> {
-    in_flight.give_up_place();
+    in_flight.worker.give_up_place();
     while in_flight.slot_state.has(SIGNAL) {
         let signal = in_flight.own_mailbox()?.pop_signal()?;
         let worker = &mut in_flight.worker;

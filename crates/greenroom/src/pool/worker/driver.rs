@@ -214,7 +214,7 @@ impl Driver {
     fn begin<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>) -> Step {
         self.pacing.found(in_flight.delivery.is_call());
         // Before the handler is polled, which may compute for long.
-        in_flight.counts_again();
+        in_flight.worker.counts_again();
         // If handlers usually wait, this worker makes room as soon as its own does.
         let (wake, watchdog) =
             (&in_flight.worker.core.queue.wake, &in_flight.worker.core.frame.clock.watchdog);

@@ -46,7 +46,7 @@ pub(super) async fn idle<A: Actor, K: Key, B: StandsFor<A>>(
         }
         // Now and then a message that was handed over is timed, as runs are, unless its handler
         // suspends.
-        let since = in_flight.times_this().then(Instant::now);
+        let since = in_flight.rounds.times_this().then(Instant::now);
         in_flight.worker.has_suspended = false;
         serve(in_flight, actor, cx).await;
         if let Some(since) = since

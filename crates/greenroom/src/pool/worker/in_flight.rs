@@ -106,13 +106,15 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         if self.in_hand && !self.end_batch(&BatchEnd::Panicked(panic.clone())) {
             self.settle_panic(panic);
         }
-        self.give_up_place();
+        self.worker.give_up_place();
     }
+}
 
+impl<A: Actor, K: Key> Drop for InFlight<A, K> {
     /// Settles the message in hand when the worker is dropped, and gives up its place. If the
     /// worker alone has been killed, or is to rest, the failure table decides; if its pool ends, or
     /// its runtime, the message is given back.
-    fn let_go(&mut self) {
+    fn drop(&mut self) {
         // Pairs with the store in `end`: a stop that drops the worker has ended the pool before,
         // and its message is given back. Otherwise it would be retried where no worker is.
         let goes_on = !self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst)
@@ -124,14 +126,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
                 false => self.return_message(),
             }
         }
-        self.give_up_place();
-    }
-}
-
-impl<A: Actor, K: Key> Drop for InFlight<A, K> {
-    fn drop(&mut self) {
-        self.let_go();
-        self.leave();
+        self.worker.give_up_place();
+        self.worker.leave();
         // It may end between its wake-up and the message that it was handed.
         take_back_handed(&self.worker.core, self.worker.slot);
     }

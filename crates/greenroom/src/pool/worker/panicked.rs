@@ -20,7 +20,7 @@ pub(super) fn settle_panicked<A: Actor, K: Key>(
 ) -> ExitReason {
     let (message, location) = heard_of(worker, panic);
     in_flight.panicked(message.clone());
-    in_flight.rest();
+    in_flight.worker.rest();
     ExitReason::Panicked { message, location }
 }
 

@@ -46,8 +46,8 @@ pub(super) fn try_pass<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Opti
     if let Some(pass) = core.frame.limits.as_ref().and_then(|gate| gate.try_pass()) {
         return Some(Turn::new(pass, core.erased(), in_flight.worker.slot));
     }
-    in_flight.give_up_place();
-    in_flight.rest();
+    in_flight.worker.give_up_place();
+    in_flight.worker.rest();
     None
 }
 

@@ -58,7 +58,7 @@ async fn a_worker_that_parks_just_as_the_pool_ends_is_woken_again() {
     let core = Pool::new(|_| Worker).workers(1).restarts(restarts).spawn_core().await.unwrap();
     let mut in_flight = InFlight::new(core.clone(), 0);
     core.push_and_wait_for_the_last_worker().await;
-    in_flight.wake_up();
+    in_flight.worker.wake_up();
     end_pool(&*core);
     let (mut actor, mut cx) = (Worker, context(&core, 0));
     let idle = idle(&mut in_flight, &core, &mut actor, &mut cx);
@@ -73,7 +73,7 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
     let core = pool.spawn_core().await.unwrap();
     let mut in_flight = InFlight::new(core.clone(), 0);
     core.push_and_wait_for_the_last_worker().await;
-    in_flight.wake_up();
+    in_flight.worker.wake_up();
     let mut driver = Driver::new(&core.settings);
     assert_eq!(driver.next(&mut in_flight, false), Step::Permit);
     driver.permitted(false);
@@ -102,7 +102,7 @@ async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_loo
     let address = crate::Address::new(core.clone());
     let (mut actor, mut cx) = (Worker, context(&core, 0));
     let mut in_flight = InFlight::new(core.clone(), 0);
-    in_flight.wake_up();
+    in_flight.worker.wake_up();
     let mut driver = Driver::new(&core.settings);
     (0..3).for_each(|_| address.try_send(9).unwrap());
     assert_eq!(driver.next(&mut in_flight, false), Step::Run);

@@ -27,12 +27,13 @@ pub(crate) enum NextNear {
     InDelivery(Source),
     /// Its lane has ended, and it goes elsewhere.
     Nothing,
-    /// More is to be weighed: [`take_behind`](super::take_behind) goes on, from a lane that may have ended.
+    /// More is to be weighed: [`take_behind`](super::take_behind) goes on, from a lane that may
+    /// have ended.
     Unknown,
 }
 
-/// As `take_ready`, if handlers usually wait: a message that needs no weighing goes straight into the
-/// delivery, and its key has its lane by then.
+/// As `take_ready`, if handlers usually wait: a message that needs no weighing goes straight into
+/// the delivery, and its key has its lane by then.
 pub(crate) fn take_ready_near<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
@@ -57,8 +58,8 @@ pub(crate) fn take_ready_near<A: Actor, K: Key>(
     None
 }
 
-/// As `take_behind`, for a worker that runs a lane, if handlers usually wait: the next message of the
-/// lane is in the delivery, if its key has not had its quota, or the lane ends and, if the
+/// As `take_behind`, for a worker that runs a lane, if handlers usually wait: the next message of
+/// the lane is in the delivery, if its key has not had its quota, or the lane ends and, if the
 /// worker `stays`, the next message of its shard is there, under one lock.
 pub(crate) fn take_behind_near<A: Actor, K: Key>(
     core: &Core<A, K>,

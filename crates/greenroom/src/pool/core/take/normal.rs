@@ -6,8 +6,8 @@ use crate::{
     pool::core::{Core, Key},
 };
 
-/// As `take_ready`, if a normal message is due: none if no ready shard has one. Urgent messages stay
-/// where they are.
+/// As `take_ready`, if a normal message is due: none if no ready shard has one. Urgent messages
+/// stay where they are.
 #[cold]
 pub(crate) fn take_ready_normal<A: Actor, K: Key>(
     core: &Core<A, K>,

@@ -196,7 +196,7 @@ async fn a_worker_that_ends_between_its_wake_up_and_its_message_leaves_it_to_oth
     let office = Office::open(1, 10).await;
     let waits = office.hand(7);
     let mut killed = InFlight::new(office.core.clone(), 0);
-    killed.wake_up();
+    killed.worker.wake_up();
     drop(killed);
     assert_eq!((handed(&office.core), office.pool.depth()), (0, 1), "it is queued");
     assert_eq!(told(waits).await, Ok(7));

@@ -65,12 +65,12 @@ impl<A: Actor, K: Key> Hand<A::Message, A::Reply, A::Error> for InFlight<A, K> {
 
     fn wait_for(&mut self, messages: usize) -> Arc<Notify> {
         self.worker.source = suspend(&self.worker.core.queue, self.worker.slot, self.worker.source);
-        self.rest();
+        self.worker.rest();
         expect_more(&self.worker.core, self.worker.source, messages).unwrap_or_default()
     }
 
     fn look_again(&mut self) {
-        self.return_to_work();
+        self.worker.return_to_work();
         fetch_into_lane(&self.worker.core, self.worker.slot, self.worker.source);
     }
 

@@ -1,10 +1,7 @@
 //! The fate of a message that the worker which had it in hand does not take: an adopted worker
 //! whose own pool has stopped, has no workers, or refuses this message.
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use greenroom_queue::{entry::Entry, stamp::Stamp};
 
@@ -20,7 +17,6 @@ use crate::{
             park::{leave_to, park},
         },
         frame::task_guard::start_clock,
-        membership::mailbox::Mailbox,
         pool_payload::{Entries, Key, Queued},
         worker::refusals::Refusals,
     },
@@ -43,73 +39,72 @@ pub(crate) fn note_refusal<M, R, E>(
     delivery.marks.add(Marks::PUT_BACK);
 }
 
-impl<A: Actor, K: Key> InFlight<A, K> {
-    /// The message was not this worker's to handle: another worker has it, or its sender is told
-    /// why no worker takes it.
-    #[cold]
-    pub(in crate::pool::worker) fn put_back(&mut self) {
-        self.delivery.marks.remove(Marks::PUT_BACK);
-        let core = self.worker.core.clone();
-        // After a stale `false` the message waits in a queue, and is given back from there by
-        // `give_back_queued`, at the latest when the last task ends.
-        if core.frame.lifecycle.ended.load(Ordering::Relaxed) {
-            return self.return_message();
+/// The message was not this worker's to handle: another worker has it, or its sender is told
+/// why no worker takes it.
+#[cold]
+pub(in crate::pool::worker) fn put_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
+    in_flight.delivery.marks.remove(Marks::PUT_BACK);
+    let core = in_flight.worker.core.clone();
+    // After a stale `false` the message waits in a queue, and is given back from there by
+    // `give_back_queued`, at the latest when the last task ends.
+    if core.frame.lifecycle.ended.load(Ordering::Relaxed) {
+        return in_flight.return_message();
+    }
+    let extra = in_flight.delivery.extra.as_ref();
+    let refusals = extra.and_then(|extra| extra.refusals.as_deref());
+    let (by, why) = refusals.map_or((&[][..], NotAccepted::NoWorkers), |r| (&r.by, r.why));
+    let may_come = matches!(why, NotAccepted::NoWorkers | NotAccepted::Stopped);
+    match who_else(&core, by) {
+        _ if in_flight.delivery.message.is_none() => refuse(in_flight, why),
+        Some(other) => {
+            let stamp = in_flight.delivery.came_at();
+            if let Some(entry) = take_entry(in_flight, stamp) {
+                core.queue.permits.take_back();
+                leave_to(&core, &other, entry);
+            }
         }
-        let extra = self.delivery.extra.as_ref();
-        let refusals = extra.and_then(|extra| extra.refusals.as_deref());
-        let (by, why) = refusals.map_or((&[][..], NotAccepted::NoWorkers), |r| (&r.by, r.why));
-        let may_come = matches!(why, NotAccepted::NoWorkers | NotAccepted::Stopped);
-        match who_else(&core, by) {
-            _ if self.delivery.message.is_none() => self.refuse(why),
-            Some(other) => self.leave_to(&other),
-            None if may_come && core.frame.config.size.holds_when_empty => self.wait_for_somebody(),
-            None => self.refuse(why),
-        }
+        None if may_come && core.frame.config.size.holds_when_empty => wait_for_somebody(in_flight),
+        None => refuse(in_flight, why),
     }
+}
 
-    fn leave_to(&mut self, other: &Arc<Mailbox<A, K>>) {
-        let stamp = self.delivery.came_at();
-        if let Some(entry) = self.take_entry(stamp) {
-            self.worker.core.queue.permits.take_back();
-            leave_to(&self.worker.core, other, entry);
-        }
-    }
+/// Workers are asked again in a while, all of them.
+fn wait_for_somebody<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
+    let core = in_flight.worker.core.clone();
+    let accepted = in_flight.delivery.queued_at();
+    let due = core.frame.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
+    let Some(mut entry) = take_entry(in_flight, Stamp::coarse(due)) else { return };
+    let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+    (extra.refusals, extra.accepted, extra.next.parked) = (None, Some(accepted), true);
+    start_clock(&core.erased());
+    let entries = Entries::<A, K>::only(entry);
+    park(&core, in_flight.worker.slot, Source::None, entries, PATIENCE);
+}
 
-    /// Workers are asked again in a while, all of them.
-    fn wait_for_somebody(&mut self) {
-        let core = self.worker.core.clone();
-        let accepted = self.delivery.queued_at();
-        let due = core.frame.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
-        let Some(mut entry) = self.take_entry(Stamp::coarse(due)) else { return };
-        let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
-        (extra.refusals, extra.accepted, extra.next.parked) = (None, Some(accepted), true);
-        start_clock(&core.erased());
-        let entries = Entries::<A, K>::only(entry);
-        park(&core, self.worker.slot, Source::None, entries, PATIENCE);
-    }
+/// The message in hand, out of it.
+fn take_entry<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    stamp: Stamp,
+) -> Option<Queued<A, K>> {
+    let message = in_flight.take_message()?;
+    let urgent = in_flight.delivery.class.is_urgent();
+    let extra = in_flight.delivery.extra.take();
+    in_flight.out_of_hand(false);
+    Some(Entry { message, extra, key: None, hash: 0, urgent, stamp })
+}
 
-    /// The message in hand, out of it.
-    fn take_entry(&mut self, stamp: Stamp) -> Option<Queued<A, K>> {
-        let message = self.take_message()?;
-        let urgent = self.delivery.class.is_urgent();
-        let extra = self.delivery.extra.take();
-        self.out_of_hand(false);
-        Some(Entry { message, extra, key: None, hash: 0, urgent, stamp })
+/// No worker takes it.
+fn refuse<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, why: NotAccepted) {
+    let reason = DeadLetterReason::NoWorkers;
+    in_flight.slot_state.counters.dead_letters.count(reason);
+    let attempts = in_flight.delivery.attempt() - 1;
+    let age = Some(in_flight.delivery.queued_for());
+    let (message, extra) = in_flight.finish();
+    if let Some(port) = extra.and_then(|extra| extra.port) {
+        port.resolve(error_of(why));
     }
-
-    /// No worker takes it.
-    fn refuse(&mut self, why: NotAccepted) {
-        let reason = DeadLetterReason::NoWorkers;
-        self.slot_state.counters.dead_letters.count(reason);
-        let attempts = self.delivery.attempt() - 1;
-        let age = Some(self.delivery.queued_for());
-        let (message, extra) = self.finish();
-        if let Some(port) = extra.and_then(|extra| extra.port) {
-            port.resolve(error_of(why));
-        }
-        let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
-        report_dead_letter(&self.worker.core, letter);
-    }
+    let letter = DeadLetter { message, reason, error: None, panic: None, attempts, age };
+    report_dead_letter(&in_flight.worker.core, letter);
 }
 
 /// The error of a caller whose message no worker takes: there is no worker for it, unless there is

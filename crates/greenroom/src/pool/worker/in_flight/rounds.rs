@@ -2,6 +2,18 @@
 
 use std::time::Instant;
 
+use greenroom_queue::entry::URGENT_RUN;
+
+use super::Source;
+use crate::pool::core::take::QUOTA;
+
+/// Looks at the shard of a key that gave way, before its turn: the first look may find the key
+/// that it gave way to.
+const LOOKS_BACK: u8 = 2;
+
+/// One run in this many is timed, with two looks at the clock.
+const RUNS_PER_TIMING: u32 = 8;
+
 /// How a worker goes round: what it has taken in a row, and where it looks next.
 pub(crate) struct Rounds {
     /// Urgent messages taken in a row, as long as there are some.
@@ -44,5 +56,30 @@ impl Rounds {
             looks_back: 0,
             timed_since: None,
         }
+    }
+
+    /// A key that has had its quota gives way to others of its shard, not to those of all shards:
+    /// otherwise the hottest key, which decides when all is done, would wait for as long as it
+    /// takes workers to come round. So the worker looks there first, and once more after that.
+    pub(super) fn look_where_a_key_gave_way(&mut self, source: Source) {
+        if let Source::Lane { index, run, .. } = source
+            && run + 1 >= QUOTA
+        {
+            self.cursor = index as u32;
+            self.looks_back = LOOKS_BACK;
+        }
+    }
+
+    /// True after a run of urgent messages.
+    pub(super) fn is_normal_due(&self) -> bool {
+        self.urgent >= URGENT_RUN
+    }
+
+    /// True for one run in a few, or one message that was handed to this worker.
+    #[inline]
+    pub(crate) fn times_this(&mut self) -> bool {
+        let times = self.timed.is_multiple_of(RUNS_PER_TIMING);
+        self.timed = self.timed.wrapping_add(1);
+        times
     }
 }

@@ -15,6 +15,7 @@ use greenroom_queue::{
 use super::{
     InFlight, Source,
     fate::{Deferred, Fate},
+    withdrawn::is_unwanted,
 };
 use crate::{
     Actor, Answer, CallError, DeadLetter, DeadLetterReason, Delivery, ExitReason, FailureAction,
@@ -37,35 +38,6 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> InFlight<A, K> {
-    #[cold]
-    fn measured(&mut self, done: bool) {
-        if let Some(measurement) = self.measures.measurement.take() {
-            let stands_for = measurement.stands_for();
-            let now = self.worker.core.frame.telemetry.coarse.real();
-            let took = measurement.end(now, &self.worker.core.frame.telemetry.measured);
-            let polls = self.worker.polls.take();
-            match (done && self.worker.core.keyed(), self.rare.deferred.is_some()) {
-                (true, false) => self.feed_sketch(stands_for, 1, took),
-                // Of a batch, others may still need the key.
-                (true, true) => self.measures.sample = Some((stands_for as u32, took)),
-                _ => {}
-            }
-            if self.worker.core.frame.config.handling.quick.is_some() {
-                return;
-            }
-            let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
-            self.worker.core.frame.telemetry.coarse.note_pace(computed);
-            if self.worker.core.keyed() {
-                // Behind a message that waits, a shard is not left to a single worker,
-                // however little it computes.
-                let has_waited = polls.is_some_and(|polls| polls.has_waited());
-                let is_quick =
-                    !has_waited && self.worker.core.frame.telemetry.coarse.measures_few();
-                self.worker.core.queue.wake.set_quick(is_quick);
-            }
-        }
-    }
-
     /// This many messages were in hand together, for this long. If all are measured, some of them
     /// stand for the others here.
     pub(super) fn feed_sketch(&mut self, stands_for: u64, messages: u64, took: Duration) {
@@ -88,7 +60,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     pub(super) fn out_of_hand(&mut self, done: bool) {
         self.in_hand = false;
         if self.measures.measurement.is_some() {
-            self.measured(done);
+            measured(self, done);
         }
         self.slot_state.set_free();
     }
@@ -105,7 +77,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
                 count(&self.slot_state.counters.handled);
                 self.in_hand = false;
                 if self.measures.measurement.is_some() {
-                    self.measured(true);
+                    measured(self, true);
                 }
                 discard(answer);
                 true
@@ -117,28 +89,13 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
     }
 
-    /// Nothing is left of the message, and there are no marks.
-    #[inline]
-    fn replied(&mut self, reply: A::Reply) {
-        count(&self.slot_state.counters.handled);
-        self.out_of_hand(true);
-        let Some(mut extra) = self.delivery.extra.take() else { return discard(reply) };
-        let port = extra.port.take();
-        // What the sender has said is gone before it hears the reply.
-        drop(extra);
-        match port {
-            Some(port) => discard(port.reply(reply)),
-            None => discard(reply),
-        }
-    }
-
     /// Settles an attempt that returned.
     pub(crate) fn settle(&mut self, mut result: Result<Answer<A::Reply>, A::Error>) {
         if let Ok(Answer::Reply(reply)) = result {
             let left = self.delivery.message.is_some() | self.spare.is_some();
             match self.delivery.marks {
-                Marks::BY_HANDOFF => return self.answered(reply),
-                Marks::NONE if !left => return self.replied(reply),
+                Marks::BY_HANDOFF => return answered(self, reply),
+                Marks::NONE if !left => return replied(self, reply),
                 _ => result = Ok(Answer::Reply(reply)),
             }
         }
@@ -151,119 +108,26 @@ impl<A: Actor, K: Key> InFlight<A, K> {
                     put_back(self);
                 }
             }
-            Ok(answer) => self.handled(answer),
+            Ok(answer) => handled(self, answer),
             Err(error) if marks.has(Marks::FORWARDED) => {
                 discard(error);
-                self.handled(Answer::Deferred);
+                handled(self, Answer::Deferred);
             }
             Err(error) => {
                 self.outcome = Outcome::Rejected;
                 let failures = self.delivery.failures() + 1;
                 let crashed = self.delivery.marks.remove(Marks::CRASHED);
-                if crashed && self.kills() >= self.worker.core.frame.config.failure.poison_limit {
-                    return self.poisoned(Some(error), None);
+                if crashed && kills(self) >= self.worker.core.frame.config.failure.poison_limit {
+                    return poisoned(self, Some(error), None);
                 }
                 let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
                 let attempt = FailedAttempt { cause, failures };
-                let verdict = self.ask_policy(attempt);
+                let verdict = ask_policy(self, attempt);
                 let reason = DeadLetterReason::Failed;
                 let error = Some(error);
-                self.follow(verdict, Failure { reason, error, panic: None, killed: crashed });
+                follow(self, verdict, Failure { reason, error, panic: None, killed: crashed });
             }
         }
-    }
-
-    /// Acts on the verdict about a failed attempt.
-    fn follow(&mut self, verdict: FailureAction, failure: Failure<A::Error>) {
-        let waits = matches!(verdict, FailureAction::Retry { .. } | FailureAction::ParkKey);
-        if waits && self.is_unwanted() {
-            self.withdraw();
-            return discard(failure.error);
-        }
-        match verdict {
-            FailureAction::Retry { after, counted } => self.retry(after, counted, failure),
-            FailureAction::DeadLetter => self.end_as_dead_letter(failure),
-            FailureAction::Drop => {
-                self.drop_message();
-                discard(failure.error);
-            }
-            FailureAction::Return => match failure.error {
-                Some(error) if self.delivery.is_call() => self.give_back(error),
-                error => self.end_as_dead_letter(Failure { error, ..failure }),
-            },
-            FailureAction::ParkKey => self.park_key(failure),
-            FailureAction::StopPool => {
-                // Nothing is started from here on, of this key least of all.
-                stop_because(&self.worker.core.erased(), failure.exit_reason());
-                end(&*self.worker.core);
-                self.end_as_dead_letter(failure);
-            }
-        }
-    }
-
-    /// The message has killed as many as it may.
-    fn poisoned(&mut self, error: Option<A::Error>, panic: Option<String>) {
-        let finally = self
-            .worker
-            .core
-            .frame
-            .config
-            .failure
-            .finally
-            .map_or(FailureAction::DeadLetter, FailureAction::from);
-        let reason = DeadLetterReason::Poisoned;
-        match finally {
-            FailureAction::Return => self.dead_letter(reason, error, panic),
-            verdict => self.follow(verdict, Failure { reason, error, panic, killed: true }),
-        }
-    }
-
-    fn end_as_dead_letter(&mut self, failure: Failure<A::Error>) {
-        self.dead_letter(failure.reason, failure.error, failure.panic);
-    }
-
-    /// The handler has replied to a caller that waits at the handoff slot.
-    fn answered(&mut self, reply: A::Reply) {
-        count(&self.slot_state.counters.handled);
-        self.delivery.marks = Marks::NONE;
-        self.out_of_hand(true);
-        if let Some(handoff_slot) = &self.delivery.handoff_slot
-            && let Err(unwanted) = handoff_slot.answer(reply)
-        {
-            discard(unwanted);
-        }
-        // Nothing else comes with it: metadata opens a port.
-        if self.delivery.message.is_some() | self.spare.is_some() {
-            discard(self.take_message());
-        }
-    }
-
-    fn handled(&mut self, answer: Answer<A::Reply>) {
-        count(&self.slot_state.counters.handled);
-        self.delivery.marks.remove(Marks::CRASHED);
-        if self.delivery.marks.remove(Marks::FORWARDED) {
-            count(&self.slot_state.counters.forwarded);
-        }
-        let (message, extra) = self.finish();
-        match (answer, extra.and_then(|extra| extra.port)) {
-            (Answer::Reply(reply), Some(port)) => discard(port.reply(reply)),
-            (answer, port) => discard((answer, port)),
-        }
-        discard(message);
-    }
-
-    fn give_back(&mut self, error: A::Error) {
-        count(&self.slot_state.counters.failed);
-        let (message, extra) = self.finish();
-        if let Some(port) = extra.and_then(|extra| extra.port) {
-            port.fail(error);
-        }
-        discard(message);
-    }
-
-    fn drop_message(&mut self) {
-        count(&self.slot_state.counters.dropped);
-        discard(self.finish());
     }
 
     /// Ends the time in hand. The message is the one left in place, or the spare copy.
@@ -291,7 +155,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             DeadLetterReason::Abandoned | DeadLetterReason::Expired => self.delivery.attempt() - 1,
             _ => self.delivery.attempt(),
         };
-        let kills = self.kills();
+        let kills = kills(self);
         let age = Some(self.delivery.queued_for());
         let (message, extra) = self.finish();
         let port = extra.and_then(|extra| extra.port);
@@ -304,27 +168,6 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             port.resolve(call_error(&mut letter, kills, has_ended));
         }
         report_dead_letter(&self.worker.core, letter);
-    }
-
-    /// If the message is gone, it is a dead letter.
-    fn retry(&mut self, after: Duration, counted: bool, failure: Failure<A::Error>) {
-        let Some(message) = self.take_message() else { return self.end_as_dead_letter(failure) };
-        // After a stale `false` the message waits for another attempt, and `give_back_queued` finds
-        // it there, at the latest when the last task ends.
-        if self.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
-            discard(failure.error);
-            self.delivery.message = Some(message);
-            return self.return_message();
-        }
-        let extra = self.failed_extra(counted, failure);
-        self.out_of_hand(false);
-        count(&self.slot_state.counters.retries);
-        let urgent = self.delivery.class.is_urgent();
-        let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
-        let stamp =
-            Stamp::coarse(self.worker.core.frame.telemetry.coarse.timely().saturating_add(due));
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
-        self.go_back(entry, after);
     }
 
     /// The message in hand has not been begun, and nothing has failed: it is at the head of its
@@ -340,18 +183,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         extra.next.parked = true;
         self.out_of_hand(false);
         let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
-        self.go_back(entry, Duration::ZERO);
-    }
-
-    /// The message stands at the head of its key's line until it is due.
-    fn go_back(&mut self, entry: Queued<A, K>, after: Duration) {
-        start_clock(&self.worker.core.erased());
-        if let Some(deferred) = &mut self.rare.deferred {
-            return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
-        }
-        let source = std::mem::replace(&mut self.worker.source, Source::None);
-        let entries = Entries::<A, K>::only(entry);
-        self.worker.source = park(&self.worker.core, self.worker.slot, source, entries, after);
+        go_back(self, entry, Duration::ZERO);
     }
 
     /// After a batch has failed and it is unknown which message is at fault.
@@ -362,108 +194,25 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         };
         let failure = Failure { reason, error: None, panic, killed: false };
         self.alone = true;
-        self.retry(Duration::ZERO, false, failure);
+        retry(self, Duration::ZERO, false, failure);
         self.alone = false;
-    }
-
-    /// What a message carries that has failed and waits.
-    fn failed_extra(&mut self, counted: bool, failure: Failure<A::Error>) -> Box<ExtraOf<A>> {
-        let accepted = self.delivery.queued_at();
-        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
-        extra.accepted = Some(accepted);
-        extra.attempts += 1;
-        extra.next.parked = true;
-        extra.failures += u32::from(counted);
-        extra.kills += u32::from(failure.killed);
-        extra.failed = Some(failure.kept(self.worker.slot));
-        extra.next.alone |= self.alone;
-        extra
-    }
-
-    /// The message waits for an operator at the head of its key's line. If the message is gone,
-    /// it is a dead letter, and the key still waits. Without a key, or if the pool has ended,
-    /// it is a dead letter.
-    #[cold]
-    fn park_key(&mut self, failure: Failure<A::Error>) {
-        let has_key = self.worker.source.has_key();
-        // After a stale `false` the message waits behind its parked key, and `give_back_queued`
-        // finds it there, at the latest when the last task ends.
-        if !has_key || self.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
-            return self.end_as_dead_letter(failure);
-        }
-        let mut message = self.take_message();
-        let (error, panic) = (failure.error.as_ref(), failure.panic.as_deref());
-        notify_parked(&self.worker.core, message.as_mut(), error, panic);
-        let Some(message) = message else {
-            let kept = Failed::new(failure.reason, None, failure.panic.clone(), self.worker.slot);
-            // First, because settling gives up the key.
-            self.park_with(None, kept);
-            return self.end_as_dead_letter(failure);
-        };
-        let mut extra = self.failed_extra(true, failure);
-        extra.next.for_good = true;
-        let (port, failed) = (extra.port.take(), extra.failed.clone());
-        let (urgent, stamp) = (self.delivery.class.is_urgent(), self.delivery.came_at());
-        let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
-        self.out_of_hand(false);
-        match failed {
-            Some(failed) => self.park_with(Some(entry), failed),
-            None => debug_assert!(false, "what has failed says of what"),
-        }
-        if let Some(port) = port {
-            port.resolve(CallError::Parked);
-        }
-    }
-
-    /// The key in hand is parked, and so is the message, if there is one.
-    fn park_with(&mut self, entry: Option<Queued<A, K>>, failed: Arc<Failed<A::Error>>) {
-        if let Some(deferred) = &mut self.rare.deferred {
-            return deferred.push(Deferred { entry, fate: Fate::Park(failed) });
-        }
-        let mut entries = Entries::<A, K>::new();
-        if let Some(entry) = entry {
-            entries.push_back(entry);
-        }
-        let source = std::mem::replace(&mut self.worker.source, Source::None);
-        self.worker.source = park_key(&self.worker.core, self.worker.slot, source, entries, failed);
     }
 
     pub(super) fn settle_panic(&mut self, panic: String) {
         self.delivery.open_port();
         self.delivery.marks.remove(Marks::CRASHED);
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Deferred);
+            return handled(self, Answer::Deferred);
         }
-        let kills = self.kills();
+        let kills = kills(self);
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
         if kills >= self.worker.core.frame.config.failure.poison_limit {
-            return self.poisoned(None, Some(panic));
+            return poisoned(self, None, Some(panic));
         }
-        let verdict = self.decide(attempt);
+        let verdict = decide(self, attempt);
         let reason = DeadLetterReason::Panicked;
-        self.follow(verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
-    }
-
-    /// The action of the policy; if the policy panics, the action for no further attempt.
-    fn decide(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
-        let finally = self.worker.core.frame.config.failure.finally;
-        let mut decided = finally.map_or(FailureAction::DeadLetter, FailureAction::from);
-        let mut attempt = Some(attempt);
-        let mut ask = || {
-            if let Some(attempt) = attempt.take() {
-                decided = self.ask_policy(attempt);
-            }
-        };
-        discard(panic_of(&mut ask));
-        decided
-    }
-
-    /// The action of the policy. A panic of it is one of the handler.
-    fn ask_policy(&self, attempt: FailedAttempt<'_, A::Error>) -> FailureAction {
-        user_code_follows();
-        let core = &self.worker.core;
-        core.settings.functions.policy.decide(attempt, core.frame.env.chance())
+        follow(self, verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
     }
 
     /// The worker was killed with the message in hand. The message is not at fault: it does not
@@ -472,21 +221,16 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         self.delivery.open_port();
         self.delivery.marks.remove(Marks::CRASHED);
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Deferred);
+            return handled(self, Answer::Deferred);
         }
         // An adopted worker has its message on the way to its other end, if it has not arrived.
         if self.begins_later || self.slot_state.details.lock().adopted.is_some() {
             return self.begin_later();
         }
         let failures = self.delivery.failures() + 1;
-        let verdict = self.decide(FailedAttempt { cause: Cause::Kill, failures });
+        let verdict = decide(self, FailedAttempt { cause: Cause::Kill, failures });
         let reason = DeadLetterReason::Killed;
-        self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
-    }
-
-    /// Workers that died with this message in hand, with this one.
-    fn kills(&self) -> u32 {
-        self.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1)
+        follow(self, verdict, Failure { reason, error: None, panic: None, killed: false });
     }
 
     /// The handler did not return within the pool's limit, and was dropped.
@@ -495,13 +239,13 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         self.delivery.marks.remove(Marks::CRASHED);
         self.outcome = Outcome::TimedOut;
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Deferred);
+            return handled(self, Answer::Deferred);
         }
         let failures = self.delivery.failures() + 1;
         let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
-        let verdict = self.ask_policy(attempt);
+        let verdict = ask_policy(self, attempt);
         let reason = DeadLetterReason::TimedOut;
-        self.follow(verdict, Failure { reason, error: None, panic: None, killed: false });
+        follow(self, verdict, Failure { reason, error: None, panic: None, killed: false });
     }
 
     /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime;
@@ -509,7 +253,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     pub(super) fn return_message(&mut self) {
         self.delivery.open_port();
         if self.delivery.marks.has(Marks::FORWARDED) {
-            return self.handled(Answer::Deferred);
+            return handled(self, Answer::Deferred);
         }
         if self.delivery.message.is_none() && self.spare.is_none() {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
@@ -521,6 +265,297 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let delivery = Delivery { message, extra, class, stamp, ..Delivery::empty(start) };
         self.worker.core.left_over.give_back(vec![delivery]);
     }
+}
+
+#[cold]
+fn measured<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, done: bool) {
+    if let Some(measurement) = in_flight.measures.measurement.take() {
+        let stands_for = measurement.stands_for();
+        let now = in_flight.worker.core.frame.telemetry.coarse.real();
+        let took = measurement.end(now, &in_flight.worker.core.frame.telemetry.measured);
+        let polls = in_flight.worker.polls.take();
+        match (done && in_flight.worker.core.keyed(), in_flight.rare.deferred.is_some()) {
+            (true, false) => in_flight.feed_sketch(stands_for, 1, took),
+            // Of a batch, others may still need the key.
+            (true, true) => in_flight.measures.sample = Some((stands_for as u32, took)),
+            _ => {}
+        }
+        if in_flight.worker.core.frame.config.handling.quick.is_some() {
+            return;
+        }
+        let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
+        in_flight.worker.core.frame.telemetry.coarse.note_pace(computed);
+        if in_flight.worker.core.keyed() {
+            // Behind a message that waits, a shard is not left to a single worker,
+            // however little it computes.
+            let has_waited = polls.is_some_and(|polls| polls.has_waited());
+            let is_quick =
+                !has_waited && in_flight.worker.core.frame.telemetry.coarse.measures_few();
+            in_flight.worker.core.queue.wake.set_quick(is_quick);
+        }
+    }
+}
+
+/// Nothing is left of the message, and there are no marks.
+#[inline]
+fn replied<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, reply: A::Reply) {
+    count(&in_flight.slot_state.counters.handled);
+    in_flight.out_of_hand(true);
+    let Some(mut extra) = in_flight.delivery.extra.take() else { return discard(reply) };
+    let port = extra.port.take();
+    // What the sender has said is gone before it hears the reply.
+    drop(extra);
+    match port {
+        Some(port) => discard(port.reply(reply)),
+        None => discard(reply),
+    }
+}
+
+/// Acts on the verdict about a failed attempt.
+fn follow<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    verdict: FailureAction,
+    failure: Failure<A::Error>,
+) {
+    let waits = matches!(verdict, FailureAction::Retry { .. } | FailureAction::ParkKey);
+    if waits && is_unwanted(in_flight) {
+        in_flight.withdraw();
+        return discard(failure.error);
+    }
+    match verdict {
+        FailureAction::Retry { after, counted } => retry(in_flight, after, counted, failure),
+        FailureAction::DeadLetter => end_as_dead_letter(in_flight, failure),
+        FailureAction::Drop => {
+            drop_message(in_flight);
+            discard(failure.error);
+        }
+        FailureAction::Return => match failure.error {
+            Some(error) if in_flight.delivery.is_call() => give_back(in_flight, error),
+            error => end_as_dead_letter(in_flight, Failure { error, ..failure }),
+        },
+        FailureAction::ParkKey => park_in_hand(in_flight, failure),
+        FailureAction::StopPool => {
+            // Nothing is started from here on, of this key least of all.
+            stop_because(&in_flight.worker.core.erased(), failure.exit_reason());
+            end(&*in_flight.worker.core);
+            end_as_dead_letter(in_flight, failure);
+        }
+    }
+}
+
+/// The message has killed as many as it may.
+fn poisoned<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    error: Option<A::Error>,
+    panic: Option<String>,
+) {
+    let finally = in_flight
+        .worker
+        .core
+        .frame
+        .config
+        .failure
+        .finally
+        .map_or(FailureAction::DeadLetter, FailureAction::from);
+    let reason = DeadLetterReason::Poisoned;
+    match finally {
+        FailureAction::Return => in_flight.dead_letter(reason, error, panic),
+        verdict => follow(in_flight, verdict, Failure { reason, error, panic, killed: true }),
+    }
+}
+
+fn end_as_dead_letter<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    failure: Failure<A::Error>,
+) {
+    in_flight.dead_letter(failure.reason, failure.error, failure.panic);
+}
+
+/// The handler has replied to a caller that waits at the handoff slot.
+fn answered<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, reply: A::Reply) {
+    count(&in_flight.slot_state.counters.handled);
+    in_flight.delivery.marks = Marks::NONE;
+    in_flight.out_of_hand(true);
+    if let Some(handoff_slot) = &in_flight.delivery.handoff_slot
+        && let Err(unwanted) = handoff_slot.answer(reply)
+    {
+        discard(unwanted);
+    }
+    // Nothing else comes with it: metadata opens a port.
+    if in_flight.delivery.message.is_some() | in_flight.spare.is_some() {
+        discard(in_flight.take_message());
+    }
+}
+
+fn handled<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, answer: Answer<A::Reply>) {
+    count(&in_flight.slot_state.counters.handled);
+    in_flight.delivery.marks.remove(Marks::CRASHED);
+    if in_flight.delivery.marks.remove(Marks::FORWARDED) {
+        count(&in_flight.slot_state.counters.forwarded);
+    }
+    let (message, extra) = in_flight.finish();
+    match (answer, extra.and_then(|extra| extra.port)) {
+        (Answer::Reply(reply), Some(port)) => discard(port.reply(reply)),
+        (answer, port) => discard((answer, port)),
+    }
+    discard(message);
+}
+
+fn give_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, error: A::Error) {
+    count(&in_flight.slot_state.counters.failed);
+    let (message, extra) = in_flight.finish();
+    if let Some(port) = extra.and_then(|extra| extra.port) {
+        port.fail(error);
+    }
+    discard(message);
+}
+
+fn drop_message<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
+    count(&in_flight.slot_state.counters.dropped);
+    discard(in_flight.finish());
+}
+
+/// If the message is gone, it is a dead letter.
+fn retry<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    after: Duration,
+    counted: bool,
+    failure: Failure<A::Error>,
+) {
+    let Some(message) = in_flight.take_message() else {
+        return end_as_dead_letter(in_flight, failure);
+    };
+    // After a stale `false` the message waits for another attempt, and `give_back_queued` finds
+    // it there, at the latest when the last task ends.
+    if in_flight.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
+        discard(failure.error);
+        in_flight.delivery.message = Some(message);
+        return in_flight.return_message();
+    }
+    let extra = failed_extra(in_flight, counted, failure);
+    in_flight.out_of_hand(false);
+    count(&in_flight.slot_state.counters.retries);
+    let urgent = in_flight.delivery.class.is_urgent();
+    let due = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX);
+    let stamp =
+        Stamp::coarse(in_flight.worker.core.frame.telemetry.coarse.timely().saturating_add(due));
+    let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
+    go_back(in_flight, entry, after);
+}
+
+/// The message stands at the head of its key's line until it is due.
+fn go_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, entry: Queued<A, K>, after: Duration) {
+    start_clock(&in_flight.worker.core.erased());
+    if let Some(deferred) = &mut in_flight.rare.deferred {
+        return deferred.push(Deferred { entry: Some(entry), fate: Fate::Retry(after) });
+    }
+    let source = std::mem::replace(&mut in_flight.worker.source, Source::None);
+    let entries = Entries::<A, K>::only(entry);
+    in_flight.worker.source =
+        park(&in_flight.worker.core, in_flight.worker.slot, source, entries, after);
+}
+
+/// What a message carries that has failed and waits.
+fn failed_extra<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    counted: bool,
+    failure: Failure<A::Error>,
+) -> Box<ExtraOf<A>> {
+    let accepted = in_flight.delivery.queued_at();
+    let mut extra = in_flight.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+    extra.accepted = Some(accepted);
+    extra.attempts += 1;
+    extra.next.parked = true;
+    extra.failures += u32::from(counted);
+    extra.kills += u32::from(failure.killed);
+    extra.failed = Some(failure.kept(in_flight.worker.slot));
+    extra.next.alone |= in_flight.alone;
+    extra
+}
+
+/// The message waits for an operator at the head of its key's line. If the message is gone,
+/// it is a dead letter, and the key still waits. Without a key, or if the pool has ended,
+/// it is a dead letter.
+#[cold]
+fn park_in_hand<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, failure: Failure<A::Error>) {
+    let has_key = in_flight.worker.source.has_key();
+    // After a stale `false` the message waits behind its parked key, and `give_back_queued`
+    // finds it there, at the latest when the last task ends.
+    if !has_key || in_flight.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
+        return end_as_dead_letter(in_flight, failure);
+    }
+    let mut message = in_flight.take_message();
+    let (error, panic) = (failure.error.as_ref(), failure.panic.as_deref());
+    notify_parked(&in_flight.worker.core, message.as_mut(), error, panic);
+    let Some(message) = message else {
+        let kept = Failed::new(failure.reason, None, failure.panic.clone(), in_flight.worker.slot);
+        // First, because settling gives up the key.
+        park_with(in_flight, None, kept);
+        return end_as_dead_letter(in_flight, failure);
+    };
+    let mut extra = failed_extra(in_flight, true, failure);
+    extra.next.for_good = true;
+    let (port, failed) = (extra.port.take(), extra.failed.clone());
+    let (urgent, stamp) = (in_flight.delivery.class.is_urgent(), in_flight.delivery.came_at());
+    let entry = Entry { message, extra: Some(extra), key: None, hash: 0, urgent, stamp };
+    in_flight.out_of_hand(false);
+    match failed {
+        Some(failed) => park_with(in_flight, Some(entry), failed),
+        None => debug_assert!(false, "what has failed says of what"),
+    }
+    if let Some(port) = port {
+        port.resolve(CallError::Parked);
+    }
+}
+
+/// The key in hand is parked, and so is the message, if there is one.
+fn park_with<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    entry: Option<Queued<A, K>>,
+    failed: Arc<Failed<A::Error>>,
+) {
+    if let Some(deferred) = &mut in_flight.rare.deferred {
+        return deferred.push(Deferred { entry, fate: Fate::Park(failed) });
+    }
+    let mut entries = Entries::<A, K>::new();
+    if let Some(entry) = entry {
+        entries.push_back(entry);
+    }
+    let source = std::mem::replace(&mut in_flight.worker.source, Source::None);
+    in_flight.worker.source =
+        park_key(&in_flight.worker.core, in_flight.worker.slot, source, entries, failed);
+}
+
+/// The action of the policy; if the policy panics, the action for no further attempt.
+fn decide<A: Actor, K: Key>(
+    in_flight: &InFlight<A, K>,
+    attempt: FailedAttempt<'_, A::Error>,
+) -> FailureAction {
+    let finally = in_flight.worker.core.frame.config.failure.finally;
+    let mut decided = finally.map_or(FailureAction::DeadLetter, FailureAction::from);
+    let mut attempt = Some(attempt);
+    let mut ask = || {
+        if let Some(attempt) = attempt.take() {
+            decided = ask_policy(in_flight, attempt);
+        }
+    };
+    discard(panic_of(&mut ask));
+    decided
+}
+
+/// The action of the policy. A panic of it is one of the handler.
+fn ask_policy<A: Actor, K: Key>(
+    in_flight: &InFlight<A, K>,
+    attempt: FailedAttempt<'_, A::Error>,
+) -> FailureAction {
+    user_code_follows();
+    let core = &in_flight.worker.core;
+    core.settings.functions.policy.decide(attempt, core.frame.env.chance())
+}
+
+/// Workers that died with this message in hand, with this one.
+fn kills<A: Actor, K: Key>(in_flight: &InFlight<A, K>) -> u32 {
+    in_flight.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1)
 }
 
 /// How an attempt has failed.

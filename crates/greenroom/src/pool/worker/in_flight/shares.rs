@@ -10,7 +10,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// Takes a message from its own mailbox, or one of the share whose turn it is. What it has
     /// taken last is done with.
     pub(crate) fn take_of_shares(&mut self) -> Taken {
-        self.give_up_place();
+        self.worker.give_up_place();
         if self.is_over() {
             return Taken::Nothing;
         }

@@ -35,17 +35,12 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             Some(Caller::Gone(port)) => self.delivery.extra = Some(Extra::new(Some(port))),
         }
         self.delivery.class = Class::Normal;
-        self.start_handoff() == Taken::InHand
-    }
-
-    /// As `start`, if the clock may stand.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn start_handoff(&mut self) -> Taken {
         match self.delivery.stamp {
+            // The clock may stand.
             Stamp::UNDATED => self.slot_state.set_busy_since_now(),
             _ => self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown()),
         }
-        self.start_next()
+        self.start_next() == Taken::InHand
     }
 
     /// The message in the delivery is in hand from here on, unless its caller has gone.
@@ -63,56 +58,58 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         self.in_hand = true;
         if let Some(extra) = &self.delivery.extra
             && extra.wants_a_look()
-            && self.is_settled_already()
+            && is_settled_already(self)
         {
             return Taken::Skipped;
         }
         if self.delivery.stamp.is_sampled() {
-            self.measure();
+            measure(self);
         }
         match self.worker.core.settings.derived.looks_at_start {
-            true => self.look_at_start(),
+            true => look_at_start(self),
             false => Taken::InHand,
         }
     }
+}
 
-    #[inline]
-    fn look_at_start(&mut self) -> Taken {
-        if self.worker.core.settings.functions.starts_if.is_some() && !self.still_starts() {
-            return Taken::Skipped;
-        }
-        if let Some(copy) = self.worker.core.settings.functions.copy {
-            user_code_follows();
-            self.spare = self.delivery.message.as_ref().map(copy);
-        }
-        Taken::InHand
+#[inline]
+fn look_at_start<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
+    let functions = &in_flight.worker.core.settings.functions;
+    let copy = functions.copy;
+    if functions.starts_if.is_some() && !in_flight.still_starts() {
+        return Taken::Skipped;
     }
+    if let Some(copy) = copy {
+        user_code_follows();
+        in_flight.spare = in_flight.delivery.message.as_ref().map(copy);
+    }
+    Taken::InHand
+}
 
-    #[cold]
-    fn measure(&mut self) {
-        let now = self.worker.core.frame.telemetry.coarse.real();
-        self.measures.measurement = Some(Measurement::begin(self.delivery.stamp, now));
-        self.worker.polls = Some(Polls::begin(now));
-    }
+#[cold]
+fn measure<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
+    let now = in_flight.worker.core.frame.telemetry.coarse.real();
+    in_flight.measures.measurement = Some(Measurement::begin(in_flight.delivery.stamp, now));
+    in_flight.worker.polls = Some(Polls::begin(now));
+}
 
-    /// Counts a retry as no longer waiting, and settles a call whose caller has gone.
-    #[cold]
-    fn is_settled_already(&mut self) -> bool {
-        let Some(extra) = &mut self.delivery.extra else { return false };
-        // Wakes a sender that waits for these bytes.
-        extra.claim = None;
-        if std::mem::take(&mut extra.next.parked) {
-            self.worker.core.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
-            self.slot_state.note_attempt(extra.attempts + 1);
-        }
-        let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());
-        if abandoned {
-            self.dead_letter(DeadLetterReason::Abandoned, None, None);
-        } else if extra.has_expired() {
-            self.dead_letter(DeadLetterReason::Expired, None, None);
-        } else {
-            return false;
-        }
-        true
+/// Counts a retry as no longer waiting, and settles a call whose caller has gone.
+#[cold]
+fn is_settled_already<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> bool {
+    let Some(extra) = &mut in_flight.delivery.extra else { return false };
+    // Wakes a sender that waits for these bytes.
+    extra.claim = None;
+    if std::mem::take(&mut extra.next.parked) {
+        in_flight.worker.core.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
+        in_flight.slot_state.note_attempt(extra.attempts + 1);
     }
+    let abandoned = extra.port.as_ref().is_some_and(|port| port.is_abandoned());
+    if abandoned {
+        in_flight.dead_letter(DeadLetterReason::Abandoned, None, None);
+    } else if extra.has_expired() {
+        in_flight.dead_letter(DeadLetterReason::Expired, None, None);
+    } else {
+        return false;
+    }
+    true
 }

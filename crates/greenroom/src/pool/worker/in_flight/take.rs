@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use greenroom_queue::{discard::discard, entry::URGENT_RUN, sync::tuned};
+use greenroom_queue::{discard::discard, sync::tuned};
 
 use super::{InFlight, Source, Taken, WorkerContext};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
             mail::forget_mail,
             pushes::hand_over,
             take::{
-                NextNear, QUOTA, TakenNear, budget, take_at_head, take_behind, take_behind_near,
+                NextNear, TakenNear, budget, take_at_head, take_behind, take_behind_near,
                 take_ready, take_ready_near, take_ready_normal, take_ready_urgent,
             },
         },
@@ -21,9 +21,6 @@ use crate::{
         pool_payload::{Key, Queued, ShardOf},
     },
 };
-
-/// One run in this many is timed, with two looks at the clock.
-const RUNS_PER_TIMING: u32 = 8;
 
 /// Runs from one shard before a worker looks at the others, if handlers are quick.
 const RUNS_IN_A_SHARD: u32 = 16;
@@ -33,10 +30,6 @@ const MESSAGES_OF_A_RUN: u32 = 128;
 
 /// Messages of one shard in a row, if handlers usually wait.
 const NEAR_IN_A_SHARD: u32 = tuned(8, 3);
-
-/// Looks at the shard of a key that gave way, before its turn: the first look may find the key
-/// that it gave way to.
-const LOOKS_BACK: u8 = 2;
 
 /// As `RUNS_IN_A_SHARD`, if handlers are not quick: the caches of the shard matter less, and other
 /// shards would wait long.
@@ -50,14 +43,14 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// wait, from anywhere.
     pub(crate) fn take_next(&mut self) -> Taken {
         if self.is_interrupted()
-            && let Some(taken) = self.take_first_of_all()
+            && let Some(taken) = take_first_of_all(self)
         {
             return taken;
         }
         match self.worker.source {
             Source::Shared { index, alone } => {
                 self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown());
-                let taken = self.take_next_shared(index, alone);
+                let taken = take_next_shared(self, index, alone);
                 if taken != Taken::InHand {
                     self.slot_state.set_free();
                 }
@@ -65,19 +58,19 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             }
             Source::BetweenRuns { .. } => Taken::Nothing,
             source => {
-                if let Some(taken) = self.take_next_at_head() {
+                if let Some(taken) = take_next_at_head(self) {
                     return taken;
                 }
-                let stays = self.stays_in_shard(source);
-                if let Some(taken) = self.take_next_near(source, stays) {
+                let stays = stays_in_shard(self, source);
+                if let Some(taken) = take_next_near(self, source, stays) {
                     return taken;
                 }
                 self.worker.source = Source::None;
                 match take_behind(&self.worker.core, self.worker.slot, source, stays) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
-                        self.look_where_a_key_gave_way(source);
-                        self.take_behind_lane(source)
+                        self.rounds.look_where_a_key_gave_way(source);
+                        take_behind_lane(self, source)
                     }
                 }
             }
@@ -88,7 +81,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// message, and looks at the ready shards.
     pub(crate) fn take_after_wait(&mut self) -> Taken {
         match self.worker.source {
-            Source::None if !self.is_interrupted() => self.take_from_shards(),
+            Source::None if !self.is_interrupted() => take_from_shards(self),
             _ => self.take_next(),
         }
     }
@@ -103,7 +96,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         if is_taken {
             self.worker.has_suspended = false;
             self.rounds.waits += 1;
-            self.counts_again();
+            self.worker.counts_again();
             if core.queue.wake.wants_more() {
                 core.queue.wake.one(&core.frame.clock.watchdog);
             }
@@ -111,107 +104,10 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         is_taken
     }
 
-    /// Takes the next message behind the finished one, if handlers usually wait, in the case
-    /// without further decisions: the next of its key, or of its shard if the worker `stays`, or
-    /// of any.
-    fn take_next_near(&mut self, source: Source, stays: bool) -> Option<Taken> {
-        let Source::Lane { index, id, run } = source else { return None };
-        let (core, worker) = (&self.worker.core, self.worker.slot);
-        if !core.queue.wake.waits() {
-            return None;
-        }
-        match take_behind_near(core, worker, (index, id, run), stays, &mut self.delivery) {
-            NextNear::InDelivery(source) => Some(self.start_near(source)),
-            NextNear::Nothing => {
-                self.worker.source = Source::None;
-                Some(self.take_anywhere())
-            }
-            NextNear::Unknown => None,
-        }
-    }
-
-    /// A message that was taken near is in the delivery.
-    fn start_near(&mut self, source: Source) -> Taken {
-        self.worker.source = source;
-        self.rounds.urgent = match self.delivery.class {
-            Class::Urgent => self.rounds.urgent.saturating_add(1),
-            Class::Normal => 0,
-        };
-        self.start()
-    }
-
-    /// As `take_anywhere`, for a worker that has left its lane, if handlers usually wait; nothing
-    /// for others: there the driver weighs first where to look.
-    fn take_behind_lane(&mut self, source: Source) -> Taken {
-        match source {
-            Source::Lane { .. } if self.worker.core.queue.wake.waits() => self.take_anywhere(),
-            _ => Taken::Nothing,
-        }
-    }
-
-    /// True for the first few messages of one shard in a row: then the other shards have their turn
-    /// as soon as the lane is empty, or they would wait until another worker comes round. False
-    /// for a shard that is not this thread's: workers of both would meet at its lock, with every
-    /// message.
-    fn stays_in_shard(&mut self, source: Source) -> bool {
-        let wake = &self.worker.core.queue.wake;
-        if !matches!(source, Source::Lane { index, .. } if wake.waits() && wake.is_own(index)) {
-            return false;
-        }
-        self.rounds.runs = (self.rounds.runs + 1).min(NEAR_IN_A_SHARD);
-        self.rounds.runs < NEAR_IN_A_SHARD
-    }
-
-    /// A key that has had its quota gives way to others of its shard, not to those of all shards:
-    /// otherwise the hottest key, which decides when all is done, would wait for as long as it
-    /// takes workers to come round. So the worker looks there first, and once more after that.
-    fn look_where_a_key_gave_way(&mut self, source: Source) {
-        if let Source::Lane { index, run, .. } = source
-            && run + 1 >= QUOTA
-        {
-            self.rounds.cursor = index as u32;
-            self.rounds.looks_back = LOOKS_BACK;
-        }
-    }
-
     /// True if something may come before the next message of the queue.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_interrupted(&self) -> bool {
         self.slot_state.has_orders() || self.worker.core.queue.wake.has_urgent()
-    }
-
-    fn take_next_shared(&mut self, index: usize, alone: bool) -> Taken {
-        self.rounds.run += 1;
-        let core = &self.worker.core;
-        let shard = &core.queue.shards[index];
-        if self.rounds.run <= self.rounds.longest_run
-            && core.queue.pop_in_run(index, shard, &mut self.delivery)
-        {
-            return self.start_next();
-        }
-        self.end_run(index, alone);
-        Taken::Nothing
-    }
-
-    /// The next message of a keyed shard, in the case without further decisions: straight into its
-    /// place, since each further move of a large message costs. If handlers are quick, most were
-    /// taken as a run before.
-    fn take_next_at_head(&mut self) -> Option<Taken> {
-        let WorkerContext { core, source: Source::Head { index, epoch, hash, run }, .. } =
-            &mut self.worker
-        else {
-            return None;
-        };
-        if core.queue.wake.is_quick()
-            || *run >= budget(&core.queue.wake)
-            || core.queue.wake.has_urgent_at(*index)
-        {
-            return None;
-        }
-        *hash = take_at_head(core, &core.queue.shards[*index], *epoch, &mut self.delivery)?;
-        *run += 1;
-        self.rounds.urgent = 0;
-        Some(self.start())
     }
 
     /// The shard of the run, and how many more messages [`take_in_run`](Self::take_in_run) may take
@@ -239,7 +135,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
                 let (index, alone) = (*index, *alone);
                 self.rounds.run += messages;
                 if last == Some(Taken::Nothing) {
-                    self.end_run(index, alone);
+                    end_run(self, index, alone);
                 }
             }
             _ => {}
@@ -271,76 +167,6 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
     }
 
-    /// Takes the first of the things that come before the queue, if there are any.
-    #[cold]
-    fn take_first_of_all(&mut self) -> Option<Taken> {
-        self.count_runs();
-        if let Some(taken) = self.take_first() {
-            return Some(taken);
-        }
-        if self.is_normal_due() && matches!(self.worker.source, Source::Head { .. }) {
-            // Perhaps there are only urgent ones here.
-            self.give_up_place();
-            return Some(Taken::Nothing);
-        }
-        None
-    }
-
-    /// Ends the run of urgent messages, or of mail, if the last message was of
-    /// another class or queue.
-    fn count_runs(&mut self) {
-        if self.delivery.class == Class::Normal {
-            self.rounds.urgent = 0;
-        }
-        match self.worker.source {
-            Source::Mailbox => self.worker.source = Source::None,
-            _ => self.rounds.mail = 0,
-        }
-    }
-
-    /// True after a run of urgent messages.
-    fn is_normal_due(&self) -> bool {
-        self.rounds.urgent >= URGENT_RUN
-    }
-
-    /// Takes the things that come before the queue: urgent messages, and the worker's own mailbox.
-    /// After a run of urgent messages, and after one of its own, the others have a turn.
-    #[cold]
-    fn take_first(&mut self) -> Option<Taken> {
-        if self.is_over() {
-            return None;
-        }
-        if !self.is_normal_due()
-            && let Some(taken) = self.take_urgent()
-        {
-            return Some(taken);
-        }
-        match self.rounds.mail < MAIL_RUN {
-            true => self.take_mail(false),
-            false => None,
-        }
-    }
-
-    fn take_urgent(&mut self) -> Option<Taken> {
-        if let Some(taken) = self.take_mail(true) {
-            return Some(taken);
-        }
-        if !self.worker.core.queue.wake.has_urgent() {
-            return None;
-        }
-        if !self.worker.core.keyed() {
-            let entry = self.worker.core.queue.take_urgent()?;
-            return Some(self.begin(self.worker.source, entry));
-        }
-        let own = match self.worker.source {
-            Source::Head { index, .. } => Some(index),
-            _ => None,
-        };
-        let (source, entry) = take_ready_urgent(&self.worker.core, self.worker.slot, own)?;
-        self.give_up_place();
-        Some(self.begin(source, entry))
-    }
-
     /// The worker's own mailbox, if there has been anything for it.
     pub(crate) fn own_mailbox(&mut self) -> Option<&Mailbox<A, K>> {
         if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
@@ -352,29 +178,13 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// The next message of its own mailbox, unless others are to have a turn.
     pub(super) fn take_own_mail(&mut self) -> Option<Taken> {
         let taken = match self.rounds.mail < MAIL_RUN {
-            true => self.take_mail(false),
+            true => take_mail(self, false),
             false => None,
         };
         if taken.is_none() {
             self.rounds.mail = 0;
         }
         taken
-    }
-
-    fn take_mail(&mut self, urgent_only: bool) -> Option<Taken> {
-        if !self.slot_state.has_orders() {
-            return None;
-        }
-        if self.slot_state.has(HAND_OVER) {
-            hand_over(&self.worker.core, self.worker.slot);
-        }
-        if self.own_mailbox().is_none() {
-            forget_mail(&self.worker.core, self.worker.slot);
-        }
-        let entry = self.own_mailbox()?.pop(urgent_only)?;
-        self.give_up_place();
-        self.rounds.mail += 1;
-        Some(self.begin(Source::Mailbox, entry))
     }
 
     /// Takes the next message from any shard; the worker has no place. It may have stood aside, and
@@ -384,113 +194,17 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             return Taken::Nothing;
         }
         if (self.slot_state.has_orders() || self.worker.core.queue.wake.has_urgent())
-            && let Some(taken) = self.take_first()
+            && let Some(taken) = take_first(self)
         {
             return taken;
         }
-        let taken = self.take_from_shards();
+        let taken = take_from_shards(self);
         if taken != Taken::Nothing || self.rounds.urgent.max(self.rounds.mail) == 0 {
             return taken;
         }
         // Others have had their turn, and there was nothing.
         (self.rounds.urgent, self.rounds.mail) = (0, 0);
-        self.take_first().unwrap_or(Taken::Nothing)
-    }
-
-    fn take_from_shards(&mut self) -> Taken {
-        if !self.worker.core.keyed() {
-            return self.take_shared();
-        }
-        let is_normal_due = self.is_normal_due();
-        if self.worker.core.queue.wake.waits() && !is_normal_due && self.rounds.looks_back == 0 {
-            return self.take_near();
-        }
-        let (core, worker, from) = (&self.worker.core, self.worker.slot, self.rounds.cursor);
-        let taken = match is_normal_due {
-            true => take_ready_normal(core, worker, &mut self.rounds.cursor),
-            false => take_ready(core, worker, &mut self.rounds.cursor),
-        };
-        if self.rounds.looks_back > 0 {
-            self.rounds.looks_back -= 1;
-            self.rounds.cursor = from;
-        }
-        match taken {
-            Some((source, entry)) => {
-                self.rounds.longest_run = budget(&self.worker.core.queue.wake);
-                self.begin(source, entry)
-            }
-            None => Taken::Nothing,
-        }
-    }
-
-    /// As `take_from_shards` with keys, if handlers usually wait.
-    fn take_near(&mut self) -> Taken {
-        (self.rounds.runs, self.rounds.longest_run) = (0, budget(&self.worker.core.queue.wake));
-        let (core, worker) = (&self.worker.core, self.worker.slot);
-        match take_ready_near(core, worker, &mut self.delivery) {
-            Some(TakenNear::InDelivery(source)) => self.start_near(source),
-            Some(TakenNear::Entry(source, entry)) => self.begin(source, entry),
-            None => Taken::Nothing,
-        }
-    }
-
-    /// A run without keys is at its end. If the run was timed, its pace is noted.
-    #[cold]
-    fn end_run(&mut self, index: usize, alone: bool) {
-        self.worker.source = Source::BetweenRuns { index, alone };
-        if let Some(since) = self.rounds.timed_since.take() {
-            self.worker.core.note_pace(since.elapsed() / self.rounds.run);
-        }
-    }
-
-    /// True for one run in a few, or one message that was handed to this worker.
-    #[inline]
-    pub(crate) fn times_this(&mut self) -> bool {
-        let times = self.rounds.timed.is_multiple_of(RUNS_PER_TIMING);
-        self.rounds.timed = self.rounds.timed.wrapping_add(1);
-        times
-    }
-
-    /// The first message of a run is in the delivery.
-    fn begin_run(&mut self, index: usize, alone: bool) -> Taken {
-        // A run of one message, and the wait of its handler, tell no pace.
-        let times = !self.worker.core.queue.wake.waits() && self.times_this();
-        self.rounds.timed_since = times.then(Instant::now);
-        self.worker.source = Source::Shared { index, alone };
-        (self.rounds.run, self.rounds.longest_run) = (0, budget(&self.worker.core.queue.wake));
-        self.start()
-    }
-
-    /// Begins another run in the shard that the worker keeps to, whose senders are likely to share
-    /// its caches; from time to time, and if there is nothing, goes to the next one.
-    fn take_shared(&mut self) -> Taken {
-        if let Source::BetweenRuns { index, alone } = self.worker.source {
-            self.rounds.runs += 1;
-            let quick = self.worker.core.queue.wake.is_quick();
-            let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
-            if quick && self.worker.core.queue.wake.is_any_free() {
-                self.rounds.runs += self.rounds.run / MESSAGES_OF_A_RUN;
-            }
-            if !self.worker.core.queue.wake.is_ready_at(index) {
-                // There is nothing.
-            } else if self.rounds.runs < most
-                && self.worker.core.queue.pop_shared(index, &mut self.delivery)
-            {
-                return self.begin_run(index, alone);
-            }
-            self.rounds.cursor = (index as u32 + 1) % 64;
-            self.give_up_place();
-        }
-        self.rounds.runs = 0;
-        let join = std::mem::take(&mut self.rounds.join);
-        match self.worker.core.queue.take_shared(self.rounds.cursor, join, &mut self.delivery) {
-            Some((index, alone)) => {
-                // In whatever way it leaves: a handler may suspend.
-                self.rounds.cursor = (index as u32 + 1) % 64;
-                self.begin_run(index, alone)
-            }
-            None => Taken::Nothing,
-        }
+        take_first(self).unwrap_or(Taken::Nothing)
     }
 
     pub(super) fn begin(&mut self, source: Source, entry: Queued<A, K>) -> Taken {
@@ -506,5 +220,279 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let taken = self.start();
         discard(entry.key);
         taken
+    }
+}
+
+/// Takes the next message behind the finished one, if handlers usually wait, in the case
+/// without further decisions: the next of its key, or of its shard if the worker `stays`, or
+/// of any.
+fn take_next_near<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    source: Source,
+    stays: bool,
+) -> Option<Taken> {
+    let Source::Lane { index, id, run } = source else { return None };
+    let (core, worker) = (&in_flight.worker.core, in_flight.worker.slot);
+    if !core.queue.wake.waits() {
+        return None;
+    }
+    match take_behind_near(core, worker, (index, id, run), stays, &mut in_flight.delivery) {
+        NextNear::InDelivery(source) => Some(start_near(in_flight, source)),
+        NextNear::Nothing => {
+            in_flight.worker.source = Source::None;
+            Some(in_flight.take_anywhere())
+        }
+        NextNear::Unknown => None,
+    }
+}
+
+/// A message that was taken near is in the delivery.
+fn start_near<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: Source) -> Taken {
+    in_flight.worker.source = source;
+    in_flight.rounds.urgent = match in_flight.delivery.class {
+        Class::Urgent => in_flight.rounds.urgent.saturating_add(1),
+        Class::Normal => 0,
+    };
+    in_flight.start()
+}
+
+/// As `take_anywhere`, for a worker that has left its lane, if handlers usually wait; nothing
+/// for others: there the driver weighs first where to look.
+fn take_behind_lane<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: Source) -> Taken {
+    match source {
+        Source::Lane { .. } if in_flight.worker.core.queue.wake.waits() => {
+            in_flight.take_anywhere()
+        }
+        _ => Taken::Nothing,
+    }
+}
+
+/// True for the first few messages of one shard in a row: then the other shards have their turn
+/// as soon as the lane is empty, or they would wait until another worker comes round. False
+/// for a shard that is not this thread's: workers of both would meet at its lock, with every
+/// message.
+fn stays_in_shard<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: Source) -> bool {
+    let wake = &in_flight.worker.core.queue.wake;
+    if !matches!(source, Source::Lane { index, .. } if wake.waits() && wake.is_own(index)) {
+        return false;
+    }
+    in_flight.rounds.runs = (in_flight.rounds.runs + 1).min(NEAR_IN_A_SHARD);
+    in_flight.rounds.runs < NEAR_IN_A_SHARD
+}
+
+fn take_next_shared<A: Actor, K: Key>(
+    in_flight: &mut InFlight<A, K>,
+    index: usize,
+    alone: bool,
+) -> Taken {
+    in_flight.rounds.run += 1;
+    let core = &in_flight.worker.core;
+    let shard = &core.queue.shards[index];
+    if in_flight.rounds.run <= in_flight.rounds.longest_run
+        && core.queue.pop_in_run(index, shard, &mut in_flight.delivery)
+    {
+        return in_flight.start_next();
+    }
+    end_run(in_flight, index, alone);
+    Taken::Nothing
+}
+
+/// The next message of a keyed shard, in the case without further decisions: straight into its
+/// place, since each further move of a large message costs. If handlers are quick, most were
+/// taken as a run before.
+fn take_next_at_head<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Taken> {
+    let WorkerContext { core, source: Source::Head { index, epoch, hash, run }, .. } =
+        &mut in_flight.worker
+    else {
+        return None;
+    };
+    if core.queue.wake.is_quick()
+        || *run >= budget(&core.queue.wake)
+        || core.queue.wake.has_urgent_at(*index)
+    {
+        return None;
+    }
+    *hash = take_at_head(core, &core.queue.shards[*index], *epoch, &mut in_flight.delivery)?;
+    *run += 1;
+    in_flight.rounds.urgent = 0;
+    Some(in_flight.start())
+}
+
+/// Takes the first of the things that come before the queue, if there are any.
+#[cold]
+fn take_first_of_all<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Taken> {
+    count_runs(in_flight);
+    if let Some(taken) = take_first(in_flight) {
+        return Some(taken);
+    }
+    if in_flight.rounds.is_normal_due() && matches!(in_flight.worker.source, Source::Head { .. }) {
+        // Perhaps there are only urgent ones here.
+        in_flight.worker.give_up_place();
+        return Some(Taken::Nothing);
+    }
+    None
+}
+
+/// Ends the run of urgent messages, or of mail, if the last message was of
+/// another class or queue.
+fn count_runs<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
+    if in_flight.delivery.class == Class::Normal {
+        in_flight.rounds.urgent = 0;
+    }
+    match in_flight.worker.source {
+        Source::Mailbox => in_flight.worker.source = Source::None,
+        _ => in_flight.rounds.mail = 0,
+    }
+}
+
+/// Takes the things that come before the queue: urgent messages, and the worker's own mailbox.
+/// After a run of urgent messages, and after one of its own, the others have a turn.
+#[cold]
+fn take_first<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Taken> {
+    if in_flight.is_over() {
+        return None;
+    }
+    if !in_flight.rounds.is_normal_due()
+        && let Some(taken) = take_urgent(in_flight)
+    {
+        return Some(taken);
+    }
+    match in_flight.rounds.mail < MAIL_RUN {
+        true => take_mail(in_flight, false),
+        false => None,
+    }
+}
+
+fn take_urgent<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Taken> {
+    if let Some(taken) = take_mail(in_flight, true) {
+        return Some(taken);
+    }
+    if !in_flight.worker.core.queue.wake.has_urgent() {
+        return None;
+    }
+    if !in_flight.worker.core.keyed() {
+        let entry = in_flight.worker.core.queue.take_urgent()?;
+        return Some(in_flight.begin(in_flight.worker.source, entry));
+    }
+    let own = match in_flight.worker.source {
+        Source::Head { index, .. } => Some(index),
+        _ => None,
+    };
+    let (source, entry) = take_ready_urgent(&in_flight.worker.core, in_flight.worker.slot, own)?;
+    in_flight.worker.give_up_place();
+    Some(in_flight.begin(source, entry))
+}
+
+fn take_mail<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, urgent_only: bool) -> Option<Taken> {
+    if !in_flight.slot_state.has_orders() {
+        return None;
+    }
+    if in_flight.slot_state.has(HAND_OVER) {
+        hand_over(&in_flight.worker.core, in_flight.worker.slot);
+    }
+    if in_flight.own_mailbox().is_none() {
+        forget_mail(&in_flight.worker.core, in_flight.worker.slot);
+    }
+    let entry = in_flight.own_mailbox()?.pop(urgent_only)?;
+    in_flight.worker.give_up_place();
+    in_flight.rounds.mail += 1;
+    Some(in_flight.begin(Source::Mailbox, entry))
+}
+
+fn take_from_shards<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
+    if !in_flight.worker.core.keyed() {
+        return take_shared(in_flight);
+    }
+    let is_normal_due = in_flight.rounds.is_normal_due();
+    if in_flight.worker.core.queue.wake.waits()
+        && !is_normal_due
+        && in_flight.rounds.looks_back == 0
+    {
+        return take_near(in_flight);
+    }
+    let (core, worker, from) =
+        (&in_flight.worker.core, in_flight.worker.slot, in_flight.rounds.cursor);
+    let taken = match is_normal_due {
+        true => take_ready_normal(core, worker, &mut in_flight.rounds.cursor),
+        false => take_ready(core, worker, &mut in_flight.rounds.cursor),
+    };
+    if in_flight.rounds.looks_back > 0 {
+        in_flight.rounds.looks_back -= 1;
+        in_flight.rounds.cursor = from;
+    }
+    match taken {
+        Some((source, entry)) => {
+            in_flight.rounds.longest_run = budget(&in_flight.worker.core.queue.wake);
+            in_flight.begin(source, entry)
+        }
+        None => Taken::Nothing,
+    }
+}
+
+/// As `take_from_shards` with keys, if handlers usually wait.
+fn take_near<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
+    (in_flight.rounds.runs, in_flight.rounds.longest_run) =
+        (0, budget(&in_flight.worker.core.queue.wake));
+    let (core, worker) = (&in_flight.worker.core, in_flight.worker.slot);
+    match take_ready_near(core, worker, &mut in_flight.delivery) {
+        Some(TakenNear::InDelivery(source)) => start_near(in_flight, source),
+        Some(TakenNear::Entry(source, entry)) => in_flight.begin(source, entry),
+        None => Taken::Nothing,
+    }
+}
+
+/// A run without keys is at its end. If the run was timed, its pace is noted.
+#[cold]
+fn end_run<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, index: usize, alone: bool) {
+    in_flight.worker.source = Source::BetweenRuns { index, alone };
+    if let Some(since) = in_flight.rounds.timed_since.take() {
+        in_flight.worker.core.note_pace(since.elapsed() / in_flight.rounds.run);
+    }
+}
+
+/// The first message of a run is in the delivery.
+fn begin_run<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, index: usize, alone: bool) -> Taken {
+    // A run of one message, and the wait of its handler, tell no pace.
+    let times = !in_flight.worker.core.queue.wake.waits() && in_flight.rounds.times_this();
+    in_flight.rounds.timed_since = times.then(Instant::now);
+    in_flight.worker.source = Source::Shared { index, alone };
+    (in_flight.rounds.run, in_flight.rounds.longest_run) =
+        (0, budget(&in_flight.worker.core.queue.wake));
+    in_flight.start()
+}
+
+/// Begins another run in the shard that the worker keeps to, whose senders are likely to share
+/// its caches; from time to time, and if there is nothing, goes to the next one.
+fn take_shared<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
+    if let Source::BetweenRuns { index, alone } = in_flight.worker.source {
+        in_flight.rounds.runs += 1;
+        let quick = in_flight.worker.core.queue.wake.is_quick();
+        let most = if quick { RUNS_IN_A_SHARD } else { LONG_RUNS_IN_A_SHARD };
+        if quick && in_flight.worker.core.queue.wake.is_any_free() {
+            in_flight.rounds.runs += in_flight.rounds.run / MESSAGES_OF_A_RUN;
+        }
+        if !in_flight.worker.core.queue.wake.is_ready_at(index) {
+            // There is nothing.
+        } else if in_flight.rounds.runs < most
+            && in_flight.worker.core.queue.pop_shared(index, &mut in_flight.delivery)
+        {
+            return begin_run(in_flight, index, alone);
+        }
+        in_flight.rounds.cursor = (index as u32 + 1) % 64;
+        in_flight.worker.give_up_place();
+    }
+    in_flight.rounds.runs = 0;
+    let join = std::mem::take(&mut in_flight.rounds.join);
+    match in_flight.worker.core.queue.take_shared(
+        in_flight.rounds.cursor,
+        join,
+        &mut in_flight.delivery,
+    ) {
+        Some((index, alone)) => {
+            // In whatever way it leaves: a handler may suspend.
+            in_flight.rounds.cursor = (index as u32 + 1) % 64;
+            begin_run(in_flight, index, alone)
+        }
+        None => Taken::Nothing,
     }
 }

@@ -12,30 +12,11 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// in a pool that does not ask.
     pub(crate) fn still_starts(&mut self) -> bool {
         let message = self.delivery.message.as_ref().or(self.spare.as_ref());
-        let still = message.is_none_or(|message| self.is_wanted(message));
+        let still = message.is_none_or(|message| is_wanted(self, message));
         if !still {
             self.withdraw();
         }
         still
-    }
-
-    /// True if the message in hand has failed, and would not be started again. It is
-    /// asked here so that the message does not hold room until then. After a panic of
-    /// user code the message waits.
-    pub(super) fn is_unwanted(&self) -> bool {
-        if self.worker.core.settings.functions.starts_if.is_none() {
-            return false;
-        }
-        let message = self.delivery.message.as_ref().or(self.spare.as_ref());
-        let Some(message) = message else { return false };
-        let mut is_wanted = true;
-        discard(panic_of(&mut || is_wanted = self.is_wanted(message)));
-        !is_wanted
-    }
-
-    /// Runs user code.
-    fn is_wanted(&self, message: &A::Message) -> bool {
-        self.worker.core.settings.functions.starts_if.as_ref().is_none_or(|wanted| wanted(message))
     }
 
     /// The message in hand is not started: that is its outcome.
@@ -51,4 +32,23 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
         discard(message);
     }
+}
+
+/// True if the message in hand has failed, and would not be started again. It is
+/// asked here so that the message does not hold room until then. After a panic of
+/// user code the message waits.
+pub(super) fn is_unwanted<A: Actor, K: Key>(in_flight: &InFlight<A, K>) -> bool {
+    if in_flight.worker.core.settings.functions.starts_if.is_none() {
+        return false;
+    }
+    let message = in_flight.delivery.message.as_ref().or(in_flight.spare.as_ref());
+    let Some(message) = message else { return false };
+    let mut wanted = true;
+    discard(panic_of(&mut || wanted = is_wanted(in_flight, message)));
+    !wanted
+}
+
+/// Runs user code.
+fn is_wanted<A: Actor, K: Key>(in_flight: &InFlight<A, K>, message: &A::Message) -> bool {
+    in_flight.worker.core.settings.functions.starts_if.as_ref().is_none_or(|wanted| wanted(message))
 }

@@ -1,14 +1,19 @@
 //! What changes when a worker's handler suspends.
 
-use std::{sync::Arc, task, time::Duration};
+use std::{mem, sync::Arc, task, time::Duration};
 
-use greenroom_queue::sync::has_budget_remaining;
+use greenroom_queue::sync::{Ordering, fence, has_budget_remaining};
 
 use super::{RunState, Source};
 use crate::{
     Actor,
     pool::{
-        core::{Core, place::suspend, waiters::serve_waiters_in_blocks},
+        core::{
+            Core,
+            place::{release, suspend},
+            serve::take_back_handed,
+            waiters::serve_waiters_in_blocks,
+        },
         pool_payload::Key,
     },
 };
@@ -118,5 +123,83 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
         self.has_suspended = true;
         self.run_state = RunState::Suspended;
         serve_waiters_in_blocks(&self.core);
+    }
+
+    /// Handlers usually waited when the last one of this worker went on, and do not any more: it
+    /// counts as awake again. So does a worker that drains a shard, usual or not: the watchdog
+    /// looks at its token only if it sees a worker awake.
+    #[inline]
+    pub(crate) fn counts_again(&mut self) {
+        if self.run_state == RunState::Uncounted
+            && (!self.core.queue.wake.waits() || matches!(self.source, Source::Head { .. }))
+        {
+            self.wake_up();
+        }
+    }
+
+    pub(crate) fn give_up_place(&mut self) {
+        let source = mem::replace(&mut self.source, Source::None);
+        release(&self.core.queue, self.slot, source);
+    }
+
+    pub(crate) fn wake_up(&mut self) {
+        self.core.note_time();
+        self.core.queue.wake.enter(&self.core.frame.clock.watchdog);
+        self.run_state = RunState::Awake;
+    }
+
+    /// The caller has no message in hand and is not polled for a while.
+    pub(crate) fn rest(&mut self) {
+        self.leave();
+        self.core.serve_waiters();
+        self.core.frame.lifecycle.notify_progress();
+    }
+
+    /// The worker does not count from here on, however it did.
+    pub(super) fn leave(&mut self) {
+        let (core, worker) = (&self.core, self.slot);
+        let (wake, watchdog) = (&core.queue.wake, &core.frame.clock.watchdog);
+        match mem::replace(&mut self.run_state, RunState::Suspended) {
+            // A handler may panic when it is dropped, while it is suspended: others go on from the
+            // place that the worker has given up since.
+            RunState::Suspended => wake.pass_on(watchdog),
+            RunState::Parked => {
+                wake.forget(worker, watchdog);
+                take_back_handed(core, worker);
+            }
+            RunState::Searching => {
+                wake.end_search();
+                wake.leave(watchdog);
+            }
+            RunState::Awake => wake.leave(watchdog),
+            RunState::Uncounted => wake.pass_on(watchdog),
+        }
+    }
+
+    /// The caller's handler was dropped, perhaps while it was suspended.
+    pub(crate) fn return_to_work(&mut self) {
+        if self.run_state == RunState::Suspended {
+            self.wake_up();
+        }
+    }
+
+    /// The worker has found nothing, and steps aside once: senders fill the queues in that time,
+    /// and need not wake a worker. It may count as one that looks again.
+    pub(crate) fn begin_search(&mut self) {
+        // Pairs with the fence in `grant_to_all`: a waiter sees what this worker has started, or
+        // the worker sees `starved`. Otherwise a sender waits while the worker searches.
+        fence(Ordering::SeqCst);
+        self.core.serve_waiters();
+        if self.core.queue.wake.begin_search() {
+            self.run_state = RunState::Searching;
+        }
+    }
+
+    /// It is back, and is about to look at every shard.
+    pub(crate) fn end_search(&mut self) {
+        if self.run_state == RunState::Searching {
+            self.core.queue.wake.end_search();
+            self.run_state = RunState::Awake;
+        }
     }
 }
