@@ -266,7 +266,8 @@ impl<A: Actor> PoolAdmin<A> {
     /// Limits the rate at which messages are started, or lifts the limit
     /// (`None`). The pool must have been built with a limit, or with
     /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). A worker that waits for a
-    /// token gets it at the new rate.
+    /// token gets it at the new rate. It holds while a pool drains as well. Once the pool has
+    /// ended, nothing changes, and the result is `Ok`.
     ///
     /// ```
     /// # use greenroom::{limits::Rate, prelude::*};
@@ -290,7 +291,8 @@ impl<A: Actor> PoolAdmin<A> {
     /// of workers (`None`). The pool must have been built with a limit, or with
     /// [`adjustable_limits`](crate::PoolBuilder::adjustable_limits). If more are in hand than a
     /// lower limit allows, none is started until they have gone. Messages that a pool without any
-    /// limit has in hand are not counted by the new limit.
+    /// limit has in hand are not counted by the new limit. Once the pool has ended, nothing
+    /// changes, and the result is `Ok`.
     ///
     /// # Errors
     /// The pool was built without limits or with an adaptive one, or the given limit is 0. Nothing
