@@ -263,6 +263,30 @@ async fn what_waits_for_room_at_one_that_stops_is_for_the_others() {
     assert!(all.stats().ledger_holds());
 }
 
+/// It was passed over, because the refusal was noted by its slot.
+#[tokio::test(start_paused = true)]
+async fn who_has_come_into_the_slot_of_one_that_refused_a_message_is_asked() {
+    let all = Pool::new(|_| Clerk("none")).workers(0).dispatch(RoundRobin::new());
+    let all = all.spawn().await.unwrap();
+    let refuses = unwilling(NotAccepted::Refused).await;
+    let full = Pool::new(|_| Clerk("full")).workers(1).capacity(1).spawn().await.unwrap();
+    let takes = pool("takes", 1).await;
+    full.send(10_000).await.unwrap();
+    full.send(10_000).await.unwrap();
+    adopt(&all, &refuses).await;
+    adopt(&all, &full).await;
+    let change = async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        all.admin().remove_worker(0).unwrap().done(SOON).await;
+        let adopted = all.admin().adopt(takes.address()).unwrap();
+        assert_eq!(adopted.added(), [0]);
+        adopted.done(SOON).await;
+        full.stop(Stop::Now).await;
+    };
+    assert_eq!(tokio::join!(all.call(0), change).0, Ok("takes"));
+    assert!(all.stats().ledger_holds());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_waits_when_the_last_worker_is_removed_by_hand_waits_for_the_next() {
     let all = pool("own", 1).await;

@@ -1,7 +1,10 @@
 //! The way of a message that a worker does not take: an adopted one refuses what its own
 //! pool refuses.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{
+    cmp::Reverse,
+    sync::{Arc, atomic::Ordering},
+};
 
 use super::{Core, Key, dispatch::member_mailbox};
 use crate::{
@@ -24,15 +27,15 @@ enum Fitness {
 /// is no other.
 pub(crate) fn who_else<A: Actor, K: Key>(
     core: &Core<A, K>,
-    refused_by: &[usize],
+    refused_by: &[(usize, u64)],
 ) -> Option<Arc<Mailbox<A, K>>> {
     let member_list = core.frame.membership.members.lock();
     let mut best = None;
     for slot in member_list.slots() {
-        if refused_by.contains(&slot) {
+        let slot_state = core.frame.membership.slots.at(slot);
+        if refused_by.contains(&(slot, slot_state.tasks.load(Ordering::Relaxed))) {
             continue;
         }
-        let slot_state = core.frame.membership.slots.at(slot);
         let details = slot_state.details.lock();
         let fitness = match (details.status, &details.adopted) {
             (Status::Live, None) => Fitness::Takes,

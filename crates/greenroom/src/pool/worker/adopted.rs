@@ -33,7 +33,11 @@ use crate::{
 };
 
 /// Hands every message on.
-struct Forwarder<M, R, E>(Address<M, R, E>);
+struct Forwarder<M, R, E> {
+    to: Address<M, R, E>,
+    /// The number of its task in its slot.
+    task: u64,
+}
 
 impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarder<M, R, E> {
     type Message = M;
@@ -51,11 +55,11 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
         delivery: &mut Delivery<M, R, E>,
         cx: &mut Context<Self>,
     ) -> Result<Answer<R>, E> {
-        if let Err(why) = delivery.hand_on(&self.0).await {
+        if let Err(why) = delivery.hand_on(&self.to).await {
             if why == NotAccepted::Stopped {
                 cx.exit(ExitReason::Normal);
             }
-            note_refusal(delivery, cx.slot(), why);
+            note_refusal(delivery, (cx.slot(), self.task), why);
         }
         Ok(Answer::Deferred)
     }
@@ -141,7 +145,9 @@ async fn hand_on<A: Actor, K: Key>(
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
 ) -> ExitReason {
-    let mut forwarder = Forwarder(to);
+    // Of this task: none is begun here before this one has ended.
+    let task = core.frame.membership.slots.at(slot).tasks.load(Ordering::Relaxed);
+    let mut forwarder = Forwarder { to, task };
     let mut cx = context(core, slot);
     let mut in_flight = InFlight::new(core.clone(), slot);
     in_flight.rare.put_back = Some(put_back);

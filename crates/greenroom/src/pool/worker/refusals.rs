@@ -5,6 +5,7 @@ use crate::NotAccepted;
 /// The workers that have refused a message, and why the last one did.
 #[derive(Debug)]
 pub(crate) struct Refusals {
-    pub(crate) by: Vec<usize>,
+    /// Their slots, and the numbers of their tasks there.
+    pub(crate) by: Vec<(usize, u64)>,
     pub(crate) why: NotAccepted,
 }

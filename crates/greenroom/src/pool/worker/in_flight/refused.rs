@@ -26,15 +26,15 @@ use crate::{
 /// messages without workers.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The worker in this slot does not take this delivery.
+/// The worker with this slot and task does not take this delivery.
 pub(crate) fn note_refusal<M, R, E>(
     delivery: &mut Delivery<M, R, E>,
-    slot: usize,
+    worker: (usize, u64),
     why: NotAccepted,
 ) {
     let extra = delivery.extra.get_or_insert_with(|| Extra::new(None));
     let refusals = extra.refusals.get_or_insert_with(|| Box::new(Refusals { by: Vec::new(), why }));
-    refusals.by.push(slot);
+    refusals.by.push(worker);
     refusals.why = why;
     delivery.marks.add(Marks::PUT_BACK);
 }
