@@ -33,7 +33,7 @@ use super::{
     pool_payload::{Entries, InboxGuard, Key, OutboxOf, PayloadOf, Queued, ShardOf},
     stats::counters::PoolCounters,
 };
-use crate::{Actor, ExitReason, delivery::Extra};
+use crate::{Actor, AnyAddress, ExitReason, delivery::Extra, life::Signal};
 
 #[path = "../../crates/greenroom/src/pool/core/backlog.rs"]
 pub(crate) mod backlog;
@@ -137,31 +137,6 @@ pub(crate) mod serve {
     /// Nothing is handed past the queues here.
     pub(crate) fn take_back_what_is_left<A: Actor, K: Key>(_core: &Core<A, K>) -> u64 {
         0
-    }
-}
-
-pub(crate) mod signals {
-    use std::sync::Arc;
-
-    use super::{Core, Key, Mailbox};
-    use crate::{Actor, AnyAddress, ExitReason, life::Signal};
-
-    /// The product's, for signals that do not kill.
-    pub(crate) fn signal_worker<A: Actor, K: Key>(
-        core: &Core<A, K>,
-        mailbox: &Mailbox<A, K>,
-        signal: Signal<AnyAddress>,
-    ) {
-        mailbox.push_signal(signal);
-        core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
-    }
-
-    pub(crate) fn end_of_worker<A: Actor, K: Key>(
-        _core: &Arc<Core<A, K>>,
-        mailbox: &Arc<Mailbox<A, K>>,
-        reason: &ExitReason,
-    ) {
-        mailbox.life().end(reason);
     }
 }
 
@@ -470,6 +445,21 @@ impl<A: Actor, K: Key> Core<A, K> {
             clear_mailbox(self, taken, reason);
         }
         settle_what_is_left(&**self, false);
+    }
+
+    /// The product's, for signals that do not kill.
+    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
+        mailbox.push_signal(signal);
+        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
+    }
+
+    #[expect(clippy::unused_self, reason = "as in the product")]
+    pub(crate) fn end_of_worker(
+        self: &Arc<Self>,
+        mailbox: &Arc<Mailbox<A, K>>,
+        reason: &ExitReason,
+    ) {
+        mailbox.life().end(reason);
     }
 }
 

@@ -17,7 +17,7 @@ mod presence;
 #[path = "../../crates/greenroom/src/pool/worker/in_flight/rounds.rs"]
 mod rounds;
 #[path = "../../crates/greenroom/src/pool/worker/in_flight/state.rs"]
-mod state;
+pub(crate) mod state;
 #[path = "../../crates/greenroom/src/pool/worker/in_flight/take.rs"]
 mod take;
 #[path = "../../crates/greenroom/src/pool/worker/in_flight/worker_context.rs"]

@@ -12,10 +12,7 @@ use greenroom_queue::shares::ShareQueue;
 use tokio::runtime::Handle;
 
 use super::{
-    core::{
-        Core,
-        signals::{end_of_worker, take_signal},
-    },
+    core::{Core, signals::take_signal},
     frame::{self, gate::close},
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
     shares::{Share, ShareTicket},
@@ -68,7 +65,7 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
         }
         let mailbox = self.mailbox(slot);
         if let Some(reason) = self.frame.lifecycle.life.ended() {
-            end_of_worker(&self, &mailbox, &reason);
+            self.end_of_worker(&mailbox, &reason);
         }
         let life = mailbox.life().clone();
         let name = Arc::from(self.frame.worker_name(slot));

@@ -16,9 +16,7 @@ use greenroom_queue::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::pool::{
-    core::{
-        Core, dispatch::try_push_to, evict::overflow_at, mail::push_to, signals::signal_worker,
-    },
+    core::{Core, dispatch::try_push_to, evict::overflow_at, mail::push_to},
     frame::{AnyCore, identity, members::dismiss_one, notify::found_worker_full},
     handoff::{
         own_call::OwnCall,
@@ -261,7 +259,7 @@ impl<A: Actor, K: Key> Erased for WorkerSender<A, K> {
     }
 
     fn signal(self: Arc<Self>, signal: Signal<AnyAddress>) {
-        signal_worker(&self.core, &self.mailbox, signal);
+        self.core.signal_worker(&self.mailbox, signal);
     }
 
     fn is_closed(&self) -> bool {

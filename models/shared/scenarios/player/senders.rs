@@ -16,7 +16,7 @@ use super::{
     PoolOf,
     message::{Keyed, Numbers, payload},
 };
-use crate::pool::core::{mail::push_to, signals::signal_worker};
+use crate::pool::core::mail::push_to;
 use crate::pool::core::{
     push::{push_in_line, take_and_push},
     room::push_in_its_turn,
@@ -148,6 +148,6 @@ impl<K: Keyed> PoolOf<K> {
 
     /// Sends a signal to one worker.
     pub(crate) fn signal(&self, worker: usize) {
-        signal_worker(&self.core, &self.core.mailbox(worker), Signal(PhantomData));
+        self.core.signal_worker(&self.core.mailbox(worker), Signal(PhantomData));
     }
 }

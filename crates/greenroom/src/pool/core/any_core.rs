@@ -16,7 +16,6 @@ use super::{
     pushes::{ask_again, hand_over},
     serve::{handed, oldest_handed},
     shut::{count_accepted, set_shards_shut, tell_shut},
-    signals::end_of_worker,
 };
 use crate::{
     Actor, ExitReason,
@@ -149,7 +148,7 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
 
     fn end_worker(self: Arc<Self>, slot: usize, reason: &ExitReason) {
         if let Some(mailbox) = self.mailbox_if_any(slot) {
-            end_of_worker(&self, &mailbox, reason);
+            self.end_of_worker(&mailbox, reason);
         }
     }
 

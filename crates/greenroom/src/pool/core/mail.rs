@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use greenroom_queue::{permits::Closed, sync::Ordering};
 
-use super::{Core, Key, signals::end_of_worker};
+use super::{Core, Key};
 use crate::{
     Actor, ExitReason,
     pool::{
@@ -99,7 +99,7 @@ pub(crate) fn clear_mailbox<A: Actor, K: Key>(
     cleared.close();
     debug_assert!(rest.iter().all(|entry| entry.hash == 0), "keys have been given up before");
     re_home(core, rest);
-    end_of_worker(core, &mailbox, reason);
+    core.end_of_worker(&mailbox, reason);
     if core.mailbox_if_any(mailbox.slot).is_some() {
         // The next worker has the same orders: what was taken back may have been meant for it.
         mailbox.slot_state.order(MAIL | SIGNAL);

@@ -13,7 +13,7 @@ use greenroom_queue::{
 };
 
 use super::{Core, Key, serve::take_back_what_is_left};
-use crate::{Actor, pool::worker::in_flight::Source};
+use crate::{Actor, pool::worker::in_flight::state::Source};
 
 /// The new place of a holder whose token was taken away: the lane of its key, or none. A worker
 /// runs one lane at a time, so its own is the one with the hash of the key that it had in hand.

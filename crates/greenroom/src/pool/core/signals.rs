@@ -17,22 +17,36 @@ use crate::{
     },
 };
 
-/// A worker has gone, and will not come back.
-pub(crate) fn end_of_worker<A: Actor, K: Key>(
-    core: &Arc<Core<A, K>>,
-    mailbox: &Arc<Mailbox<A, K>>,
-    reason: &ExitReason,
-) {
-    if !core.frame.config.handling.single {
-        let me = Arc::new(WorkerSender::new(core.clone(), mailbox.clone()));
-        mailbox.life().end(&me.any(), reason);
+impl<A: Actor, K: Key> Core<A, K> {
+    /// A worker has gone, and will not come back.
+    pub(crate) fn end_of_worker(
+        self: &Arc<Self>,
+        mailbox: &Arc<Mailbox<A, K>>,
+        reason: &ExitReason,
+    ) {
+        if !self.frame.config.handling.single {
+            let me = Arc::new(WorkerSender::new(self.clone(), mailbox.clone()));
+            mailbox.life().end(&me.any(), reason);
+        }
+    }
+
+    /// A signal for one worker. It hears it before its next message.
+    pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
+        if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
+            return kill(self, mailbox);
+        }
+        mailbox.push_signal(signal);
+        self.queue.wake.call(mailbox.slot, &self.frame.clock.watchdog);
+        if self.frame.limits.is_some() {
+            self.frame.lifecycle.over.notify_waiters();
+        }
     }
 }
 
 /// A signal for the pool. A pool that is a single actor hears it itself.
 pub(crate) fn take_signal<A: Actor, K: Key>(core: &Arc<Core<A, K>>, signal: Signal<AnyAddress>) {
     if core.frame.config.handling.single {
-        return signal_worker(core, &core.mailbox(0), signal);
+        return core.signal_worker(&core.mailbox(0), signal);
     }
     match signal {
         Signal::Exit { from: None, reason } => stop_because(&core.erased(), reason),
@@ -40,22 +54,6 @@ pub(crate) fn take_signal<A: Actor, K: Key>(core: &Arc<Core<A, K>>, signal: Sign
             stop_because(&core.erased(), reason);
         }
         Signal::Exit { .. } | Signal::Down { .. } => {}
-    }
-}
-
-/// A signal for one worker. It hears it before its next message.
-pub(crate) fn signal_worker<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    mailbox: &Mailbox<A, K>,
-    signal: Signal<AnyAddress>,
-) {
-    if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
-        return kill(core, mailbox);
-    }
-    mailbox.push_signal(signal);
-    core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
-    if core.frame.limits.is_some() {
-        core.frame.lifecycle.over.notify_waiters();
     }
 }
 

@@ -24,7 +24,7 @@ mod rounds;
 mod settle;
 mod shares;
 mod start;
-mod state;
+pub(crate) mod state;
 mod take;
 mod withdrawn;
 mod worker_context;

@@ -7,7 +7,7 @@ use greenroom_queue::{
     lanes::{Lane, LaneId, LaneState, is_plain_key},
 };
 
-use super::Outboxed;
+use super::taken::Outboxed;
 use crate::{
     Actor, CallError,
     pool::core::{Core, Key, OutboxOf, Queued},

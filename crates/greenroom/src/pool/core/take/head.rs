@@ -2,7 +2,10 @@
 
 use greenroom_queue::{discard::discard, lock::locked, shard::LOOK_AHEAD};
 
-use super::{Outboxed, QUOTA, TakenMessage, behind::LanePlace, behind::behind_its_lane};
+use super::{
+    behind::{LanePlace, behind_its_lane},
+    taken::{Outboxed, QUOTA, TakenMessage},
+};
 use crate::{
     Actor, Class,
     pool::{

@@ -5,7 +5,10 @@ use greenroom_queue::{
     lanes::{InOwnLane, LaneId, LaneState},
 };
 
-use super::{BUDGET, Outboxed, QUOTA, TakenMessage, head::advance};
+use super::{
+    head::advance,
+    taken::{BUDGET, Outboxed, QUOTA, TakenMessage},
+};
 use crate::{
     Actor, Class,
     pool::{

@@ -14,42 +14,27 @@ mod head;
 mod lane;
 mod near;
 mod normal;
+mod taken;
 
-pub(super) use behind::find_lane;
+pub(super) use {behind::find_lane, taken::Outboxed};
 pub(crate) use {
     head::take_at_head,
     near::{NextNear, TakenNear, take_behind_near, take_ready_near},
     normal::take_ready_normal,
+    taken::{QUOTA, TakenMessage, budget},
 };
 
 use std::sync::atomic::Ordering;
-
-use greenroom_queue::{lock::Locked, wake::Wake};
 
 use self::{
     head::advance,
     lane::{next_in_lane, take_lane},
 };
 use super::{
-    Core, Key, OutboxOf, Queued,
+    Core, Key,
     place::{demote, release},
 };
 use crate::{Actor, Class, pool::worker::in_flight::Source};
-
-/// Messages that one worker takes from a shard before it lets the runtime run other tasks.
-const BUDGET: u32 = 64;
-
-/// As `BUDGET`, if handlers are quick: enough that workers keep up with several senders on their
-/// thread, and that a shard with a hot key does not fall behind the others, which have as many
-/// turns and few messages.
-const QUICK_BUDGET: u32 = 512;
-
-/// Messages of one key in a row while others are ready (K04).
-pub(crate) const QUOTA: u32 = 16;
-
-pub(crate) type TakenMessage<A, K> = Option<(Source, Queued<A, K>)>;
-
-pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 impl<A: Actor, K: Key> Core<A, K> {
     /// True when nothing more is to be started.
@@ -109,11 +94,6 @@ pub(crate) fn take_behind<A: Actor, K: Key>(
             next_in_lane(core, index, id, run, stays.then_some(worker))
         }
     }
-}
-
-/// Messages of a run.
-pub(crate) fn budget(wake: &Wake) -> u32 {
-    if wake.is_quick() { QUICK_BUDGET } else { BUDGET }
 }
 
 /// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed

@@ -7,7 +7,7 @@ use greenroom_queue::{
     lock::locked,
 };
 
-use super::{QUOTA, take_from};
+use super::{take_from, taken::QUOTA};
 use crate::{
     Actor,
     pool::{

@@ -1,6 +1,6 @@
 //! Taking a message of a keyed pool after a run of urgent ones, when a normal one is due.
 
-use super::{TakenMessage, head::advance, lane::take_lane};
+use super::{head::advance, lane::take_lane, taken::TakenMessage};
 use crate::{
     Actor, Class,
     pool::core::{Core, Key},

@@ -13,11 +13,7 @@ use std::{
 use crate::{
     Actor, Address, AnyAddress, Context, ExitReason, OnExit, Overflow, Pool,
     life::Signal,
-    pool::{
-        core::{pushes::hand_over, signals::signal_worker},
-        frame::start::watch,
-        outgoing::Outgoing,
-    },
+    pool::{core::pushes::hand_over, frame::start::watch, outgoing::Outgoing},
 };
 
 /// Does what a closure does with a message.
@@ -203,7 +199,7 @@ async fn a_hook_that_waits_says_nothing_of_what_handlers_usually_do() {
     let pool = Pool::spawned(core.clone());
     for number in 1..100 {
         let signal = Signal::Exit { from: None, reason: ExitReason::Shutdown };
-        signal_worker(&core, &core.mailbox(0), signal);
+        core.signal_worker(&core.mailbox(0), signal);
         pool.try_send(number).unwrap();
         while pool.stats().handled < number {
             tokio::task::yield_now().await;

@@ -4,13 +4,6 @@ use std::time::Instant;
 
 use greenroom_queue::entry::URGENT_RUN;
 
-use super::Source;
-use crate::pool::core::take::QUOTA;
-
-/// Looks at the shard of a key that gave way, before its turn: the first look may find the key
-/// that it gave way to.
-const LOOKS_BACK: u8 = 2;
-
 /// One run in this many is timed, with two looks at the clock.
 const RUNS_PER_TIMING: u32 = 8;
 
@@ -55,18 +48,6 @@ impl Rounds {
             join: false,
             looks_back: 0,
             timed_since: None,
-        }
-    }
-
-    /// A key that has had its quota gives way to others of its shard, not to those of all shards:
-    /// otherwise the hottest key, which decides when all is done, would wait for as long as it
-    /// takes workers to come round. So the worker looks there first, and once more after that.
-    pub(super) fn look_where_a_key_gave_way(&mut self, source: Source) {
-        if let Source::Lane { index, run, .. } = source
-            && run + 1 >= QUOTA
-        {
-            self.cursor = index as u32;
-            self.looks_back = LOOKS_BACK;
         }
     }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use greenroom_queue::{discard::discard, sync::tuned};
 
-use super::{InFlight, Source, Taken, WorkerContext};
+use super::{InFlight, Source, Taken, WorkerContext, rounds::Rounds};
 use crate::{
     Actor, Class,
     pool::{
@@ -13,7 +13,7 @@ use crate::{
             mail::forget_mail,
             pushes::hand_over,
             take::{
-                NextNear, TakenNear, budget, take_at_head, take_behind, take_behind_near,
+                NextNear, QUOTA, TakenNear, budget, take_at_head, take_behind, take_behind_near,
                 take_ready, take_ready_near, take_ready_normal, take_ready_urgent,
             },
         },
@@ -30,6 +30,10 @@ const MESSAGES_OF_A_RUN: u32 = 128;
 
 /// Messages of one shard in a row, if handlers usually wait.
 const NEAR_IN_A_SHARD: u32 = tuned(8, 3);
+
+/// Looks at the shard of a key that gave way, before its turn: the first look may find the key
+/// that it gave way to.
+const LOOKS_BACK: u8 = 2;
 
 /// As `RUNS_IN_A_SHARD`, if handlers are not quick: the caches of the shard matter less, and other
 /// shards would wait long.
@@ -69,7 +73,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
                 match take_behind(&self.worker.core, self.worker.slot, source, stays) {
                     Some((source, entry)) => self.begin(source, entry),
                     None => {
-                        self.rounds.look_where_a_key_gave_way(source);
+                        look_where_a_key_gave_way(&mut self.rounds, source);
                         take_behind_lane(self, source)
                     }
                 }
@@ -494,5 +498,17 @@ fn take_shared<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
             begin_run(in_flight, index, alone)
         }
         None => Taken::Nothing,
+    }
+}
+
+/// A key that has had its quota gives way to others of its shard, not to those of all shards:
+/// otherwise the hottest key, which decides when all is done, would wait for as long as it
+/// takes workers to come round. So the worker looks there first, and once more after that.
+fn look_where_a_key_gave_way(rounds: &mut Rounds, source: Source) {
+    if let Source::Lane { index, run, .. } = source
+        && run + 1 >= QUOTA
+    {
+        rounds.cursor = index as u32;
+        rounds.looks_back = LOOKS_BACK;
     }
 }
