@@ -17,29 +17,24 @@ pub(crate) struct KeptRecord {
     pub(crate) timestamp: Option<i64>,
 }
 
-impl KafkaInput {
-    /// The item, with the parts of its record that this input keeps.
-    pub(crate) fn with_kept(&self, taken: Taken, record: &BorrowedMessage<'_>) -> Taken {
-        if self.keep_headers.is_none() && !self.keep_timestamp {
-            return taken;
-        }
-        let Taken { position, event } = taken;
-        // The headers of a valid event are readable.
-        Taken { position, event: event.map(|event| event.with_local(self.kept(record))) }
+/// The item, with the parts of its record that this input keeps.
+pub(crate) fn keep(input: &KafkaInput, taken: Taken, record: &BorrowedMessage<'_>) -> Taken {
+    if input.keep_headers.is_none() && !input.keep_timestamp {
+        return taken;
     }
+    let Taken { position, event } = taken;
+    // The headers of a valid event are readable.
+    Taken { position, event: event.map(|event| event.with_local(kept(input, record))) }
+}
 
-    fn kept(&self, record: &BorrowedMessage<'_>) -> KeptRecord {
-        let timestamp = record.timestamp().to_millis().filter(|_| self.keep_timestamp);
-        let of_record = record.headers().into_iter().flat_map(Headers::iter);
-        let kept = of_record.filter(|header| self.keeps(header.key) && !is_of_event(header.key));
-        KeptRecord { headers: kept.fold(OwnedHeaders::new(), OwnedHeaders::insert), timestamp }
-    }
-
-    fn keeps(&self, name: &str) -> bool {
-        match self.keep_headers.as_deref() {
-            None => false,
-            Some([all]) if all == "all" => true,
-            Some(names) => names.iter().any(|wanted| wanted == name),
-        }
-    }
+fn kept(input: &KafkaInput, record: &BorrowedMessage<'_>) -> KeptRecord {
+    let timestamp = record.timestamp().to_millis().filter(|_| input.keep_timestamp);
+    let is_named = |name: &str| match input.keep_headers.as_deref() {
+        None => false,
+        Some([all]) if all == "all" => true,
+        Some(names) => names.iter().any(|wanted| wanted == name),
+    };
+    let of_record = record.headers().into_iter().flat_map(Headers::iter);
+    let kept = of_record.filter(|header| is_named(header.key) && !is_of_event(header.key));
+    KeptRecord { headers: kept.fold(OwnedHeaders::new(), OwnedHeaders::insert), timestamp }
 }

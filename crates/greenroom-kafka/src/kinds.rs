@@ -265,6 +265,12 @@ impl KafkaInput {
         }
     }
 
+    /// What reports, logs and dead letters call the source.
+    #[cfg(feature = "client")]
+    pub(crate) fn described(&self) -> String {
+        format!("kafka:{}", self.topics.join(","))
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         Some(self)

@@ -18,7 +18,7 @@
 //! * **Back-pressure** pauses partitions one by one. The consumer is polled in every state, so that
 //!   a slow handler does not cost its membership.
 //! * **Stuck events** block their keys, and nothing else, until there are so many of them that a
-//!   commit is full: the oldest can then be [moved to a topic](crate::kinds::GuardOptions) by option.
+//!   commit is full: the oldest can then be [moved to a topic](GuardOptions) by option.
 //! * **Rebalances**: a revoked partition is drained within a
 //!   [budget](KafkaInput::drain_budget), committed, and only then given away. librdkafka
 //!   fetches nothing for the other partitions during that time; their fetched records continue.

@@ -57,10 +57,3 @@ impl SourceSetup {
         self.input.protocol == KafkaProtocol::Consumer
     }
 }
-
-impl KafkaInput {
-    /// What reports, logs and dead letters call the source.
-    pub(super) fn described(&self) -> String {
-        format!("kafka:{}", self.topics.join(","))
-    }
-}

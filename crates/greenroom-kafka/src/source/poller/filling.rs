@@ -16,7 +16,7 @@ use super::{
     AssignedPartition, Poller,
     contact::TOLD_EVERY,
 };
-use crate::{decode, place::Place};
+use crate::{decode, kept, place::Place};
 
 /// Records taken of one partition in a turn.
 pub(super) const BATCH: usize = 256;
@@ -108,7 +108,7 @@ impl Poller {
         let new = messages.iter().zip(is_new).filter(|(_, is_new)| *is_new);
         let SourceSetup { input, records, .. } = &self.setup;
         let take = |(message, _): (&BorrowedMessage<'_>, bool)| {
-            input.with_kept(decode::taken(records.as_ref(), message), message)
+            kept::keep(input, decode::taken(records.as_ref(), message), message)
         };
         let taken: Vec<_> = new.map(take).collect();
         if let Some(part) = self.shared.state.lock().parts.get_mut(&number) {
