@@ -3,7 +3,6 @@
 use std::{
     any::type_name,
     collections::VecDeque,
-    hash::Hash,
     sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
 };
@@ -35,7 +34,7 @@ use super::{
     limits::Gate,
     membership::Membership,
     outgoing::{LendOutgoing, OutgoingOf},
-    pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    pool_payload::{InboxGuard, Key, OutboxOf, PayloadOf, Queued, ShardOf},
     push::Push,
     routing::{Routing, WayIn},
     stats::telemetry::Telemetry,
@@ -106,7 +105,7 @@ pub(crate) struct Core<A: Actor, K> {
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn new(
         config: PoolConfig,
         limits: Option<Arc<Gate>>,
@@ -345,7 +344,7 @@ pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
+impl<A: Actor, K: Key> Queues for Core<A, K> {
     fn started(&self) -> u64 {
         self.frame.membership.started()
     }

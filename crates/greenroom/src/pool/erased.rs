@@ -3,7 +3,6 @@
 use std::{
     any::Any,
     future::Future,
-    hash::Hash,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -26,9 +25,10 @@ use crate::{
     any_address::Erased,
     inspect::{TooManyKeys, Value},
     life::Signal,
+    pool::pool_payload::Key,
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
+impl<A: Actor, K: Key> Erased for Core<A, K> {
     fn name(&self) -> Arc<str> {
         self.frame.config.name.clone()
     }

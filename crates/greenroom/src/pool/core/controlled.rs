@@ -2,11 +2,10 @@
 
 use std::{
     any::{Any, type_name},
-    hash::Hash,
     sync::Arc,
 };
 
-use super::{Core, withdraw::withdraw};
+use super::{Core, Key, withdraw::withdraw};
 use crate::{
     Actor, DeadLetters,
     address::Address,
@@ -19,11 +18,7 @@ use crate::{
     },
 };
 
-impl<A, K> Control<A> for Core<A, K>
-where
-    A: Actor,
-    K: Hash + Eq + Send + Sync + 'static,
-{
+impl<A: Actor, K: Key> Control<A> for Core<A, K> {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
         withdraw(self, is_such)
     }

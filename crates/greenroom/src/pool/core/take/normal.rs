@@ -1,11 +1,12 @@
 //! Taking a message of a keyed pool after a run of urgent ones, when a normal one is due.
 
-use std::hash::Hash;
-
 use super::TakenMessage;
-use crate::{Actor, Class, pool::core::Core};
+use crate::{
+    Actor, Class,
+    pool::core::{Core, Key},
+};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// As `take`, if a normal message is due: none if no ready shard has one. Urgent messages stay
     /// where they are.
     #[cold]

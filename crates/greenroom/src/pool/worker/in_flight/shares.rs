@@ -1,11 +1,12 @@
 //! What a worker takes next in a pool with shares.
 
-use std::hash::Hash;
-
 use super::{InFlight, Taken};
-use crate::{Actor, pool::frame};
+use crate::{
+    Actor,
+    pool::{frame, pool_payload::Key},
+};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     /// Takes a message from its own mailbox, or one of the share whose turn it is. What it has
     /// taken last is done with.
     pub(crate) fn take_of_shares(&mut self) -> Taken {
