@@ -82,6 +82,9 @@ pub(crate) type SharingOf<A, K> = Box<dyn Sharing<A, K, Core<A, K>>>;
 /// How the pool pushes, if it does.
 pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
 
+/// How it does both.
+type WaysOf<A, K> = (Option<PushOf<A, K>>, Option<SharingOf<A, K>>);
+
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
     /// What its builder has settled of its messages. Never changes.
@@ -116,7 +119,7 @@ impl<A: Actor, K: Key> Core<A, K> {
         config: PoolConfig,
         limits: Option<Arc<Gate>>,
         mut settings: Settings<A, K>,
-        (push, sharing): (Option<PushOf<A, K>>, Option<SharingOf<A, K>>),
+        (push, sharing): WaysOf<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
