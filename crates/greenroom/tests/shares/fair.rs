@@ -199,6 +199,13 @@ async fn q05_shares_are_refused_where_messages_are_pushed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn q05_shares_that_are_named_before_the_order_are_refused_with_the_next_step() {
+    let pool = Clerk::new().keyless(2).ordered_by(|job: &Job| job.key).spawn().await;
+    let error = pool.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.ends_with("which replaces it: say `shared_by` after it"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn q01_an_urgent_message_comes_first_within_its_share() {
     let clerk = Clerk::new();
     let pool = clerk.keyed(1).spawn().await.unwrap();
