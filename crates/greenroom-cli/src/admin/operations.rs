@@ -108,6 +108,7 @@ const FILTERS: &[Parameter] = &[
     may("handler", "the name of a handler"),
     may("input", "the name of an input"),
     may("key", "the key that orders them"),
+    may("share", "their share"),
     may("event", "the id of their event"),
     may("group", "a group of errors"),
     may("since", "a time in RFC 3339"),

@@ -19,6 +19,8 @@ pub struct Filter {
     pub input: Option<String>,
     /// Of this key.
     pub key: Option<String>,
+    /// Of this share.
+    pub share: Option<String>,
     /// Of the event with this id.
     pub event: Option<String>,
     /// Of this group of errors.
@@ -87,6 +89,7 @@ impl Filter {
             ("handler", &self.handler),
             ("input", &self.input),
             ("key", &self.key),
+            ("share", &self.share),
             ("event", &self.event),
             ("group", &self.group),
         ];
