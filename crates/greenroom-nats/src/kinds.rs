@@ -8,11 +8,12 @@ mod output;
 
 use std::{path::PathBuf, time::Duration};
 
+use greenroom::Backoff;
 use greenroom_bus::source::StartAt;
 use greenroom_config::{
     At, Secret, Take, Typed, count, defaults_beside, duration, durations, flag, group, options,
     path, size, text, texts,
-    units::{DAY_MS, DurationRange, GIB},
+    units::{DAY_MS, GIB},
     word, words,
 };
 
@@ -91,9 +92,9 @@ options! {
         concurrency: usize = count(1..=4_096).default("1000");
         /// How long an event waits after a publish that failed for now: the
         /// first time, and at most.
-        backoff: DurationRange = durations().default("100ms..10s");
+        backoff: Backoff = durations().to::<Backoff>().default("100ms..10s");
         /// How long a paused output waits before it tries again: the first time, and at most.
-        probe: DurationRange = durations().default("1s..60s");
+        probe: Backoff = durations().to::<Backoff>().default("1s..60s");
         /// As whom to connect. Without it, by nothing but what the URL has.
         auth: Option<NatsAuth> = group().optional();
         /// Demands TLS.
