@@ -2,7 +2,7 @@
 //! and drained, and how a pool shuts, opens and ends. How a worker goes is played, step by step as
 //! in the product's `frame/members.rs`; no decision of it is left out that other threads could see.
 
-use std::{hash::Hash, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use greenroom_queue::{
     backlog::KeyBounds,
@@ -25,7 +25,7 @@ use super::{
     lifecycle::{Acceptance, Lifecycle},
     membership::{mailbox::Mailbox, slot_state::LEAVE, starts::Starts},
     outgoing::LendOutgoing,
-    pool_payload::{Entries, InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    pool_payload::{Entries, InboxGuard, Key, OutboxOf, PayloadOf, Queued, ShardOf},
     stats::counters::PoolCounters,
 };
 use crate::{
@@ -190,7 +190,7 @@ pub(crate) struct Plan {
 /// The bound of a worker's own mailbox.
 const MAILBOX: usize = 1;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn close(&self) {
         gate::close(self);
     }
@@ -423,7 +423,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
+impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     fn frame(&self) -> &Frame {
         &self.frame
     }
@@ -453,7 +453,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
+impl<A: Actor, K: Key> Queues for Core<A, K> {
     fn started(&self) -> u64 {
         self.frame
             .membership

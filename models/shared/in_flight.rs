@@ -1,13 +1,14 @@
 //! What a worker holds. How it takes messages, suspends, parks and is woken is the product's; what
 //! settles a message is played.
 
-use std::{hash::Hash, sync::Arc};
+use std::sync::Arc;
 
 use greenroom_queue::{stamp::Stamp, sync::Ordering};
 
 use crate::pool::{
     core::Core,
     membership::{mailbox::Mailbox, slot_state::SlotState},
+    pool_payload::Key,
 };
 use crate::{Actor, Class, delivery::Delivery};
 
@@ -29,7 +30,7 @@ pub(crate) use worker_context::WorkerContext;
 pub(crate) type DeliveryOf<A> =
     Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
-pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+pub(crate) struct InFlight<A: Actor, K: Key> {
     pub(crate) worker: WorkerContext<A, K>,
     pub(crate) slot_state: Arc<SlotState>,
     pub(crate) rounds: Rounds,
@@ -37,7 +38,7 @@ pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     mailbox: Option<Arc<Mailbox<A, K>>>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     pub(crate) fn new(core: &Arc<Core<A, K>>, worker: usize) -> Self {
         Self {
             slot_state: core.frame.membership.slots.at(worker).clone(),

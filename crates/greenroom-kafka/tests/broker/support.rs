@@ -198,7 +198,10 @@ pub(crate) struct Publisher(pub(crate) BaseProducer);
 
 impl Publisher {
     pub(crate) fn new(broker: &str) -> Self {
-        Self(config(broker).set("linger.ms", "5").create().unwrap())
+        // Of a new topic, the first batch may be refused and sent again: it stays the first.
+        let mut config = config(broker);
+        config.set("linger.ms", "5").set("enable.idempotence", "true");
+        Self(config.create().unwrap())
     }
 
     pub(crate) fn send(&self, topic: &str, partition: i32, key: &str, value: &[u8]) {

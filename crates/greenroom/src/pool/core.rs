@@ -3,7 +3,6 @@
 use std::{
     any::type_name,
     collections::VecDeque,
-    hash::Hash,
     sync::{Arc, OnceLock, atomic::Ordering},
     time::Duration,
 };
@@ -35,9 +34,10 @@ use super::{
     limits::Gate,
     membership::Membership,
     outgoing::{LendOutgoing, OutgoingOf},
-    pool_payload::{InboxGuard, OutboxOf, PayloadOf, Queued, ShardOf},
+    pool_payload::{InboxGuard, Key, OutboxOf, PayloadOf, Queued, ShardOf},
     push::Push,
     routing::{Routing, WayIn},
+    sharing::Sharing,
     stats::telemetry::Telemetry,
 };
 use crate::{Actor, AddressOf, Class, DeadLetters, delivery::Extra};
@@ -65,7 +65,7 @@ mod push;
 mod pushes;
 mod room;
 mod serve;
-mod shares;
+pub(crate) mod shares;
 mod shut;
 mod signals;
 mod sweep;
@@ -76,8 +76,14 @@ mod waiters;
 mod withdraw;
 mod workers;
 
+/// How a pool takes the messages of shares, if they have some.
+pub(crate) type SharingOf<A, K> = Box<dyn Sharing<A, K, Core<A, K>>>;
+
 /// How the pool pushes, if it does.
 pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
+
+/// How it does both.
+type WaysOf<A, K> = (Option<PushOf<A, K>>, Option<SharingOf<A, K>>);
 
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
@@ -89,6 +95,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) routing: Routing<A, K>,
     /// How messages are pushed to workers, if they are.
     pub(crate) push: Option<PushOf<A, K>>,
+    /// How messages of shares are taken, if they have some.
+    pub(crate) sharing: Option<SharingOf<A, K>>,
     /// Calls that skip the queue.
     pub(crate) handoff: Handoff,
     /// What single workers have of their own: see [`desk`](Self::desk).
@@ -106,12 +114,12 @@ pub(crate) struct Core<A: Actor, K> {
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn new(
         config: PoolConfig,
         limits: Option<Arc<Gate>>,
         mut settings: Settings<A, K>,
-        push: Option<PushOf<A, K>>,
+        (push, sharing): WaysOf<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
@@ -130,6 +138,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             queue: WorkQueue::new(shards, keyed, bounds, capacity, workers, awake_limit),
             routing: Routing::new(&config, &mut settings),
             push,
+            sharing,
             handoff: Handoff::default(),
             desks: Desks::new(workers),
             letters: DeadLetters::new(config.failure.dead_letters),
@@ -151,7 +160,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             },
             settings,
         };
-        core.begin_in_order_of_acceptance();
+        if let Some(sharing) = &core.sharing {
+            sharing.begin(&core);
+        }
         if let Some(quick) = core.frame.config.handling.quick {
             core.queue.wake.set_quick(quick);
             let pace = if quick { Duration::ZERO } else { Duration::MAX };
@@ -345,7 +356,7 @@ pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
 
 pub(crate) type ExtraOf<A> = Extra<<A as Actor>::Reply, <A as Actor>::Error>;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Queues for Core<A, K> {
+impl<A: Actor, K: Key> Queues for Core<A, K> {
     fn started(&self) -> u64 {
         self.frame.membership.started()
     }

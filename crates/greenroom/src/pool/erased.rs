@@ -3,20 +3,18 @@
 use std::{
     any::Any,
     future::Future,
-    hash::Hash,
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use greenroom_queue::shares::ShareQueue;
 use tokio::runtime::Handle;
 
 use super::{
     core::Core,
     frame::{self, gate::close},
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
-    shares::{Share, ShareTicket},
+    shares::Share,
     stop::{Stop, StopSummary, run::see_to_its_end},
     worker_sender::WorkerSender,
 };
@@ -26,9 +24,10 @@ use crate::{
     any_address::Erased,
     inspect::{TooManyKeys, Value},
     life::Signal,
+    pool::pool_payload::Key,
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
+impl<A: Actor, K: Key> Erased for Core<A, K> {
     fn name(&self) -> Arc<str> {
         self.frame.config.name.clone()
     }
@@ -52,11 +51,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for Core<A, K> {
     }
 
     fn hold_share(&self, share: &Share, during: Duration) -> bool {
-        let during = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
-        let hold = |shares: &mut ShareQueue<Share, ShareTicket>, now: u64| {
-            shares.hold(share, now.saturating_add(during), now);
-        };
-        frame::shares::change(self, hold).is_some()
+        frame::shares::hold(self, share, during)
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {

@@ -1,6 +1,6 @@
 //! What the messages of a pool are made of, in a queue and in hand.
 
-use std::marker::PhantomData;
+use std::{hash::Hash, marker::PhantomData};
 
 use greenroom_queue::{
     deque::Deque,
@@ -14,6 +14,11 @@ use greenroom_queue::{
 
 use super::failed::Failed;
 use crate::{Actor, Class, Delivery, delivery::Extra};
+
+/// The type of a pool's keys.
+pub(crate) trait Key: Hash + Eq + Send + Sync + 'static {}
+
+impl<K: Hash + Eq + Send + Sync + 'static> Key for K {}
 
 /// A message of a pool, and what it carries besides.
 pub(crate) struct PoolPayload<M, R, E>(PhantomData<(M, R, E)>);

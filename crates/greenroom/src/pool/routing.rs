@@ -1,7 +1,7 @@
 //! The way of a message: by its key, its sender, or a choice.
 
 use std::{
-    hash::{BuildHasher, Hash},
+    hash::BuildHasher,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize},
@@ -16,7 +16,7 @@ use parking_lot::RwLock;
 use super::{
     builder::{config::PoolConfig, settings::Settings},
     membership::live_members::LiveMembers,
-    pool_payload::Entries,
+    pool_payload::{Entries, Key},
     sticky::Sticky,
 };
 use crate::Actor;
@@ -97,7 +97,7 @@ impl<A: Actor, K> Routing<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Routing<A, K> {
+impl<A: Actor, K: Key> Routing<A, K> {
     /// The hash of a key: user code.
     #[inline]
     pub(crate) fn hash(&self, key: &K) -> u32 {

@@ -8,7 +8,7 @@
 //!    └────suspend─────┘   the queue is kept, messages are accepted
 //! ```
 
-use std::{any::Any, hash::Hash, sync::Arc, time::Duration};
+use std::{any::Any, sync::Arc, time::Duration};
 
 use tokio::{sync::mpsc, time::Instant};
 
@@ -28,6 +28,7 @@ use super::{
 use crate::{
     Actor, PoolEvent, Stop,
     pool::StopSummary,
+    pool::pool_payload::Key,
     supervisor::{
         ChildSpec,
         child::{Child, ChildFuture, ExitReporter},
@@ -45,9 +46,7 @@ struct SupervisedPool {
 }
 
 /// A pool that rests, as a child for its supervisor.
-pub(super) fn kept<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: Arc<Core<A, K>>,
-) -> (Pool<A>, ChildSpec) {
+pub(super) fn kept<A: Actor, K: Key>(core: Arc<Core<A, K>>) -> (Pool<A>, ChildSpec) {
     rest_from_the_start(&*core);
     let pool = Pool::spawned(core.clone());
     let kept = SupervisedPool { pool: core, _alive: Box::new(pool.address()) };

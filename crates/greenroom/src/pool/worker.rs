@@ -2,7 +2,6 @@
 
 use std::{
     future::Future,
-    hash::Hash,
     pin::pin,
     sync::{Arc, atomic::Ordering},
 };
@@ -12,7 +11,7 @@ use super::{
     frame::{Beginning, members::has_started},
     membership::slot_state::KILLED,
 };
-use crate::{Actor, Context, any_address::Erased, step_aside};
+use crate::{Actor, Context, any_address::Erased, pool::pool_payload::Key, step_aside};
 use in_flight::InFlight;
 
 mod actor_life;
@@ -51,7 +50,7 @@ use self::{
 
 /// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is
 /// disabled. If the task is dropped, even before it was polled, its slot is cleaned up.
-pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn run<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     slot: usize,
     beginning: Beginning,
@@ -63,7 +62,7 @@ pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// The life of a worker's task. A future of its own for the loop would cost its way in and out
 /// with each turn.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
-fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn begin<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     mut exit_guard: ExitGuard,
     beginning: Beginning,
@@ -99,10 +98,7 @@ fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
-    core: &Arc<Core<A, K>>,
-    slot: usize,
-) -> Context<B> {
+fn context<A: Actor, K: Key, B>(core: &Arc<Core<A, K>>, slot: usize) -> Context<B> {
     let home: Arc<dyn Erased> = core.clone();
     let lives = core.frame.membership.slots.at(slot).details.lock().lives;
     Context::new(core.frame.config.name.clone(), slot, lives, Arc::downgrade(&home))
@@ -111,7 +107,7 @@ fn context<A: Actor, K: Hash + Eq + Send + Sync + 'static, B>(
 /// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. What
 /// to do next is the [`Driver`]'s to say.
 #[expect(clippy::manual_async_fn, reason = "as for `begin`")]
-fn work<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+fn work<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,

@@ -4,7 +4,6 @@ use std::{
     any::Any,
     collections::VecDeque,
     future::{Future, poll_fn},
-    hash::Hash,
     pin::{Pin, pin},
     sync::{Arc, Weak},
 };
@@ -33,6 +32,7 @@ use crate::{
     any_address::Erased,
     inspect::{TooManyKeys, Value, WorkerStatus},
     life::Signal,
+    pool::pool_payload::Key,
 };
 
 /// The way to one worker.
@@ -44,7 +44,7 @@ pub(crate) struct WorkerSender<A: Actor, K> {
     pub(crate) overflows: bool,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerSender<A, K> {
+impl<A: Actor, K: Key> WorkerSender<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, mailbox: Arc<Mailbox<A, K>>) -> Self {
         Self { core, mailbox, overflows: false }
     }
@@ -71,9 +71,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerSender<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A::Reply, A::Error>
-    for WorkerSender<A, K>
-{
+impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for WorkerSender<A, K> {
     fn try_push(
         &self,
         payload: &mut OutgoingOf<A>,
@@ -200,9 +198,7 @@ struct WeakWorkerSender<A: Actor, K> {
     name: Arc<str>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WeakWorker<A::Message, A::Reply, A::Error>
-    for WeakWorkerSender<A, K>
-{
+impl<A: Actor, K: Key> WeakWorker<A::Message, A::Reply, A::Error> for WeakWorkerSender<A, K> {
     fn upgrade(&self) -> Option<Arc<dyn SenderVtable<A::Message, A::Reply, A::Error>>> {
         let (mailbox, overflows) = (self.mailbox.clone(), self.overflows);
         Some(Arc::new(WorkerSender { core: self.core.upgrade()?, mailbox, overflows }))
@@ -231,7 +227,7 @@ impl<A: Actor, K> Drop for WorkerPlace<'_, A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Erased for WorkerSender<A, K> {
+impl<A: Actor, K: Key> Erased for WorkerSender<A, K> {
     fn name(&self) -> Arc<str> {
         Arc::from(self.core.frame.worker_name(self.mailbox.slot))
     }

@@ -3,7 +3,6 @@
 use std::{
     collections::VecDeque,
     future::{Future, poll_fn},
-    hash::Hash,
     pin::pin,
     sync::{Arc, atomic::Ordering},
     task::Waker,
@@ -17,7 +16,7 @@ use greenroom_queue::{
 };
 
 use super::{
-    Core, Hashed, WayIn,
+    Core, Hashed, Key, WayIn,
     claims::has_claimed,
     evict::{overflow, overflow_of_key},
     room::Granted,
@@ -41,13 +40,13 @@ use crate::{
 
 /// Several messages on their way into the queues: whatever happens, unused permits go back, and
 /// filled shards are announced, all at once.
-struct Many<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+struct Many<'a, A: Actor, K: Key> {
     core: &'a Core<A, K>,
     permits: u64,
     filled: u64,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
+impl<A: Actor, K: Key> Drop for Many<'_, A, K> {
     fn drop(&mut self) {
         if self.permits > 0 {
             self.core.queue.permits.give(self.permits, self.core);
@@ -59,7 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Many<'_, A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Many<'_, A, K> {
+impl<A: Actor, K: Key> Many<'_, A, K> {
     /// Queues some messages from the front. The key function sees a message in its place, so that
     /// its panic loses none.
     fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
@@ -92,7 +91,7 @@ struct PlacedMany {
     full: bool,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     fn why(&self, refused: Refused) -> NotAccepted {
         not_accepted(refused, || self.why_closed())
     }
@@ -251,9 +250,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> SenderVtable<A::Message, A::Reply, A::Error>
-    for Core<A, K>
-{
+impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, K> {
     fn try_send(
         &self,
         message: &mut Option<A::Message>,

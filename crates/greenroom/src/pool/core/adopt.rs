@@ -1,13 +1,10 @@
 //! Another actor or pool as a worker of a pool.
 
-use std::{
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use greenroom_queue::lock::Mutex;
 
-use super::Core;
+use super::{Core, Key};
 use crate::{
     Actor, Address, PoolEvent,
     pool::{
@@ -25,7 +22,7 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Takes another actor or pool in as a worker, which ends with this one if it `is_owned`.
     /// Returns its slot and the new size.
     pub(crate) fn adopt(

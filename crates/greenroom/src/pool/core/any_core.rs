@@ -1,12 +1,12 @@
 //! What the frame asks of a pool whose types it does not know.
 
-use std::{hash::Hash, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use greenroom_queue::{
     entry::first, permits::Permits, queue::credit_for, stamp::Stamp, sync::Ordering, wake::Wake,
 };
 
-use super::Core;
+use super::{Core, Key};
 use crate::{
     Actor, ExitReason,
     pool::{
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyCore for Core<A, K> {
+impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     fn frame(&self) -> &Frame {
         &self.frame
     }

@@ -2,7 +2,6 @@
 //! (see [`sticky`](crate::pool::sticky)).
 
 use std::{
-    hash::Hash,
     pin::pin,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -11,7 +10,7 @@ use std::{
 use greenroom_queue::permits::{Closed, Refused};
 
 use super::{
-    Core, Queued, Urgency,
+    Core, Key, Queued, Urgency,
     dispatch::{entry_of, push_to_any},
     evict::{evict, freed, make_room_at},
     migrate::{
@@ -37,7 +36,7 @@ use crate::{
 /// A pool that pushes to the owners of keys, as the table of its routing has them.
 pub(crate) struct ByTable;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for ByTable {
+impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByTable {
     fn try_place(
         &self,
         pool: &Core<A, K>,
@@ -211,14 +210,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     fn sticky(&self) -> Result<&Sticky<A::Message>, Refused> {
         self.routing.sticky.as_deref().ok_or(Refused::Closed)
     }
 }
 
 /// The tag of a message, if it has a key; refused if it must have one. Runs user code.
-fn tag<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn tag<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     payload: &OutgoingOf<A>,
@@ -229,7 +228,7 @@ fn tag<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-async fn wait_for_permit<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn wait_for_permit<A: Actor, K: Key>(
     core: &Core<A, K>,
 ) -> Result<PoolPermit<'_, A, K>, Refused> {
     core.await_permit().await.map_err(|Closed| Refused::Closed)?;
@@ -238,7 +237,7 @@ async fn wait_for_permit<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// The mailbox with the messages of a table slot. `None` if the table slot has no owner. Never
 /// the mailbox of a worker that itself waits for the reply: it would wait for ever.
-fn holder<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn holder<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     payload: &mut OutgoingOf<A>,
@@ -275,7 +274,7 @@ fn holder<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// False if the table slot has moved.
-fn try_assign_to<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn try_assign_to<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     member: &Mailbox<A, K>,
@@ -299,7 +298,7 @@ fn try_assign_to<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Queues a message that has a place at its worker; an unused place is given back. False if the
 /// table slot has moved.
-fn assign_in_place<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn assign_in_place<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     member: &Mailbox<A, K>,
@@ -325,9 +324,7 @@ fn assign_in_place<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Not in a pool that accepts nothing any more.
-fn may_try_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> Result<bool, Refused> {
+fn may_try_again<A: Actor, K: Key>(core: &Core<A, K>) -> Result<bool, Refused> {
     match core.queue.permits.is_closed() {
         true => Err(Refused::Closed),
         false => Ok(false),
@@ -336,7 +333,7 @@ fn may_try_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Keeps a message of a table slot without an owner until a worker joins; its permit of the
 /// pool has been taken. False if the table slot has an owner now.
-fn hold_tagged<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn hold_tagged<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     payload: &mut OutgoingOf<A>,

@@ -6,7 +6,7 @@
 //! or taken out, and once more by a sender that has found room while there is more. Workers wake
 //! these senders when they serve waiters of the pool, because they hold no lock then.
 
-use std::{hash::Hash, sync::Arc};
+use std::sync::Arc;
 
 use greenroom_queue::{
     backlog::{KeyBounds, wake_in},
@@ -16,10 +16,10 @@ use greenroom_queue::{
     sync::{Notify, Ordering},
 };
 
-use super::{Core, Hashed};
+use super::{Core, Hashed, Key};
 use crate::{Actor, CallError, Class, pool::outgoing::OutgoingOf};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// A message without a key in a pool that requires one. Costs nothing if there are no keys.
     #[inline]
     pub(super) fn lacks_key(&self, key: &Hashed<K>) -> bool {
@@ -189,7 +189,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 /// A place in line behind a key. A sender that leaves it after having been woken passes that on.
-pub(super) struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+pub(super) struct InLine<'a, A: Actor, K: Key> {
     core: &'a Core<A, K>,
     index: usize,
     hash: u32,
@@ -200,7 +200,7 @@ pub(super) struct InLine<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     woken: bool,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InLine<'_, A, K> {
+impl<A: Actor, K: Key> InLine<'_, A, K> {
     /// Waits until there may be room.
     pub(super) async fn woken(&mut self) {
         self.woken = false;
@@ -214,7 +214,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InLine<'_, A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for InLine<'_, A, K> {
+impl<A: Actor, K: Key> Drop for InLine<'_, A, K> {
     fn drop(&mut self) {
         let mut outbox = self.core.queue.shards[self.index].outbox.lock();
         if let Some(backlog) = &mut outbox.backlog {

@@ -1,7 +1,6 @@
 //! The further messages of a batch, and the way of its failed ones.
 
 use std::{
-    hash::Hash,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -15,7 +14,7 @@ use greenroom_queue::{
 };
 use tokio::sync::Notify;
 
-use super::{Core, Queued, take::Outboxed};
+use super::{Core, Key, Queued, take::Outboxed};
 use crate::{
     Actor,
     pool::{
@@ -24,12 +23,12 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// The next message that may be handled with those that were taken from here: of the same key,
     /// or, without keys, any.
     pub(crate) fn next_of_batch(&self, worker: usize, source: Source) -> Option<Queued<A, K>> {
         match source {
-            _ if self.frame.shares.is_some() => self.next_of_share(worker, source),
+            _ if self.frame.shares.is_some() => self.sharing.as_ref()?.next(self, worker, source),
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.queue.shards[index].outbox.lock();
                 if !joins(outbox.lanes.get(id)?.front()?) {

@@ -1,10 +1,8 @@
 //! Claims of messages on the bytes of a pool that bounds them.
 
-use std::hash::Hash;
-
 use greenroom_queue::permits::Refused;
 
-use super::{Core, Urgency};
+use super::{Core, Key, Urgency};
 use crate::{
     Actor,
     delivery::Extra,
@@ -14,7 +12,7 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Gives a message its claim, if bytes are bounded and it has none.
     pub(crate) fn try_claim(&self, payload: &mut OutgoingOf<A>) -> Result<(), Refused> {
         let (Some(bytes), Some(message)) = (&self.settings.derived.bytes, &payload.message) else {

@@ -2,11 +2,10 @@
 
 use std::{
     any::{Any, type_name},
-    hash::Hash,
     sync::Arc,
 };
 
-use super::{Core, withdraw::withdraw};
+use super::{Core, Key, withdraw::withdraw};
 use crate::{
     Actor, DeadLetters,
     address::Address,
@@ -19,17 +18,14 @@ use crate::{
     },
 };
 
-impl<A, K> Control<A> for Core<A, K>
-where
-    A: Actor,
-    K: Hash + Eq + Send + Sync + 'static,
-{
+impl<A: Actor, K: Key> Control<A> for Core<A, K> {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize {
         withdraw(self, is_such)
     }
 
     fn share_of(&self, message: &A::Message) -> Share {
-        Core::share_of(self, message)
+        let sharing = self.sharing.as_ref();
+        sharing.map_or(Share::COMMON, |sharing| sharing.share_of(self, message))
     }
 
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {

@@ -1,7 +1,6 @@
 //! Messages that a policy gives to workers, in the sender's task.
 
 use std::{
-    hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
 };
@@ -15,7 +14,7 @@ use greenroom_queue::{
 };
 
 use super::{
-    Core, ExtraOf, Queued, Urgency,
+    Core, ExtraOf, Key, Queued, Urgency,
     evict::{evict, freed, make_room_at},
     room::{MailboxPlace, PoolPermit},
 };
@@ -56,7 +55,7 @@ pub(super) enum Chosen<A: Actor, K> {
 /// A pool that pushes as the policy of its settings says.
 pub(crate) struct ByPolicy;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for ByPolicy {
+impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
     fn try_place(
         &self,
         pool: &Core<A, K>,
@@ -161,7 +160,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Push<A, K, Core<A, K>> for 
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// The mailbox of a worker that is there, or is being started again. Under the lock of the
     /// members.
     pub(crate) fn member_mailbox(&self, slot: usize, live: bool) -> Option<Arc<Mailbox<A, K>>> {
@@ -173,9 +172,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// Never older than a change that the caller knows of: a caller that finds it out of date waits
 /// until it is made anew.
-fn live_members<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> Arc<LiveMembers<A, K>> {
+fn live_members<A: Actor, K: Key>(core: &Core<A, K>) -> Arc<LiveMembers<A, K>> {
     let made = core.routing.live_members.read().clone();
     // Pairs with the `fetch_add` in `members_changed`, after the status of a slot has changed:
     // a list that is older is made anew. Otherwise a policy chooses among workers that are
@@ -197,7 +194,7 @@ fn live_members<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// As `choose`, for a new message: it is held behind those of which the policy has not been
 /// asked since workers came or went (P32).
-pub(super) fn choose_in_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn choose_in_turn<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
 ) -> Chosen<A, K> {
@@ -212,7 +209,7 @@ pub(super) fn choose_in_turn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     if overtakes { Chosen::Hold(NEVER) } else { chosen }
 }
 
-pub(super) fn choose<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn choose<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
 ) -> Chosen<A, K> {
@@ -257,10 +254,7 @@ pub(super) fn choose<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// The chosen worker waits for the reply itself. If others would do, it is passed over as if
 /// it had gone.
 #[cold]
-fn spare_caller<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    payload: &mut OutgoingOf<A>,
-) -> Chosen<A, K> {
+fn spare_caller<A: Actor, K: Key>(core: &Core<A, K>, payload: &mut OutgoingOf<A>) -> Chosen<A, K> {
     let is_strict =
         core.settings.functions.dispatch.as_ref().is_some_and(|policy| policy.is_strict());
     if !is_strict {
@@ -273,7 +267,7 @@ fn spare_caller<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// A worker that waits for the reply itself does not have to give it, if there is another.
-fn several<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn several<A: Actor, K: Key>(
     core: &Core<A, K>,
     mut members: Vec<Arc<Mailbox<A, K>>>,
     caller: Option<usize>,
@@ -291,7 +285,7 @@ fn several<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Places a message whose permit of the pool has been taken. The permit is used, unless there
 /// is an error. Full if the worker is and may not be overfilled.
-fn dispatch_permitted<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn dispatch_permitted<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -327,7 +321,7 @@ fn dispatch_permitted<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     push_to_any(core, payload, sender)
 }
 
-pub(super) fn push_to_any<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn push_to_any<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -338,7 +332,7 @@ pub(super) fn push_to_any<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Waits for room at the worker that the policy chooses. A message for several workers
 /// does not wait.
-async fn dispatch_waiting<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn dispatch_waiting<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -382,7 +376,7 @@ async fn dispatch_waiting<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// A message for one worker and no other, if there is room.
-pub(crate) fn try_push_to<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn try_push_to<A: Actor, K: Key>(
     core: &Core<A, K>,
     member: &Mailbox<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -400,7 +394,7 @@ pub(crate) fn try_push_to<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// A copy for each, or nothing if one of them is full. So many permits have been taken before;
 /// they are used, unless there is an error. A copy for a worker that is just leaving goes
 /// to any other.
-fn push_copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn push_copies<A: Actor, K: Key>(
     core: &Core<A, K>,
     members: &[Arc<Mailbox<A, K>>],
     payload: &mut OutgoingOf<A>,
@@ -423,7 +417,7 @@ fn push_copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// So many copies of a message.
-pub(super) fn copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn copies<A: Actor, K: Key>(
     core: &Core<A, K>,
     count: usize,
     payload: &OutgoingOf<A>,
@@ -443,7 +437,7 @@ pub(super) fn copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// The message is for the first of these and the copies are for the others; there are places
 /// and permits for all of them. So many of the permits have been taken for this; they are used,
 /// unless there is an error.
-pub(super) fn hand_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn hand_out<A: Actor, K: Key>(
     core: &Core<A, K>,
     members: &[Arc<Mailbox<A, K>>],
     payload: &mut OutgoingOf<A>,
@@ -466,7 +460,7 @@ pub(super) fn hand_out<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Ok(())
 }
 
-fn hold_permitted<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn hold_permitted<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     seen: u64,
@@ -479,7 +473,7 @@ fn hold_permitted<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Keeps a message, whose permit has been taken, until a worker joins that the policy has not
 /// seen. Not in a pool that is closing: held messages may not be looked at any more.
-pub(super) fn hold_back<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn hold_back<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     seen: u64,
@@ -509,7 +503,7 @@ pub(super) fn hold_back<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// If the policy panics, the message is for any worker. What is held again stays before what
 /// was held meanwhile.
-fn ask_once_more<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, K>) {
+fn ask_once_more<A: Actor, K: Key>(core: &Core<A, K>) {
     let mut held = std::mem::take(&mut *core.routing.held.lock());
     let mut still_held = Entries::<A, K>::new();
     while let Some(entry) = held.pop_front() {
@@ -547,7 +541,7 @@ fn ask_once_more<A: Actor, K: Hash + Eq + Send + Sync + 'static>(core: &Core<A, 
 }
 
 /// False if the message is held back again.
-fn place_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn place_again<A: Actor, K: Key>(
     core: &Core<A, K>,
     chosen: Chosen<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -580,7 +574,7 @@ fn place_again<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
 /// first: if it refuses or panics, no message makes room.
-fn make_room_by_choice<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn make_room_by_choice<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -615,7 +609,7 @@ fn make_room_by_choice<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// A copy for each, even for a full one. If no message may give way at one of them, no worker
 /// gets one, and room that was made before was made in vain.
-fn make_room_for_copies<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn make_room_for_copies<A: Actor, K: Key>(
     core: &Core<A, K>,
     members: &[Arc<Mailbox<A, K>>],
     payload: &mut OutgoingOf<A>,

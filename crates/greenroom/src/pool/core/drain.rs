@@ -1,14 +1,11 @@
 //! What waits in a pool whose workers will not handle it: it is taken out of every place, and given
 //! back or made dead letters.
 
-use std::{
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use greenroom_queue::{discard::discard, entry::retries};
 
-use super::{Acceptance, Core, Queued, sweep::LaneOf};
+use super::{Acceptance, Core, Key, Queued, sweep::LaneOf};
 use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason,
     pool::{
@@ -54,7 +51,7 @@ impl<A: Actor, K> Drained<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Gives back every message that waits anywhere. Only after `close`, when none will be handled.
     pub(crate) fn give_back_queued(&self) {
         let mut entries = self.drain_queues(true).close();

@@ -1,9 +1,9 @@
 //! The way of a message that a worker does not take: an adopted one refuses what its own
 //! pool refuses.
 
-use std::{cmp::Reverse, hash::Hash, sync::Arc};
+use std::{cmp::Reverse, sync::Arc};
 
-use super::{Core, Queued};
+use super::{Core, Key, Queued};
 use crate::{
     Actor,
     pool::membership::{mailbox::Mailbox, slot_state::Status},
@@ -20,7 +20,7 @@ enum Fitness {
     Takes,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// The mailbox of the least busy worker of those that have not refused a message. None if there
     /// is no other.
     pub(crate) fn who_else(&self, refused_by: &[usize]) -> Option<Arc<Mailbox<A, K>>> {

@@ -1,6 +1,6 @@
 //! What becomes of messages for which there is no room.
 
-use std::{cmp::Reverse, hash::Hash, sync::atomic::Ordering};
+use std::{cmp::Reverse, sync::atomic::Ordering};
 
 use greenroom_queue::{
     discard::discard,
@@ -8,7 +8,7 @@ use greenroom_queue::{
     permits::{Closed, Refused},
 };
 
-use super::{Core, OutboxOf, Queued, Urgency, room::PoolPermit};
+use super::{Core, Key, OutboxOf, Queued, Urgency, room::PoolPermit};
 use crate::pool::frame::notify::{found_full, found_worker_full, has_dropped};
 use crate::{
     Actor, CallError, DeadLetterReason,
@@ -17,7 +17,7 @@ use crate::{
 
 /// The pool is full: what its overflow policy makes of a message.
 #[cold]
-pub(crate) fn overflow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn overflow<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -28,7 +28,7 @@ pub(crate) fn overflow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// As `overflow`, for a message for this worker, such as one of several copies.
 #[cold]
-pub(crate) fn overflow_at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn overflow_at<A: Actor, K: Key>(
     core: &Core<A, K>,
     member: &Mailbox<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -42,7 +42,7 @@ pub(crate) fn overflow_at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     })
 }
 
-fn overflow_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn overflow_with<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     make_room: impl FnOnce(&mut OutgoingOf<A>) -> Result<(), Refused>,
@@ -61,7 +61,7 @@ fn overflow_with<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The message that has waited longest makes room, and its permit goes to the one that arrives.
-fn make_room<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn make_room<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -95,7 +95,7 @@ fn make_room<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// The messages that have waited longest make room until there is enough for the bytes
 /// of this one.
-fn make_byte_room<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn make_byte_room<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
     payload: &mut OutgoingOf<A>,
@@ -109,7 +109,7 @@ fn make_byte_room<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// The message's key has as many waiting messages as it may: applies the overflow policy
 /// of the pool.
 #[cold]
-pub(crate) fn overflow_of_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn overflow_of_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
 ) -> Result<(), Refused> {
@@ -126,7 +126,7 @@ pub(crate) fn overflow_of_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-fn make_room_behind_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn make_room_behind_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
 ) -> Result<(), Refused> {
@@ -141,7 +141,7 @@ fn make_room_behind_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Makes room in a full mailbox, or in a full pool for a message from outside it, and takes a
 /// place there.
-pub(super) fn make_room_at<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn make_room_at<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     member: &Mailbox<A, K>,
     sender: u32,
@@ -166,7 +166,7 @@ pub(super) fn make_room_at<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The permit of a message that was evicted.
-pub(super) fn freed<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn freed<A: Actor, K: Key>(
     core: &Core<A, K>,
     evicted: Option<Queued<A, K>>,
 ) -> Result<PoolPermit<'_, A, K>, Refused> {
@@ -179,10 +179,7 @@ pub(super) fn freed<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// Takes out a normal message: one that was handed to a worker that has not come for it, or the
 /// oldest of this shard, of another, of a worker's mailbox, or of those held back; an urgent
 /// one if there is no other. A message that waits for another attempt stays.
-pub(super) fn evict<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    index: usize,
-) -> Option<Queued<A, K>> {
+pub(super) fn evict<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Option<Queued<A, K>> {
     let normal = core.take_handed(1).pop_front();
     let normal = normal.or_else(|| evict_from_any(core, index, false));
     let normal = normal.or_else(|| evict_mail(core));
@@ -191,7 +188,7 @@ pub(super) fn evict<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Of this shard, or of another.
-fn evict_from_any<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn evict_from_any<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
     urgent: bool,
@@ -211,9 +208,7 @@ fn evict_from_any<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Of the fullest mailbox, or of another.
-fn evict_mail<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> Option<Queued<A, K>> {
+fn evict_mail<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Queued<A, K>> {
     let mut waiting = Vec::new();
     for slot in 0..core.desks.len() {
         if let Some(mailbox) = core.mailbox_if_any(slot) {
@@ -230,10 +225,7 @@ fn evict_mail<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     None
 }
 
-fn evict_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    shard: usize,
-) -> Option<Queued<A, K>> {
+fn evict_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
     let oldest = outbox.queue.pop_first(&|entry| !entry.is_retry());
     let oldest = oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_front());
@@ -244,10 +236,7 @@ fn evict_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     evict_from_lanes(core, shard, outbox, false)
 }
 
-fn evict_urgent_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    shard: usize,
-) -> Option<Queued<A, K>> {
+fn evict_urgent_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
     let more = outbox.has_urgent_ready();
     let oldest = core.pop_urgent(shard, more);
@@ -259,7 +248,7 @@ fn evict_urgent_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// A lane that no worker runs has a message, or is none.
-fn evict_from_lanes<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn evict_from_lanes<A: Actor, K: Key>(
     core: &Core<A, K>,
     shard: usize,
     mut outbox: Locked<'_, OutboxOf<A, K>>,
@@ -277,11 +266,7 @@ fn evict_from_lanes<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// As `evict`, of a key with this hash.
-fn evict_of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    shard: usize,
-    hash: u32,
-) -> Option<Queued<A, K>> {
+fn evict_of<A: Actor, K: Key>(core: &Core<A, K>, shard: usize, hash: u32) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
     let oldest = outbox.lanes.evict_of(hash);
     let is_such = |entry: &Queued<A, K>| entry.key.is_some() && entry.hash == hash;
@@ -292,10 +277,7 @@ fn evict_of<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Some(oldest)
 }
 
-fn dead_letter_evicted<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    entry: Queued<A, K>,
-) {
+fn dead_letter_evicted<A: Actor, K: Key>(core: &Core<A, K>, entry: Queued<A, K>) {
     if entry.is_retry() {
         core.frame.telemetry.counters.waiting.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
 //! Looking at keys: counted when they are asked for, and never while messages pass.
 
-use std::{collections::HashMap, hash::Hash, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use greenroom_queue::{
     lanes::{Lane, LaneId, LaneState},
@@ -10,7 +10,7 @@ use greenroom_queue::{
 };
 use tokio::time::Instant;
 
-use super::{Core, take::find_lane};
+use super::{Core, Key, take::find_lane};
 use crate::{
     Actor,
     pool::{
@@ -36,7 +36,7 @@ struct FoundKey<E> {
     oldest: Option<Stamp>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Feeds the key of a message that was measured, and is done with, to the sketch.
     pub(crate) fn feed_sketch(&self, source: Source, messages: u64, took: Duration) {
         let key = match source {
@@ -58,9 +58,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-pub(crate) fn key_counts<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> KeyCounts {
+pub(crate) fn key_counts<A: Actor, K: Key>(core: &Core<A, K>) -> KeyCounts {
     let mut counts = KeyCounts::default();
     for shard in &core.queue.shards {
         let outbox = shard.outbox.lock();
@@ -80,9 +78,7 @@ pub(crate) fn key_counts<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     counts
 }
 
-pub(crate) fn parked_keys<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> Vec<ParkedKey<K>> {
+pub(crate) fn parked_keys<A: Actor, K: Key>(core: &Core<A, K>) -> Vec<ParkedKey<K>> {
     let mut all = Vec::new();
     for shard in &core.queue.shards {
         let mut outbox = shard.outbox.lock();
@@ -98,9 +94,7 @@ pub(crate) fn parked_keys<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     all
 }
 
-pub(crate) fn keys_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> Vec<KeyInHand<K>> {
+pub(crate) fn keys_in_hand<A: Actor, K: Key>(core: &Core<A, K>) -> Vec<KeyInHand<K>> {
     let (mut all, mut first_polls) = (Vec::new(), Vec::new());
     for shard in &core.queue.shards {
         let mut outbox = shard.outbox.lock();
@@ -128,7 +122,7 @@ pub(crate) fn keys_in_hand<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     all
 }
 
-pub(crate) fn why_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn why_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     key: &K,
     describe: impl FnOnce(&A::Error) -> String,
@@ -165,17 +159,13 @@ pub(crate) fn why_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     Some(KeyStatus { state, waiting: found.waiting, attempt, last_error, failed_at, oldest })
 }
 
-fn running<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    worker: usize,
-    now: u64,
-) -> (KeyState, u32) {
+fn running<A: Actor, K: Key>(core: &Core<A, K>, worker: usize, now: u64) -> (KeyState, u32) {
     let slot_state = core.frame.membership.slots.at(worker);
     let since = slot_state.busy_since(|| now).map_or(Duration::ZERO, |since| since.age(now));
     (KeyState::Running { worker, since }, slot_state.attempt())
 }
 
-fn find_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn find_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
     hash: u32,
@@ -220,9 +210,7 @@ fn find_key<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The key with the most messages, in a lane or in the queue.
-pub(crate) fn longest_line<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> Option<LongestLine<K>> {
+pub(crate) fn longest_line<A: Actor, K: Key>(core: &Core<A, K>) -> Option<LongestLine<K>> {
     let mut longest: Option<(usize, u32, Option<Arc<K>>)> = None;
     for shard in &core.queue.shards {
         let mut outbox = shard.outbox.lock();

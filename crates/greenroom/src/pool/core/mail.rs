@@ -1,10 +1,10 @@
 //! The mailboxes of a pool's workers: made, filled and cleared.
 
-use std::{hash::Hash, sync::Arc};
+use std::sync::Arc;
 
 use greenroom_queue::{permits::Closed, sync::Ordering};
 
-use super::Core;
+use super::{Core, Key};
 use crate::{
     Actor, ExitReason,
     pool::{
@@ -25,7 +25,7 @@ pub(crate) struct TakenMailbox<A: Actor, K> {
     cleared: Cleared,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// The mailbox of a worker, made if there is none yet.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
         let mut cell = self.desk(slot).mailbox.lock();

@@ -3,13 +3,13 @@
 //! All of it under the lock of the moves, one mailbox at a time; wake-ups follow when the lock has
 //! been released.
 
-use std::{collections::BTreeMap, hash::Hash, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use greenroom_queue::lock::MutexGuard;
 use greenroom_queue::sync::yield_now;
 use tokio::time::Instant;
 
-use super::{Core, Queued};
+use super::{Core, Key, Queued};
 use crate::{
     Actor, PoolEvent,
     pool::{
@@ -25,10 +25,7 @@ use crate::{
 };
 
 /// The worker in this slot has nothing in hand: waiting moves go on.
-pub(super) fn hand_over_tag<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    slot: usize,
-) {
+pub(super) fn hand_over_tag<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
     let Some(sticky) = &core.routing.sticky else { return };
     let mut migrated = Migrated::default();
     {
@@ -51,7 +48,7 @@ pub(super) fn hand_over_tag<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The mailbox of a worker, once its waiting messages are not being looked at.
-fn mailbox_at_rest<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn mailbox_at_rest<'a, A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &'a Sticky<A::Message>,
     slot: usize,
@@ -69,7 +66,7 @@ fn mailbox_at_rest<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Call `migrated` with the result, under no lock.
-pub(super) fn change_table<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn change_table<A: Actor, K: Key>(
     core: &Core<A, K>,
     change: impl FnOnce(&mut Moves) -> Vec<u32>,
 ) -> Migrated<A, K> {
@@ -83,11 +80,7 @@ pub(super) fn change_table<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// True if its waiting messages are out, to be looked at. Under the lock of the moves.
-fn is_lifted_at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    moves: &Moves,
-    owner: u32,
-) -> bool {
+fn is_lifted_at<A: Actor, K: Key>(core: &Core<A, K>, moves: &Moves, owner: u32) -> bool {
     match owner {
         NOBODY => moves.held_is_lifted,
         owner => {
@@ -98,7 +91,7 @@ fn is_lifted_at<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The messages that were looked at are back: deferred moves are made now.
-pub(super) fn make_deferred_moves<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn make_deferred_moves<A: Actor, K: Key>(
     core: &Core<A, K>,
     moves: &mut Moves,
     migrated: &mut Migrated<A, K>,
@@ -110,7 +103,7 @@ pub(super) fn make_deferred_moves<A: Actor, K: Hash + Eq + Send + Sync + 'static
 
 /// Moves table slots to their planned owners, except those that are in hand, or out to
 /// be looked at.
-fn migrate<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn migrate<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     moves: &mut Moves,
@@ -139,7 +132,7 @@ fn migrate<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-fn take_over_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn take_over_from<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     moves: &mut Moves,
@@ -157,7 +150,7 @@ fn take_over_from<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     bundle
 }
 
-fn take_over_from_nobody<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn take_over_from_nobody<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     moves: &mut Moves,
@@ -179,7 +172,7 @@ fn take_over_from_nobody<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Gives each table slot that has no messages anywhere else to its planned owner.
-fn deliver<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn deliver<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
     moves: &mut Moves,
@@ -212,7 +205,7 @@ fn deliver<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-fn hold_entries<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn hold_entries<A: Actor, K: Key>(
     core: &Core<A, K>,
     mut entries: Entries<A, K>,
     claim: impl FnOnce(),
@@ -223,10 +216,7 @@ fn hold_entries<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Wakes the workers and senders that a move concerns. Under no lock.
-pub(super) fn wake_migrated<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    migrated: Migrated<A, K>,
-) {
+pub(super) fn wake_migrated<A: Actor, K: Key>(core: &Core<A, K>, migrated: Migrated<A, K>) {
     if let Some(sticky) = core.routing.sticky.as_ref().filter(|_| !migrated.touched.is_empty()) {
         sticky.moved.notify_waiters();
     }
@@ -247,7 +237,7 @@ pub(super) fn wake_migrated<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The message in hand waits for its next attempt in front of its worker's mailbox.
-pub(super) fn park_tagged<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn park_tagged<A: Actor, K: Key>(
     core: &Core<A, K>,
     slot: usize,
     mut entry: Queued<A, K>,
@@ -263,10 +253,7 @@ pub(super) fn park_tagged<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// The first message of a table slot is due.
-pub(super) fn tag_is_due<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    tag: u32,
-) {
+pub(super) fn tag_is_due<A: Actor, K: Key>(core: &Core<A, K>, tag: u32) {
     let Some(sticky) = &core.routing.sticky else { return };
     let mut moves = sticky.moves.lock();
     moves.waiting.retain(|waiting| *waiting != tag);
@@ -285,10 +272,7 @@ pub(super) fn tag_is_due<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Reports, once, that messages are held because this worker does not finish its
 /// message in hand.
-pub(super) fn tell_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    slot: u32,
-) {
+pub(super) fn tell_held<A: Actor, K: Key>(core: &Core<A, K>, slot: u32) {
     let Some(sticky) = &core.routing.sticky else { return };
     let mut moves = sticky.moves.lock();
     let Some(held) = moves.holds.get_mut(&slot) else { return };

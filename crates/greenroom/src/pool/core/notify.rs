@@ -1,17 +1,17 @@
 //! What a pool reports about itself: notices and dead letters. Never under one of its locks,
 //! because loggers, hooks and wakers run.
 
-use std::{any::Any, hash::Hash, time::Duration};
+use std::{any::Any, time::Duration};
 
 use greenroom_queue::discard::{discard, panic_of};
 
-use super::{Core, Queued};
+use super::{Core, Key, Queued};
 use crate::{
     Actor, DeadLetter, DeadLetterReason, Delivery, PoolEvent,
     pool::builder::{config::PoolConfig, functions::OnDeadLetter},
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// A key is parked.
     pub(crate) fn notify_key_parked(&self) {
         let PoolConfig { notices, name, .. } = &self.frame.config;

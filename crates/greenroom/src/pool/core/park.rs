@@ -1,15 +1,15 @@
 //! Parking: messages that wait for another attempt, each at the head of its key's lane or, without
 //! a key, alone.
 
-use std::{hash::Hash, sync::atomic::Ordering, time::Duration};
+use std::{sync::atomic::Ordering, time::Duration};
 
 use greenroom_queue::lanes::{LaneId, LaneState};
 
-use super::{Core, Queued};
+use super::{Core, Key, Queued};
 use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{Actor, pool::worker::in_flight::Source};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Puts a message that is to be attempted again at the head of its key's lane, owned by the
     /// clock until `after` has passed. A message without a key waits alone. Returns the new place
     /// of the worker.

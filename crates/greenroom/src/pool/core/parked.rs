@@ -13,10 +13,7 @@
 //! parked key, and takes one again, in debt if none is free, when the key goes on. No worker
 //! handles it in between, so it must not stop messages that are handled.
 
-use std::{
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use greenroom_queue::{
     backlog::wake_in,
@@ -28,7 +25,7 @@ use greenroom_queue::{
 };
 
 use super::{
-    Core, ExtraOf, OutboxOf, Queued,
+    Core, ExtraOf, Key, OutboxOf, Queued,
     sweep::{resolve_all, take_ports},
     take::{Outboxed, find_lane},
 };
@@ -45,7 +42,7 @@ use crate::{
 /// With the extras of its message.
 type LetterOf<A> = (DeadLetter<<A as Actor>::Message, <A as Actor>::Error>, Box<ExtraOf<A>>);
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Parks the key that a worker owns, with its failed messages, if they are still there, at its
     /// head. Returns the new place of the worker. Callers in its line are told.
     pub(crate) fn park_key(

@@ -1,7 +1,7 @@
 //! The place a worker works from, and how it is given up: the drain token of a shard, or the
 //! lane of a key.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use greenroom_queue::{
     discard::discard,
@@ -10,10 +10,10 @@ use greenroom_queue::{
     watchdog::{TICK, Watched},
 };
 
-use super::Core;
+use super::{Core, Key};
 use crate::{Actor, pool::worker::in_flight::Source};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// The new place of a holder whose token was taken away: the lane of its key, or none. A worker
     /// runs one lane at a time, so its own is the one with the hash of the key that it had in hand.
     pub(super) fn demote(&self, worker: usize, source: Source) -> Source {
@@ -121,7 +121,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// True if a worker may compute that does not count as awake: on the thread, perhaps, that last
     /// waited for timers, while other handlers wait for theirs.
     fn has_uncounted(&self) -> bool {
@@ -136,7 +136,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 /// is wrong, the next run that is timed corrects it.
 const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
+impl<A: Actor, K: Key> Watched for Core<A, K> {
     fn set_clock(&self) {
         self.frame.telemetry.coarse.set();
     }
@@ -150,7 +150,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Watched for Core<A, K> {
         let (revoked, taken) = self.revoke_stuck_tokens();
         let taken = taken.wrapping_add(self.take_back_what_is_left());
         let still = taken == before;
-        self.look_at_shares(taken.wrapping_sub(before));
+        if let Some(sharing) = &self.sharing {
+            sharing.look(self, taken.wrapping_sub(before));
+        }
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.queue.wake.any_ready() {
             self.note_pace(TICK);
         }

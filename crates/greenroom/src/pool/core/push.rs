@@ -1,18 +1,18 @@
 //! How a message gets into a shard: a permit, a place, and a worker that is woken for it.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use greenroom_queue::{
     discard::discard, entry::Hashed, lock::locked, permits::Refused, urgency::Urgency,
 };
 
-use super::{Core, InboxGuard};
+use super::{Core, InboxGuard, Key};
 use crate::{
     Actor,
     pool::outgoing::{LendOutgoing, OutgoingOf},
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Takes a permit and queues a message, or says why not.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_and_push(

@@ -1,14 +1,14 @@
 //! Where a pool that pushes does something, and another does nothing.
 
-use std::{hash::Hash, time::Duration};
+use std::time::Duration;
 
-use super::{Core, Queued};
+use super::{Core, Key, Queued};
 use crate::{
     Actor,
     pool::{membership::slot_state::HAND_OVER, outgoing::OutgoingOf, push::Migrated},
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Workers have come: what was held may have one.
     pub(super) fn ask_again(&self) {
         if let Some(push) = &self.push {

@@ -1,16 +1,14 @@
 //! Senders that wait for room: in the pool, and behind the key of their message.
 
-use std::hash::Hash;
-
 use greenroom_queue::permits::{Closed, Refused};
 
-use super::{Core, backlog::InLine};
+use super::{Core, Key, backlog::InLine};
 use crate::{
     Actor,
     pool::{membership::mailbox::Mailbox, outgoing::OutgoingOf},
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Queues a message whose permit has been taken, in a pool whose workers pull.
     pub(crate) fn push_keyed(
         &self,
@@ -60,11 +58,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 }
 
 /// Gives a permit back unless it was used, also when the key function panics.
-pub(crate) struct Granted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    pub(crate) Option<&'a Core<A, K>>,
-);
+pub(crate) struct Granted<'a, A: Actor, K: Key>(pub(crate) Option<&'a Core<A, K>>);
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> {
+impl<A: Actor, K: Key> Drop for Granted<'_, A, K> {
     fn drop(&mut self) {
         if let Some(core) = self.0 {
             core.queue.permits.give(1, core);
@@ -73,17 +69,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Granted<'_, A, K> 
 }
 
 /// A permit of the pool that is given back unless it is used, also when a policy panics.
-pub(super) struct PoolPermit<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    pub(super) Option<&'a Core<A, K>>,
-);
+pub(super) struct PoolPermit<'a, A: Actor, K: Key>(pub(super) Option<&'a Core<A, K>>);
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolPermit<'_, A, K> {
+impl<A: Actor, K: Key> PoolPermit<'_, A, K> {
     pub(super) fn used(mut self) {
         self.0 = None;
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for PoolPermit<'_, A, K> {
+impl<A: Actor, K: Key> Drop for PoolPermit<'_, A, K> {
     fn drop(&mut self) {
         if let Some(core) = self.0 {
             core.queue.permits.give(1, core);

@@ -9,14 +9,13 @@
 //! message comes first, queues it. The watchdog does so if a worker does not come.
 
 use std::{
-    hash::Hash,
     sync::{Arc, atomic::Ordering},
     task::Waker,
 };
 
 use greenroom_queue::{entry::Entry, handoff::Retracted, lock::locked, stamp::Stamp};
 
-use super::{Core, HandoffSlotOf};
+use super::{Core, HandoffSlotOf, Key};
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
     Actor,
@@ -35,7 +34,7 @@ use crate::{
 type RetractedOf<A> =
     Retracted<PoolExchange<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>>;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Gives a message to an idle worker that is woken for it, and that wakes the caller once there
     /// is a reply. None if that is impossible; the message then stays with the caller, and is
     /// to be queued.

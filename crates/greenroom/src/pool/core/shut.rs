@@ -1,11 +1,11 @@
 //! The queues and mailboxes of a pool whose gate shuts or opens, and what they have accepted.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
-use super::Core;
+use super::{Core, Key};
 use crate::Actor;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Under the gate.
     pub(super) fn set_shards_shut(&self, shut: bool) {
         for shard in &self.queue.shards {

@@ -1,8 +1,8 @@
 //! Signals for a pool and its workers, and the end of those who are tied to them.
 
-use std::{hash::Hash, ptr, sync::Arc};
+use std::{ptr, sync::Arc};
 
-use super::Core;
+use super::{Core, Key};
 use crate::{
     Actor, AnyAddress, ExitReason,
     any_address::Erased,
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// A worker has gone, and will not come back.
     pub(crate) fn end_of_worker(
         self: &Arc<Self>,

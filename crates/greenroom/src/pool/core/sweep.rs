@@ -13,7 +13,6 @@
 
 use std::{
     any::Any,
-    hash::Hash,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -27,7 +26,7 @@ use greenroom_queue::{
     sync::{Ordering, yield_now},
 };
 
-use super::{Core, OutboxOf, Queued, take::Outboxed};
+use super::{Core, Key, OutboxOf, Queued, take::Outboxed};
 use crate::{
     Actor, CallError, PoolEvent, ReplyPort,
     pool::{
@@ -172,7 +171,7 @@ impl<A: Actor, K> Default for AfterSweep<A, K> {
 }
 
 /// Withdraws messages from a shard. The caller settles them.
-pub(crate) fn sweep<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn sweep<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
     predicate: &mut Predicate<'_, A::Message>,
@@ -194,10 +193,7 @@ pub(crate) fn sweep<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// The outbox of a shard, once no message of it is on its way between two places. One that goes
 /// to the lane of a parked key would be missed, and stay there.
-fn outbox_at_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    index: usize,
-) -> Outboxed<'_, A, K> {
+fn outbox_at_rest<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Outboxed<'_, A, K> {
     let since = Instant::now();
     loop {
         let outbox = core.queue.shards[index].outbox.lock();
@@ -209,7 +205,7 @@ fn outbox_at_rest<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-fn set_down<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn set_down<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
     stay: LiftedOf<A, K>,
@@ -300,11 +296,7 @@ fn close_parked<A: Actor, K>(
     sequel.released += 1;
 }
 
-fn follow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    index: usize,
-    mut sequel: AfterSweep<A, K>,
-) {
+fn follow<A: Actor, K: Key>(core: &Core<A, K>, index: usize, mut sequel: AfterSweep<A, K>) {
     if sequel.permits > 0 {
         core.queue.permits.give(sequel.permits, core);
     }
@@ -320,10 +312,7 @@ fn follow<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Counts messages that were withdrawn before they were started.
-pub(super) fn count_withdrawn<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    withdrawn: &Entries<A, K>,
-) {
+pub(super) fn count_withdrawn<A: Actor, K: Key>(core: &Core<A, K>, withdrawn: &Entries<A, K>) {
     core.frame.telemetry.counters.withdrawn.fetch_add(withdrawn.len() as u64, Ordering::Relaxed);
     core.frame.telemetry.counters.waiting.fetch_sub(retries(withdrawn), Ordering::Relaxed);
 }

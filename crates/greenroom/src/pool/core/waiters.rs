@@ -1,12 +1,10 @@
 //! Who waits for room, and who serves them.
 
-use std::hash::Hash;
-
-use super::{Core, OutboxOf};
+use super::{Core, Key, OutboxOf};
 use crate::Actor;
 use crate::pool::frame::notify::{look_now_and_then, notify_if_drained};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Grants permits to senders that wait for them. Call it after messages have been started, and
     /// behind a fence if the caller then rests for long (see
     /// [`Permits`](greenroom_queue::permits::Permits)).

@@ -5,12 +5,12 @@
 //! to the shards at last. The places are gone through in that order, so a message that moves on
 //! is met later.
 
-use std::{hash::Hash, panic::resume_unwind, sync::atomic::Ordering};
+use std::{panic::resume_unwind, sync::atomic::Ordering};
 
 use greenroom_queue::{discard::discard, lock::MutexGuard};
 
 use super::{
-    Core, Queued,
+    Core, Key, Queued,
     sweep::{Predicate, count_withdrawn, sift, sift_queue, sweep},
 };
 use crate::pool::frame::gate::settle_if_over;
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// True if this thread withdraws messages: user code that chooses them asks the pool.
     pub(super) fn is_withdrawing_here(&self) -> bool {
         self.withdrawal().is_here()
@@ -36,7 +36,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
 /// Withdraws the waiting messages that are chosen. Returns how many. If the choice panics, no
 /// further message is withdrawn, and the panic goes on once all is in order.
-pub(crate) fn withdraw<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn withdraw<A: Actor, K: Key>(
     core: &Core<A, K>,
     is_such: &mut dyn FnMut(&A::Message) -> bool,
 ) -> usize {
@@ -61,7 +61,7 @@ pub(crate) fn withdraw<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-fn sweep_all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn sweep_all<A: Actor, K: Key>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Entries<A, K>,
@@ -83,7 +83,7 @@ fn sweep_all<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Messages that were handed to workers that have not come for them. Those that stay go
 /// the usual way.
-fn sweep_handed<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn sweep_handed<A: Actor, K: Key>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Entries<A, K>,
@@ -95,7 +95,7 @@ fn sweep_handed<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Messages for which a policy has no worker.
-fn sweep_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn sweep_held<A: Actor, K: Key>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Entries<A, K>,
@@ -140,7 +140,7 @@ fn sweep_held<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Messages without a key that wait for another attempt.
-fn sweep_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn sweep_clock<A: Actor, K: Key>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
     withdrawn: &mut Entries<A, K>,
@@ -161,7 +161,7 @@ fn sweep_clock<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Messages that wait for one worker.
-fn sweep_mailbox<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn sweep_mailbox<A: Actor, K: Key>(
     core: &Core<A, K>,
     mailbox: &Mailbox<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
@@ -199,7 +199,7 @@ fn sweep_mailbox<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Messages were withdrawn that hold permits of the pool.
-fn free<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn free<A: Actor, K: Key>(
     core: &Core<A, K>,
     mut chosen: Entries<A, K>,
     withdrawn: &mut Entries<A, K>,
@@ -216,17 +216,12 @@ fn free<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// While it is held, no key of a sticky pool moves. In others nothing moves.
-fn lock_moves<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-) -> Option<MutexGuard<'_, Moves>> {
+fn lock_moves<A: Actor, K: Key>(core: &Core<A, K>) -> Option<MutexGuard<'_, Moves>> {
     core.routing.sticky.as_ref().map(|sticky| sticky.moves.lock())
 }
 
 /// Lifted messages are back: deferred moves go on.
-fn go_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    core: &Core<A, K>,
-    moves: Option<MutexGuard<'_, Moves>>,
-) {
+fn go_on<A: Actor, K: Key>(core: &Core<A, K>, moves: Option<MutexGuard<'_, Moves>>) {
     let (Some(mut moves), Some(push)) = (moves, &core.push) else { return };
     let mut migrated = Migrated::default();
     push.migrate_deferred(core, &mut moves, &mut migrated);

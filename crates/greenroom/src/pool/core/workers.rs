@@ -1,11 +1,11 @@
 //! The workers of a pool, each with an address of its own.
 
-use std::{hash::Hash, sync::Arc};
+use std::sync::Arc;
 
-use super::Core;
+use super::{Core, Key};
 use crate::{Actor, address::vtable::ShowWorker, pool::worker_sender::WorkerSender};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Shows the workers that are there, or being started, in the order in which they joined, each
     /// with its own address. If only `live` ones are wanted, they come in the order of their slots,
     /// and a message for all of them that finds one full is treated there as the pool's overflow

@@ -1,7 +1,6 @@
 //! How a pool is stopped: as its `Stop` says, and never much longer.
 
 use std::{
-    hash::Hash,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -28,6 +27,7 @@ use crate::{
         },
         handoff::reentrancy::slot_at_work,
         left_over::into_messages,
+        pool_payload::Key,
         stats::PoolStats,
         withdrawal::Withdrawal,
         worker::in_flight::DeliveryOf,
@@ -43,7 +43,7 @@ const HOOKS: Duration = Duration::from_secs(10);
 
 /// Stops the pool. Any number of stops may run at once; each waits as its `Stop` says, and the
 /// first to reach the end gets the leftover messages.
-pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) async fn stop<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<A::Message> {
@@ -52,7 +52,7 @@ pub(crate) async fn stop<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Like `stop`, with the calls that were not handled.
-pub(crate) async fn stop_keeping_calls<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) async fn stop_keeping_calls<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<DeliveryOf<A>> {
@@ -60,7 +60,7 @@ pub(crate) async fn stop_keeping_calls<A: Actor, K: Hash + Eq + Send + Sync + 's
     end_and_take(&core, how).await
 }
 
-async fn end_and_take<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn end_and_take<A: Actor, K: Key>(
     core: &Arc<Core<A, K>>,
     how: Stop,
 ) -> StopReport<DeliveryOf<A>> {

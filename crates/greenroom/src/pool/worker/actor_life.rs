@@ -1,6 +1,6 @@
 //! The actor of a slot: what of its life depends on its type.
 
-use std::{any::Any, hash::Hash};
+use std::any::Any;
 
 use greenroom_queue::discard::discard;
 
@@ -8,18 +8,18 @@ use super::{
     any_life::AnyLife, factory::AnyActor, in_flight::InFlight, panicked::settle_panicked,
     start::hook_failed,
 };
-use crate::{Actor, Context, ExitReason, address::vtable::BoxFuture};
+use crate::{Actor, Context, ExitReason, address::vtable::BoxFuture, pool::pool_payload::Key};
 
 /// What a worker's task has. It is dropped in this order: what is in flight is settled while the
 /// actor is there still.
-pub(super) struct ActorLife<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+pub(super) struct ActorLife<A: Actor, K: Key> {
     pub(super) in_flight: InFlight<A, K>,
     /// Present once it is built.
     pub(super) actor: Option<A>,
     pub(super) cx: Context<A>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> AnyLife for ActorLife<A, K> {
+impl<A: Actor, K: Key> AnyLife for ActorLife<A, K> {
     fn build(&self) -> BoxFuture<'static, Result<AnyActor, String>> {
         let worker = &self.in_flight.worker;
         worker.core.settings.factory.build(worker.slot)

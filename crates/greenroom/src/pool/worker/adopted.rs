@@ -6,7 +6,6 @@
 
 use std::{
     future::poll_fn,
-    hash::Hash,
     pin::pin,
     sync::{Arc, atomic::Ordering},
     task::Poll,
@@ -26,6 +25,7 @@ use crate::{
         core::Core,
         frame::members::{drop_out, has_started, notify_started},
         membership::slot_state::REST,
+        pool_payload::Key,
     },
 };
 
@@ -59,7 +59,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
 }
 
 /// Hands messages on from this slot until the other has stopped, or the slot is to be left.
-pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(crate) fn run<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
@@ -69,7 +69,7 @@ pub(crate) fn run<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     begin(core, exit_guard, to, outcomes)
 }
 
-async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn begin<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     mut exit_guard: ExitGuard,
     to: Address<A::Message, A::Reply, A::Error>,
@@ -104,13 +104,13 @@ async fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 
 /// Keeps the address of an adopted worker that is told to rest, however its task ends: its slot
 /// hands messages on again once it is woken.
-struct Resting<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+struct Resting<A: Actor, K: Key> {
     core: Arc<Core<A, K>>,
     slot: usize,
     to: Option<Address<A::Message, A::Reply, A::Error>>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Resting<A, K> {
+impl<A: Actor, K: Key> Drop for Resting<A, K> {
     fn drop(&mut self) {
         let (slot, slot_state) = (self.slot, self.core.frame.membership.slots.at(self.slot));
         let mut details = slot_state.details.lock();
@@ -133,7 +133,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Resting<A, K> {
 }
 
 /// Returns why it is over.
-async fn hand_on<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+async fn hand_on<A: Actor, K: Key>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,

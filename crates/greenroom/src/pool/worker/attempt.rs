@@ -2,7 +2,6 @@
 
 use std::{
     future::Future,
-    hash::Hash,
     pin::{Pin, pin},
     task::{self, Poll},
     time::Duration,
@@ -18,6 +17,7 @@ use crate::{
         batch::hand::{BatchEnd, Batching},
         core::Core,
         membership::slot_state::SIGNAL,
+        pool_payload::Key,
     },
 };
 
@@ -43,7 +43,7 @@ const WAITING_ATTEMPTS: u32 = 16;
 /// in the same run, up to a few and as long as nothing else is due. Returns how many; none if a
 /// batch was withdrawn. If handlers have a time limit, a handler that exceeds it is dropped.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
-pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+pub(super) fn attempt<A: Actor, K: Key, B: StandsFor<A>>(
     core: &Core<A, K>,
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
@@ -93,7 +93,7 @@ pub(super) fn attempt<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
 /// As `attempt`, if handlers usually wait: goes on with the next message as long as each handler
 /// has waited. Others had their turn in that time, so nothing is to be weighed but what may come
 /// before a message.
-async fn attempt_after_waits<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+async fn attempt_after_waits<A: Actor, K: Key, B: StandsFor<A>>(
     core: &Core<A, K>,
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
@@ -119,7 +119,7 @@ async fn attempt_after_waits<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: 
 
 /// Handles a message that was handed over, and settles it.
 #[inline]
-pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+pub(super) async fn serve<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,
@@ -138,7 +138,7 @@ pub(super) async fn serve<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: Sta
 
 /// Handles the message in hand within a time limit, or together with others, or both. False if
 /// nothing is left in hand once a batch is collected.
-async fn attempt_rare<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+async fn attempt_rare<A: Actor, K: Key, B: StandsFor<A>>(
     limit: Option<Duration>,
     batching: Option<&dyn Batching<A::Message, A::Reply, A::Error>>,
     in_flight: &mut InFlight<A, K>,
@@ -181,7 +181,7 @@ async fn attempt_rare<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsF
 /// Polls a handler or a hook, and lets go of the worker's place when it suspends. It borrows the
 /// handler in its place: a move before it is read back costs more than all the rest.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
+fn polled<'a, A: Actor, K: Key, F: Future>(
     worker: &'a mut WorkerContext<A, K>,
     handler: Pin<&'a mut F>,
 ) -> Polled<'a, A, K, F> {
@@ -190,12 +190,12 @@ fn polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future>(
 
 /// By hand, so that it is part of the loop around it: a function of its own is called with
 /// all of this in memory.
-struct Polled<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static, F> {
+struct Polled<'a, A: Actor, K: Key, F> {
     worker: &'a mut WorkerContext<A, K>,
     handler: Pin<&'a mut F>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polled<'_, A, K, F> {
+impl<A: Actor, K: Key, F: Future> Future for Polled<'_, A, K, F> {
     type Output = F::Output;
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -214,7 +214,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static, F: Future> Future for Polle
 
 /// Handles the waiting signals. Returns the reason if the actor ends because of one.
 #[cold]
-pub(super) async fn hear<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+pub(super) async fn hear<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
     actor: &mut B,
     cx: &mut Context<B>,

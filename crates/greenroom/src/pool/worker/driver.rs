@@ -14,14 +14,14 @@
 //! says and asks again: in the product that is the loop in `worker.rs`, and in the models one that
 //! a checker runs. A step is taken once a run, and carries no message.
 
-use std::{hash::Hash, mem};
+use std::mem;
 
 use greenroom_queue::pacing::{Pacing, Patience};
 
 use super::in_flight::{InFlight, RunState, Source, Taken};
 use crate::{
     Actor,
-    pool::{builder::settings::Settings, membership::slot_state::SIGNAL},
+    pool::{builder::settings::Settings, membership::slot_state::SIGNAL, pool_payload::Key},
 };
 
 /// What a worker is to do.
@@ -78,7 +78,7 @@ impl Driver {
 
     /// What is to be done now. `exits` if the actor has asked to end.
     #[inline]
-    pub(crate) fn next<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pub(crate) fn next<A: Actor, K: Key>(
         &mut self,
         in_flight: &mut InFlight<A, K>,
         exits: bool,
@@ -117,7 +117,7 @@ impl Driver {
 
     /// What comes before the next message.
     #[inline]
-    fn comes_first<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    fn comes_first<A: Actor, K: Key>(
         &mut self,
         in_flight: &InFlight<A, K>,
         exits: bool,
@@ -150,10 +150,7 @@ impl Driver {
     }
 
     /// With shares a worker looks nowhere but there. Others have their turn before.
-    fn turn_of_shares<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &InFlight<A, K>,
-    ) -> Step {
+    fn turn_of_shares<A: Actor, K: Key>(&mut self, in_flight: &InFlight<A, K>) -> Step {
         match self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
             true => {
                 self.pacing.begin_turn();
@@ -165,10 +162,7 @@ impl Driver {
 
     /// Signals that wait come first.
     #[inline]
-    fn hears<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &InFlight<A, K>,
-    ) -> Option<Step> {
+    fn hears<A: Actor, K: Key>(&mut self, in_flight: &InFlight<A, K>) -> Option<Step> {
         if in_flight.slot_state.has_orders() && in_flight.slot_state.has(SIGNAL) {
             self.after = After::Hear;
             return Some(Step::Hear);
@@ -179,10 +173,7 @@ impl Driver {
     /// Looks for the next message where the last one was, and then everywhere. Or says what is to
     /// be done in between.
     #[inline]
-    fn look<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &mut InFlight<A, K>,
-    ) -> Result<Taken, Step> {
+    fn look<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>) -> Result<Taken, Step> {
         let from_lane = matches!(in_flight.worker.source, Source::Lane { .. });
         let taken = match in_flight.worker.run_state {
             RunState::Uncounted => in_flight.take_after_wait(),
@@ -204,7 +195,7 @@ impl Driver {
         Ok(in_flight.take_anywhere())
     }
 
-    fn look_after_search<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    fn look_after_search<A: Actor, K: Key>(
         &mut self,
         in_flight: &mut InFlight<A, K>,
     ) -> Result<Taken, Step> {
@@ -220,10 +211,7 @@ impl Driver {
 
     /// A message is in hand.
     #[inline]
-    fn begin<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &mut InFlight<A, K>,
-    ) -> Step {
+    fn begin<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>) -> Step {
         self.pacing.found(in_flight.delivery.is_call());
         // Before the handler is polled, which may compute for long.
         in_flight.counts_again();
@@ -251,11 +239,7 @@ impl Driver {
     /// The message in hand has been attempted, and those behind it in the same run: together this
     /// many. Their permit is used up.
     #[inline]
-    pub(crate) fn ran<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-        &mut self,
-        in_flight: &mut InFlight<A, K>,
-        attempts: u32,
-    ) {
+    pub(crate) fn ran<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>, attempts: u32) {
         self.has_permit = false;
         let has_waited = mem::take(&mut in_flight.worker.has_suspended);
         let usual = in_flight.worker.core.queue.wake.waits();

@@ -1,12 +1,16 @@
 //! A worker that waits for work, and handles meanwhile what callers hand it.
 
-use std::{hash::Hash, time::Instant};
+use std::time::Instant;
 
 use greenroom_queue::wake::{WakeReason, own_waker};
 
 use super::attempt::{StandsFor, serve};
 use super::in_flight::{InFlight, RunState};
-use crate::{Actor, Context, pool::core::Core, step_aside};
+use crate::{
+    Actor, Context,
+    pool::{core::Core, pool_payload::Key},
+    step_aside,
+};
 
 /// An idle worker handles so many messages that were handed to it in a row before other tasks of
 /// the runtime get a turn.
@@ -14,7 +18,7 @@ const HANDED_PER_TURN: u32 = 64;
 
 /// Waits until there is something to do in the queues. Messages that are handed to the worker in
 /// that time are handled here, as long as nothing else is to be done.
-pub(super) async fn idle<A: Actor, K: Hash + Eq + Send + Sync + 'static, B: StandsFor<A>>(
+pub(super) async fn idle<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
     core: &Core<A, K>,
     actor: &mut B,

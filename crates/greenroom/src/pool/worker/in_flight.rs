@@ -1,10 +1,7 @@
 //! What a worker has in flight. It lies outside the future that may panic or be dropped, and has
 //! one way out.
 
-use std::{
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use crate::pool::{
     batch::hand::BatchEnd,
@@ -15,7 +12,7 @@ use crate::pool::{
         slot_state::{KILLED, REST, SlotState},
     },
 };
-use crate::{Actor, Delivery};
+use crate::{Actor, Delivery, pool::pool_payload::Key};
 
 mod batch;
 mod fate;
@@ -42,7 +39,7 @@ pub(crate) type DeliveryOf<A> =
 /// In this order, so that what each message needs lies together, in as few cache lines as possible.
 /// Each of a thousand workers that take turns has left the caches when it is polled.
 #[repr(C)]
-pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+pub(crate) struct InFlight<A: Actor, K: Key> {
     pub(crate) worker: WorkerContext<A, K>,
     pub(crate) slot_state: Arc<SlotState>,
     pub(crate) rounds: Rounds,
@@ -65,7 +62,7 @@ pub(crate) struct InFlight<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
 }
 
 /// What few workers have.
-pub(crate) struct Rare<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+pub(crate) struct Rare<A: Actor, K: Key> {
     /// What becomes of a message that this worker, an adopted one, does not take. Named there
     /// alone: a program that adopts none has none of its code.
     pub(crate) put_back: Option<fn(&mut InFlight<A, K>)>,
@@ -73,7 +70,7 @@ pub(crate) struct Rare<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     deferred: Option<Vec<fate::Deferred<A, K>>>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     pub(crate) fn new(core: Arc<Core<A, K>>, worker: usize) -> Self {
         let mut delivery = Delivery::empty(core.frame.telemetry.coarse.start());
         if core.settings.derived.uses_handoff && !core.frame.telemetry.coarse.is_watched() {
@@ -130,7 +127,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for InFlight<A, K> {
+impl<A: Actor, K: Key> Drop for InFlight<A, K> {
     fn drop(&mut self) {
         self.let_go();
         self.leave();

@@ -1,6 +1,6 @@
 //! What follows when an actor has panicked at its work.
 
-use std::{any::Any, hash::Hash};
+use std::any::Any;
 
 use greenroom_queue::discard::discard;
 
@@ -9,10 +9,11 @@ use crate::{
     Actor, ExitReason,
     panic_location::{self, PanicLocation},
     pool::panic_message::panic_message,
+    pool::pool_payload::Key,
 };
 
 /// Settles what a worker held that panicked, and lets others go on with the rest.
-pub(super) fn settle_panicked<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn settle_panicked<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     worker: &str,
     panic: Box<dyn Any + Send>,

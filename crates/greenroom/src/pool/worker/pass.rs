@@ -1,9 +1,6 @@
 //! Passing the gate of a pool with limits, before each message.
 
-use std::{
-    hash::Hash,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use super::in_flight::InFlight;
 use crate::pool::frame::{AnyCore, notify::notify_limit, shares::ShareHand};
@@ -12,6 +9,7 @@ use crate::{
     pool::{
         limits::{Outcome, Pass},
         membership::slot_state::{HAND_OVER, SIGNAL},
+        pool_payload::Key,
     },
 };
 
@@ -42,9 +40,7 @@ impl Turn {
 
 /// Passes the gate, if a message may be started now. Otherwise the worker gives up the place that
 /// others could work from, and [waits](await_pass).
-pub(super) fn try_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    in_flight: &mut InFlight<A, K>,
-) -> Option<Turn> {
+pub(super) fn try_pass<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Turn> {
     in_flight.outcome = Outcome::Done;
     let core = &in_flight.worker.core;
     if let Some(pass) = core.frame.limits.as_ref().and_then(|gate| gate.try_pass()) {
@@ -84,7 +80,7 @@ pub(super) async fn await_pass(pool: &dyn AnyCore, slot: usize) -> Option<Pass> 
 }
 
 /// The message of this pass has its outcome.
-pub(super) fn end_pass<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+pub(super) fn end_pass<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     Turn { pass, hand }: Turn,
 ) {

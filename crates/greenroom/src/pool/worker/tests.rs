@@ -15,6 +15,7 @@ use crate::{
     pool::{
         frame::{end::end as end_pool, task_guard::start_clock},
         membership::slot_state::{HAND_OVER, MAIL, SIGNAL},
+        pool_payload::Key,
     },
 };
 
@@ -157,7 +158,7 @@ trait Idle {
     fn has_orders(&self) -> bool;
 }
 
-impl<K: Hash + Eq + Send + Sync + 'static> Idle for Core<Worker, K> {
+impl<K: Key> Idle for Core<Worker, K> {
     fn has_mailbox(&self) {
         let _ = self.mailbox(0);
     }

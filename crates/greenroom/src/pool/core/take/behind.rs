@@ -1,6 +1,6 @@
 //! A message whose key has a lane goes behind those in it.
 
-use std::{hash::Hash, sync::Arc};
+use std::sync::Arc;
 
 use greenroom_queue::{
     discard::{discard, panic_of},
@@ -10,7 +10,7 @@ use greenroom_queue::{
 use super::Outboxed;
 use crate::{
     Actor, CallError,
-    pool::core::{Core, OutboxOf, Queued},
+    pool::core::{Core, Key, OutboxOf, Queued},
 };
 
 /// The place of a message whose key has a lane.
@@ -20,7 +20,7 @@ pub(crate) enum LanePlace {
     Next,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Puts a message into the lane of its key, or gives it back if there is none. Keys are
     /// compared without the lock.
     #[cold]

@@ -1,19 +1,17 @@
 //! Taking messages from the queue of a keyed shard, as the holder of its token.
 
-use std::hash::Hash;
-
 use greenroom_queue::{discard::discard, lock::locked, shard::LOOK_AHEAD};
 
 use super::{Outboxed, QUOTA, TakenMessage, behind::LanePlace};
 use crate::{
     Actor, Class,
     pool::{
-        core::{Core, OutboxOf, Queued, ShardOf},
+        core::{Core, Key, OutboxOf, Queued, ShardOf},
         worker::in_flight::{DeliveryOf, Source},
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Takes the next message of a keyed shard, as the holder of its token, if nothing is to be
     /// weighed: no key of the shard waits, and the message's own has not had its quota. Returns the
     /// hash of its key.

@@ -1,7 +1,5 @@
 //! Taking messages from lanes.
 
-use std::hash::Hash;
-
 use greenroom_queue::{
     discard::discard,
     lanes::{InOwnLane, LaneId, LaneState},
@@ -10,10 +8,13 @@ use greenroom_queue::{
 use super::{BUDGET, Outboxed, QUOTA, TakenMessage};
 use crate::{
     Actor, Class,
-    pool::{core::Core, worker::in_flight::Source},
+    pool::{
+        core::{Core, Key},
+        worker::in_flight::Source,
+    },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     pub(super) fn take_lane(
         &self,
         index: usize,

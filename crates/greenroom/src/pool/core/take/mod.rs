@@ -20,11 +20,11 @@ mod urgent;
 pub(super) use behind::find_lane;
 pub(crate) use near::{NextNear, TakenNear};
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use greenroom_queue::lock::Locked;
 
-use super::{Core, OutboxOf, Queued};
+use super::{Core, Key, OutboxOf, Queued};
 use crate::{Actor, Class, pool::worker::in_flight::Source};
 
 /// Messages that one worker takes from a shard before it lets the runtime run other tasks.
@@ -42,7 +42,7 @@ pub(crate) type TakenMessage<A, K> = Option<(Source, Queued<A, K>)>;
 
 pub(super) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Looks for work in every ready shard, beginning behind the one that was served last.
     pub(crate) fn take(&self, worker: usize, cursor: &mut u32) -> TakenMessage<A, K> {
         while let Some(index) = self.queue.wake.claim(*cursor) {
@@ -100,7 +100,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
     /// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed
     /// shard belongs to the holder of the token.
     fn take_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let Some(shard) = self.queue.shards.get(index) else { return self.take_strays() };
+        let Some(shard) = self.queue.shards.get(index) else {
+            return self.sharing.as_ref()?.take_strays(self);
+        };
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;

@@ -1,8 +1,6 @@
 //! Taking messages of a pool whose handlers usually wait: one that needs no weighing goes straight
 //! into the delivery.
 
-use std::hash::Hash;
-
 use greenroom_queue::{
     discard::discard,
     lanes::{InOwnLane, LaneId, LaneState},
@@ -13,7 +11,7 @@ use super::QUOTA;
 use crate::{
     Actor,
     pool::{
-        core::{Core, OutboxOf, Queued},
+        core::{Core, Key, OutboxOf, Queued},
         worker::in_flight::{DeliveryOf, Source},
     },
 };
@@ -33,7 +31,7 @@ pub(crate) enum NextNear {
     Unknown,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// As `take`, if handlers usually wait: a message that needs no weighing goes straight into the
     /// delivery, and its key has its lane by then.
     pub(crate) fn take_near(

@@ -1,11 +1,12 @@
 //! Taking a message of a keyed pool after a run of urgent ones, when a normal one is due.
 
-use std::hash::Hash;
-
 use super::TakenMessage;
-use crate::{Actor, Class, pool::core::Core};
+use crate::{
+    Actor, Class,
+    pool::core::{Core, Key},
+};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// As `take`, if a normal message is due: none if no ready shard has one. Urgent messages stay
     /// where they are.
     #[cold]
@@ -24,7 +25,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
 
     /// Ready lanes and the queue take turns. A shard that keeps anything stays marked.
     fn take_normal_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let Some(shard) = self.queue.shards.get(index) else { return self.take_strays() };
+        let Some(shard) = self.queue.shards.get(index) else {
+            return self.sharing.as_ref()?.take_strays(self);
+        };
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;

@@ -1,18 +1,16 @@
 //! Taking messages of a shard without keys.
 
-use std::hash::Hash;
-
 use greenroom_queue::{lock::locked, shard::Refilled};
 
 use crate::{
     Actor,
     pool::{
-        core::{Core, OutboxOf, Queued, ShardOf},
+        core::{Core, Key, OutboxOf, Queued, ShardOf},
         worker::in_flight::DeliveryOf,
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// Without keys: goes to a ready shard, to one without another worker if there is one.
     pub(crate) fn take_shared(
         &self,

@@ -1,14 +1,12 @@
 //! Taking urgent messages.
 
-use std::hash::Hash;
-
 use super::TakenMessage;
 use crate::{
     Actor,
-    pool::core::{Core, OutboxOf, Queued},
+    pool::core::{Core, Key, OutboxOf, Queued},
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     pub(crate) fn pop_urgent_head(
         &self,
         index: usize,

@@ -2,12 +2,14 @@
 //! ever, while a tick of the watchdog would otherwise hide it within two milliseconds.
 
 use std::{
-    hash::Hash,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
-use crate::{Actor, Address, Context, Pool, pool::core::Core};
+use crate::{
+    Actor, Address, Context, Pool,
+    pool::{core::Core, pool_payload::Key},
+};
 
 struct Quick;
 
@@ -27,7 +29,7 @@ impl Actor for Quick {
 
 type Quickly = Address<u64, u64, ()>;
 
-fn unaided<K: Hash + Eq + Send + Sync + 'static>(core: Arc<Core<Quick, K>>) -> Pool<Quick> {
+fn unaided<K: Key>(core: Arc<Core<Quick, K>>) -> Pool<Quick> {
     core.frame.clock.unaided.store(true, Ordering::Relaxed);
     Pool::spawned(core)
 }

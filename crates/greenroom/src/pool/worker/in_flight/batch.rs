@@ -1,7 +1,7 @@
 //! What a batch needs of the worker that has it in hand (K12). The rest is the batch's own: see
 //! [`Batching`](crate::pool::batch::hand::Batching).
 
-use std::{hash::Hash, mem, sync::Arc, time::Duration};
+use std::{mem, sync::Arc, time::Duration};
 
 use tokio::sync::Notify;
 
@@ -13,11 +13,11 @@ use crate::{
     Actor, Answer, DeadLetterReason,
     pool::{
         batch::hand::{BatchEnd, Hand, HeldMessages},
-        pool_payload::Entries,
+        pool_payload::{Entries, Key},
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     /// Settles the batch in hand, which has ended like this. False if there is none.
     pub(super) fn end_batch(&mut self, end: &BatchEnd) -> bool {
         let core = self.worker.core.clone();
@@ -26,11 +26,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
     }
 }
 
-impl<A, K> Hand<A::Message, A::Reply, A::Error> for InFlight<A, K>
-where
-    A: Actor,
-    K: Hash + Eq + Send + Sync + 'static,
-{
+impl<A: Actor, K: Key> Hand<A::Message, A::Reply, A::Error> for InFlight<A, K> {
     fn in_hand(&mut self) -> HeldMessages<'_, A::Message, A::Reply, A::Error> {
         let core = &self.worker.core;
         HeldMessages {

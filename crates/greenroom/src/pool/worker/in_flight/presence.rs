@@ -1,6 +1,6 @@
 //! Whether a worker counts as awake, and the place that it has in the queues.
 
-use std::{hash::Hash, mem, task::Waker};
+use std::{mem, task::Waker};
 
 use greenroom_queue::{
     sync::{Ordering, fence},
@@ -8,9 +8,9 @@ use greenroom_queue::{
 };
 
 use super::{InFlight, RunState, Source};
-use crate::Actor;
+use crate::{Actor, pool::pool_payload::Key};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     /// True when the worker is to start no further message.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {

@@ -2,7 +2,6 @@
 //! whose own pool has stopped, has no workers, or refuses this message.
 
 use std::{
-    hash::Hash,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -14,8 +13,11 @@ use crate::{
     Actor, CallError, DeadLetter, DeadLetterReason, Delivery, NotAccepted,
     delivery::{Extra, Marks},
     pool::{
-        core::ExtraOf, frame::task_guard::start_clock, membership::mailbox::Mailbox,
-        pool_payload::Queued, worker::refusals::Refusals,
+        core::ExtraOf,
+        frame::task_guard::start_clock,
+        membership::mailbox::Mailbox,
+        pool_payload::{Key, Queued},
+        worker::refusals::Refusals,
     },
 };
 
@@ -36,7 +38,7 @@ pub(crate) fn note_refusal<M, R, E>(
     delivery.marks.add(Marks::PUT_BACK);
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     /// The message was not this worker's to handle: another worker has it, or its sender is told
     /// why no worker takes it.
     #[cold]

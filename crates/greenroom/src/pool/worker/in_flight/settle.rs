@@ -1,7 +1,6 @@
 //! The fate of the message in hand: one outcome, whatever happens.
 
 use std::{
-    hash::Hash,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
@@ -26,12 +25,12 @@ use crate::{
         failed::Failed,
         frame::{end::end, exit::stop_because, task_guard::start_clock},
         limits::Outcome,
-        pool_payload::{Entries, Queued},
+        pool_payload::{Entries, Key, Queued},
         stats::{counters::count, sketch::FED},
     },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     #[cold]
     fn measured(&mut self, done: bool) {
         if let Some(measurement) = self.measures.measurement.take() {

@@ -1,6 +1,6 @@
 //! From when on a message is in hand.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use greenroom_queue::{handoff::Caller, lock::user_code_follows, stamp::Stamp};
 
@@ -8,10 +8,13 @@ use super::{InFlight, Polls, Taken};
 use crate::{
     Actor, Class, DeadLetterReason,
     delivery::{Extra, Marks},
-    pool::stats::{Measurement, counters::count},
+    pool::{
+        pool_payload::Key,
+        stats::{Measurement, counters::count},
+    },
 };
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     /// Takes the message that a caller has handed this worker. False if there is none to handle:
     /// something else comes first, and then the message is queued.
     #[cfg_attr(not(debug_assertions), inline(always))]

@@ -1,6 +1,6 @@
 //! What a worker takes next.
 
-use std::{hash::Hash, time::Instant};
+use std::time::Instant;
 
 use greenroom_queue::{discard::discard, entry::URGENT_RUN, sync::tuned};
 
@@ -13,7 +13,7 @@ use crate::{
             take::{NextNear, QUOTA, TakenNear},
         },
         membership::{mailbox::Mailbox, slot_state::HAND_OVER},
-        pool_payload::{Queued, ShardOf},
+        pool_payload::{Key, Queued, ShardOf},
     },
 };
 
@@ -40,7 +40,7 @@ const LONG_RUNS_IN_A_SHARD: u32 = 2;
 /// Messages from its own mailbox that a worker takes in a row while others may wait for it.
 const MAIL_RUN: u32 = 64;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     /// Takes the next message from the place of the last one; behind a lane, if handlers usually
     /// wait, from anywhere.
     pub(crate) fn take_next(&mut self) -> Taken {

@@ -1,13 +1,13 @@
 //! Messages that are not to be started (any more) when their turn has come.
 
-use std::{hash::Hash, sync::atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use greenroom_queue::discard::{discard, panic_of};
 
 use super::InFlight;
-use crate::{Actor, CallError};
+use crate::{Actor, CallError, pool::pool_payload::Key};
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> InFlight<A, K> {
+impl<A: Actor, K: Key> InFlight<A, K> {
     /// True if the message in hand is still to be started. Otherwise it is withdrawn. Always true
     /// in a pool that does not ask.
     pub(crate) fn still_starts(&mut self) -> bool {

@@ -1,16 +1,19 @@
 //! What changes when a worker's handler suspends.
 
-use std::{hash::Hash, sync::Arc, task, time::Duration};
+use std::{sync::Arc, task, time::Duration};
 
 use greenroom_queue::sync::has_budget_remaining;
 
 use super::{RunState, Source};
-use crate::{Actor, pool::core::Core};
+use crate::{
+    Actor,
+    pool::{core::Core, pool_payload::Key},
+};
 
 /// The state that changes when a worker's handler suspends, and nothing else, so that a handler is
 /// polled with this beside it while the rest of what is in flight is lent out.
 #[repr(C)]
-pub(crate) struct WorkerContext<A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+pub(crate) struct WorkerContext<A: Actor, K: Key> {
     pub(crate) core: Arc<Core<A, K>>,
     pub(crate) slot: usize,
     pub(crate) run_state: RunState,
@@ -56,7 +59,7 @@ impl Polls {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> WorkerContext<A, K> {
+impl<A: Actor, K: Key> WorkerContext<A, K> {
     pub(crate) fn go_on(&mut self) {
         if let Some(polls) = &mut self.polls {
             polls.go_on(self.core.frame.telemetry.coarse.real());
