@@ -1,4 +1,5 @@
-// Makes pictures of the page under load and of the playground: node test/look.mjs DIRECTORY [dashboard|playground]
+// Makes pictures of the page under load, and of the playground:
+// node test/look.mjs DIRECTORY [dashboard|playground]
 import { mkdirSync } from "node:fs";
 import { Greenroom, Playground, Targets, config, freePort, launch, open, until } from "./stage.mjs";
 

@@ -24,40 +24,38 @@ impl Playground {
         let settings = *self.settings.lock();
         json!({
             "settings": settings.view(),
-            "sides": self.sides.each_ref().map(PlaySide::view),
+            "sides": self.sides.each_ref().map(side),
         })
     }
 }
 
-impl PlaySide {
-    fn view(&self) -> Value {
-        let target = &self.target;
-        let (figures, waiting, hands) = (target.figures(), target.waiting(LINES), target.hands());
-        let workers = self.workers();
-        let worker = |stats: &WorkerStats| worker(stats, hands.get(&stats.slot));
-        let free = workers.iter().filter(|stats| !hands.contains_key(&stats.slot)).count();
-        let line = |(key, length): &(u32, u32)| json!({ "key": load::name(*key), "slow": *key == SLOW, "events": length });
-        let counts = target.counts();
-        json!({
-            "name": match self.queueing {
-                Queueing::Lanes => "lanes",
-                Queueing::Hashing => "hashing",
-            },
-            "workers": workers.iter().take(WORKERS).map(worker).collect::<Vec<_>>(),
-            "free": free,
-            "per_second": figures.per_second.round(),
-            "p50_ms": figures.p50.map(millis),
-            "p99_ms": figures.p99.map(millis),
-            "waiting": waiting.events.saturating_sub(hands.len() as u32),
-            "held_up": waiting.held_up,
-            "lines": waiting.longest.iter().map(line).collect::<Vec<_>>(),
-            "handled": counts.handled,
-            "out_of_order": counts.out_of_order,
-            "lost": counts.lost,
-            "failed": target.failed(),
-            "turned_away": target.turned_away(),
-        })
-    }
+fn side(side: &PlaySide) -> Value {
+    let target = &side.target;
+    let (figures, waiting, hands) = (target.figures(), target.waiting(LINES), target.hands());
+    let workers = side.workers();
+    let worker = |stats: &WorkerStats| worker(stats, hands.get(&stats.slot));
+    let free = workers.iter().filter(|stats| !hands.contains_key(&stats.slot)).count();
+    let line = |(key, length): &(u32, u32)| json!({ "key": load::name(*key), "slow": *key == SLOW, "events": length });
+    let counts = target.counts();
+    json!({
+        "name": match side.queueing {
+            Queueing::Lanes => "lanes",
+            Queueing::Hashing => "hashing",
+        },
+        "workers": workers.iter().take(WORKERS).map(worker).collect::<Vec<_>>(),
+        "free": free,
+        "per_second": figures.per_second.round(),
+        "p50_ms": figures.p50.map(millis),
+        "p99_ms": figures.p99.map(millis),
+        "waiting": waiting.events.saturating_sub(hands.len() as u32),
+        "held_up": waiting.held_up,
+        "lines": waiting.longest.iter().map(line).collect::<Vec<_>>(),
+        "handled": counts.handled,
+        "out_of_order": counts.out_of_order,
+        "lost": counts.lost,
+        "failed": target.failed(),
+        "turned_away": target.turned_away(),
+    })
 }
 
 fn worker(stats: &WorkerStats, hand: Option<&InHand>) -> Value {
