@@ -34,7 +34,7 @@ use crate::{
     exit::{self, Exit, LAST_TASKS},
 };
 
-/// Where to go on.
+/// The next step for a curious visitor.
 const SEE: &str = "`greenroom demo --playground` shows it live, with sliders, in a browser";
 
 /// Runs it, and prints the counts.

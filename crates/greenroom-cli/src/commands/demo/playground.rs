@@ -7,11 +7,12 @@
 //! page ◀── state (a few kilobytes, whatever the load) ◀── both
 //! ```
 //!
-//! Both pools are those of the library, with the same number of workers and the same events at the
-//! same times. A key has at most [`load::MOST_OF_KEY`] events in line at each side, so that what
-//! cannot keep up loses events instead of growing.
+//! Both are pools of the library. They have the same number of workers and receive the same events
+//! at the same times. Each side holds at most [`load::MOST_OF_KEY`] events of a key, and turns
+//! further ones away: overload costs events, not memory.
 
 mod load;
+mod play;
 mod requests;
 mod settings;
 mod side;
@@ -21,33 +22,15 @@ mod tests;
 mod view;
 mod window;
 
-use std::{convert::Infallible, io::Write, process::ExitCode, sync::Arc, time::Duration};
+use std::{convert::Infallible, io::Write, process::ExitCode, sync::Arc};
 
-use parking_lot::Mutex;
-use tokio::{
-    signal,
-    time::{Instant, sleep_until},
-};
+use tokio::signal;
 
-use self::{
-    load::EventLoad,
-    settings::PlaySettings,
-    side::{PlaySide, Queueing},
-};
+use self::play::Playground;
 use crate::{
     admin::Site,
     exit::{Exit, LAST_TASKS},
 };
-
-/// A machine that slept longer does not catch up with what it missed.
-const LATEST: Duration = Duration::from_millis(500);
-
-/// The two pools, and what they are sent.
-pub(super) struct Playground {
-    settings: Mutex<PlaySettings>,
-    sides: [PlaySide; 2],
-    started: Instant,
-}
 
 /// Runs until Ctrl-C.
 pub(super) fn playground(address: &str) -> ExitCode {
@@ -82,42 +65,4 @@ async fn open(address: &str) -> Result<Infallible, String> {
         async move { playground.play(1).await }
     });
     Ok(site.serve(requests::requests(playground)).await)
-}
-
-impl Playground {
-    /// Starts the pools.
-    async fn new(seed: u64) -> Result<Self, String> {
-        let (settings, started) = (PlaySettings::default(), Instant::now());
-        let lanes = PlaySide::new(Queueing::Lanes, settings, seed, started).await?;
-        let hashing = PlaySide::new(Queueing::Hashing, settings, seed, started).await?;
-        Ok(Self { settings: Mutex::new(settings), sides: [lanes, hashing], started })
-    }
-
-    /// Sends both sides the same events at the same times.
-    async fn play(&self, seed: u64) -> Infallible {
-        let mut load = EventLoad::new(seed);
-        let mut due = Instant::now();
-        loop {
-            let settings = *self.settings.lock();
-            let (after, event) = load.next(&settings);
-            due = (due + after).max(Instant::now() - LATEST);
-            sleep_until(due).await;
-            for side in &self.sides {
-                side.offer(event, due - self.started);
-            }
-        }
-    }
-
-    /// Applies other settings to the load and to both pools.
-    ///
-    /// # Errors
-    /// A pool refuses its new size.
-    fn change(&self, settings: PlaySettings) -> Result<(), String> {
-        let mut current = self.settings.lock();
-        for side in &self.sides {
-            side.change(settings)?;
-        }
-        *current = settings;
-        Ok(())
-    }
 }

@@ -9,7 +9,7 @@ use axum::{
     routing::{get, post},
 };
 
-use super::{Playground, settings::NAMES};
+use super::{play::Playground, settings::NAMES, view::view};
 use crate::admin::{Answer, Json, Query, Refusal};
 
 const SETTINGS: &str = "/api/playground/settings";
@@ -22,15 +22,15 @@ pub(super) fn requests(playground: Arc<Playground>) -> Router {
 }
 
 async fn state(State(playground): State<Arc<Playground>>) -> Json {
-    Json::ok(playground.view())
+    Json::ok(view(&playground))
 }
 
 /// Settings that are not named stay.
 async fn change(State(playground): State<Arc<Playground>>, RawQuery(query): RawQuery) -> Answer {
     let query = Query::parse(query, SETTINGS, &NAMES)?;
-    let settings = playground.settings.lock().asked(&query, SETTINGS)?;
+    let settings = playground.settings().asked(&query, SETTINGS)?;
     playground.change(settings).map_err(|why| {
         Refusal::new(StatusCode::CONFLICT, why, SETTINGS, "try it again in a moment")
     })?;
-    Ok(Json::ok(playground.view()))
+    Ok(Json::ok(view(&playground)))
 }

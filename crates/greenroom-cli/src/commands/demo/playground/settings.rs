@@ -1,5 +1,5 @@
-//! What a visitor may change, and within which bounds. Each is declared once: the page makes its
-//! sliders of the same list.
+//! The settings that a visitor may change, and their bounds. Each is declared once: the page builds
+//! its sliders from the same list.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ const fn bounds(name: &'static str, least: f64, most: f64, step: f64, start: f64
     Bounds { name, least, most, step, start }
 }
 
-/// In the order of the page. With what it starts with, a worker is busy two fifths of the time, and
-/// the slow key three fifths.
+/// In the order of the page. With the initial values, workers are busy for two fifths of the time,
+/// and the slow key for three fifths.
 const ALL: [Bounds; 7] = [
     bounds("workers", 1.0, 32.0, 1.0, 8.0),
     bounds("skew", 0.0, 1.5, 0.1, 0.8),

@@ -21,7 +21,7 @@ const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from
 /// Chance within the pool, such as the table of the sticky one: the same in every run.
 const POOL_SEED: u64 = 1;
 
-/// Who gets an event.
+/// How a worker is found for an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Queueing {
     /// Any free worker, in order per key.
@@ -30,7 +30,7 @@ pub(super) enum Queueing {
     Hashing,
 }
 
-/// A pool, and what it works on.
+/// A pool and its target.
 pub(super) struct PlaySide {
     pub(super) queueing: Queueing,
     pool: Pool<Trial>,

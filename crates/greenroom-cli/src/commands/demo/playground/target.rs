@@ -1,5 +1,5 @@
-//! Where the events of one pool go: it takes time, fails now and then, and knows what every worker
-//! has in hand and every key has in line.
+//! The target of one pool: it takes time and fails at random, and it records the event in the hand of
+//! each worker and the number of queued events of each key.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ use crate::commands::{
     trial::{Arrival, Failed, Taken, Takes},
 };
 
-/// What a worker has in hand.
+/// The event in the hand of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InHand {
     pub(super) key: u32,
@@ -108,7 +108,7 @@ impl PlayTarget {
         Some(line.accepted.fetch_add(1, Relaxed))
     }
 
-    /// The pool did not take what has entered.
+    /// Undoes [`enter`](Self::enter): the pool refused the event.
     pub(super) fn leave(&self, key: u32) {
         let line = &self.lines[key as usize];
         line.length.fetch_sub(1, Relaxed);

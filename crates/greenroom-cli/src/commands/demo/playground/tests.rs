@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{settings::PlaySettings, window::WindowFigures, *};
+use super::{
+    load::MOST_OF_KEY, play::Playground, settings::PlaySettings, view::view, window::WindowFigures,
+};
 
 /// So long on virtual time, with these settings.
 async fn played(settings: PlaySettings, seconds: u64) -> Playground {
@@ -15,7 +17,7 @@ async fn played(settings: PlaySettings, seconds: u64) -> Playground {
 impl Playground {
     /// Of lanes, and of hashing.
     fn figures(&self) -> [WindowFigures; 2] {
-        self.sides.each_ref().map(|side| side.target.figures())
+        self.sides().each_ref().map(|side| side.target.figures())
     }
 
     /// The p99 of cold keys, in the same order.
@@ -24,7 +26,7 @@ impl Playground {
     }
 
     fn assert_orderly(&self) {
-        for side in &self.sides {
+        for side in self.sides() {
             let counts = side.target.counts();
             assert!(counts.handled > 0);
             assert_eq!((counts.lost, counts.out_of_order, counts.repeated), (0, 0, 0));
@@ -59,7 +61,7 @@ async fn c14_a_retry_holds_up_its_key_with_lanes_and_its_worker_with_hashing() {
     // Most events never fail, and with lanes they do not notice.
     assert!(lanes.p50.unwrap() < Duration::from_millis(30), "{lanes:?}");
     assert!(hashing.p50 > lanes.p50.map(|p50| p50 * 5), "{lanes:?} {hashing:?}");
-    assert!(playground.sides.iter().all(|side| side.target.failed() > 100));
+    assert!(playground.sides().iter().all(|side| side.target.failed() > 100));
     playground.assert_orderly();
 }
 
@@ -82,7 +84,7 @@ async fn c14_settings_change_both_pools_while_they_work() {
         let settings = PlaySettings { workers, ..Default::default() };
         playground.change(settings).unwrap();
         let _ = timeout(Duration::from_secs(10), playground.play(workers as u64)).await;
-        for side in &playground.sides {
+        for side in playground.sides() {
             assert_eq!(side.workers().len(), workers as usize, "{:?}", side.queueing);
         }
     }
@@ -100,10 +102,10 @@ async fn c14_the_state_is_small_under_any_load() {
         ..Default::default()
     };
     let playground = played(worst, 15).await;
-    let state = playground.view().to_string();
+    let state = view(&playground).to_string();
     assert!(state.len() < 10_000, "{} bytes", state.len());
-    for side in &playground.sides {
-        assert!(side.target.waiting(1).longest[0].1 <= load::MOST_OF_KEY);
+    for side in playground.sides() {
+        assert!(side.target.waiting(1).longest[0].1 <= MOST_OF_KEY);
         assert!(side.target.turned_away() > 0);
     }
     playground.assert_orderly();

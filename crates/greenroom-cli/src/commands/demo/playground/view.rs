@@ -1,5 +1,5 @@
-//! What the page shows: the settings, and the state of both pools. Its size is bounded by the
-//! number of workers, whatever the load.
+//! The state for the page: the settings and both pools. Its size is bounded by the number of
+//! workers, whatever the load.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use greenroom::pool::stats::WorkerStats;
 use serde_json::{Value, json};
 
 use super::{
-    Playground,
     load::{self, SLOW},
+    play::Playground,
     side::{PlaySide, Queueing},
     target::InHand,
 };
@@ -18,15 +18,12 @@ const LINES: usize = 6;
 /// Workers shown of each pool: twice as many as a pool may have, as those that leave finish first.
 const WORKERS: usize = 64;
 
-impl Playground {
-    /// All of it, as it is now.
-    pub(super) fn view(&self) -> Value {
-        let settings = *self.settings.lock();
-        json!({
-            "settings": settings.view(),
-            "sides": self.sides.each_ref().map(side),
-        })
-    }
+/// All of it, as it is now.
+pub(super) fn view(playground: &Playground) -> Value {
+    json!({
+        "settings": playground.settings().view(),
+        "sides": playground.sides().each_ref().map(side),
+    })
 }
 
 fn side(side: &PlaySide) -> Value {

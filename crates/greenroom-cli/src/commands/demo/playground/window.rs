@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use crate::latencies::Latencies;
 
-/// So many seconds: long enough for a percentile, short enough to see what a slider does.
+/// The length in seconds: enough events for a percentile, and a slider shows its effect soon.
 const SECONDS: usize = 5;
 
-/// What was handled within the last seconds. Each second has its own part, and the oldest is
-/// cleared for the next.
+/// The events of the last seconds. Each second has its own part; the oldest is cleared for the next
+/// one.
 pub(super) struct Window {
     /// Times of cold keys.
     cold: [Latencies; SECONDS],
