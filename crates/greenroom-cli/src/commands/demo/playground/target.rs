@@ -1,5 +1,5 @@
-//! The target of one pool: it takes time and fails at random, and it records the event in the hand of
-//! each worker and the number of queued events of each key.
+//! The target of one pool: it takes time and fails at random. It records the event in the hand of
+//! each worker, and the number of queued events of each key.
 
 use std::{
     collections::BTreeMap,
