@@ -28,7 +28,7 @@ impl<A: Actor, K: Key> Core<A, K> {
     /// or, without keys, any.
     pub(crate) fn next_of_batch(&self, worker: usize, source: Source) -> Option<Queued<A, K>> {
         match source {
-            _ if self.frame.shares.is_some() => self.next_of_share(worker, source),
+            _ if self.frame.shares.is_some() => self.sharing.as_ref()?.next(self, worker, source),
             Source::Lane { index, id, .. } => {
                 let mut outbox = self.queue.shards[index].outbox.lock();
                 if !joins(outbox.lanes.get(id)?.front()?) {

@@ -1,6 +1,10 @@
 //! The shares of a pool: looked at, limited, held and paused.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use greenroom::shares::{Share, ShareLimits, ShareStatus, Shares};
 use tokio::time::Instant;
@@ -31,6 +35,16 @@ impl PoolSharesControl {
         self.shares.list()
     }
 
+    /// How many attempts each share has in hand that has any.
+    pub fn in_hand(&self) -> HashMap<Share, usize> {
+        self.shares.in_hand()
+    }
+
+    /// Time in hand of all of them together.
+    pub fn time_in_hand(&self) -> Duration {
+        self.shares.time_in_hand()
+    }
+
     /// One of them.
     pub fn status(&self, share: &str) -> ShareStatus {
         self.shares.status(share)
@@ -59,6 +73,11 @@ impl PoolSharesControl {
             Some(limits) => drop(self.shares.set(share, *limits)),
             None => self.shares.unset(share),
         }
+    }
+
+    /// Limits of its own were given to this share, by the configuration or by hand.
+    pub fn has_own_limits(&self, share: &Share) -> bool {
+        self.pool.settings().shares.has_limits(&share.to_string())
     }
 
     /// What was set by hand.

@@ -100,7 +100,9 @@ impl<A: Actor, K: Key> Core<A, K> {
     /// Urgent messages first. Otherwise ready lanes and the queue take turns. The queue of a keyed
     /// shard belongs to the holder of the token.
     fn take_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let Some(shard) = self.queue.shards.get(index) else { return self.take_strays() };
+        let Some(shard) = self.queue.shards.get(index) else {
+            return self.sharing.as_ref()?.take_strays(self);
+        };
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;

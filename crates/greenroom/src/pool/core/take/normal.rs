@@ -25,7 +25,9 @@ impl<A: Actor, K: Key> Core<A, K> {
 
     /// Ready lanes and the queue take turns. A shard that keeps anything stays marked.
     fn take_normal_from(&self, index: usize, worker: usize) -> TakenMessage<A, K> {
-        let Some(shard) = self.queue.shards.get(index) else { return self.take_strays() };
+        let Some(shard) = self.queue.shards.get(index) else {
+            return self.sharing.as_ref()?.take_strays(self);
+        };
         let mut outbox = shard.outbox.lock();
         if self.has_ended() {
             return None;
