@@ -13,7 +13,7 @@ options! {
     pub struct Autoscale = "autoscale", then Autoscale::ordered {
         /// The fewest workers.
         min: usize = count(1..=65_536).default("1");
-        /// The most workers: as many as the target bears at once.
+        /// The most workers: as many as the target can take at once.
         max: usize = count(1..=65_536);
         /// The time in the queue after which the pool is late.
         target_age: Duration = duration(1..=DAY_MS).default("100ms");
