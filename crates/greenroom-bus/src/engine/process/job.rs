@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     circuit::Streak, loopback::Reserved, origin::Origin, produced::Produced, recording::Recording,
+    share_rooms::ShareRoom,
 };
 use crate::{
     engine::account::order_audit::OrderLine,
@@ -54,6 +55,8 @@ pub(crate) struct Extras {
     pub(crate) recording: Recording,
     /// Its share.
     pub(crate) share: Option<Arc<str>>,
+    /// The room that it takes of what its share may have in its pool.
+    pub(crate) room: Option<Box<ShareRoom>>,
 }
 
 const _: () = assert!(size_of::<PoolJob>() <= 128, "a job is two cache lines");
@@ -81,6 +84,11 @@ impl PoolJob {
             self.extras_mut().share = share;
         }
         self
+    }
+
+    /// The room that it takes, if its pool has shares.
+    pub(crate) fn room(&self) -> Option<&ShareRoom> {
+        self.extras()?.room.as_deref()
     }
 
     /// The place of its handler.

@@ -36,6 +36,17 @@ impl PoolSharesControl {
         self.shares.status(share)
     }
 
+    /// How many events of one share may wait in the pool.
+    pub fn share_queue(&self) -> usize {
+        self.pool.settings().rooms.as_ref().map_or(usize::MAX, |rooms| rooms.bound())
+    }
+
+    /// How many events of this share wait beside the pool, because it has as many there as it may.
+    pub fn beside(&self, share: &Share) -> usize {
+        let name = (*share != Share::COMMON).then(|| share.to_string().into());
+        self.pool.settings().rooms.as_ref().map_or(0, |rooms| rooms.beside(&name))
+    }
+
     /// What each may for which nothing was set.
     pub fn defaults(&self) -> ShareLimits {
         self.shares.defaults()
@@ -106,7 +117,7 @@ impl PoolSharesControl {
         Ok(())
     }
 
-    /// The share of the first event that waits of this line, if one does.
+    /// The share of the first event that waits of this line, in the pool or beside it.
     pub(crate) fn status_of_line(&self, line: &OrderLine) -> Option<ShareStatus> {
         let mut found = None;
         self.pool.managed().admin.withdraw(|job| {
@@ -115,6 +126,8 @@ impl PoolSharesControl {
             }
             false
         });
+        let rooms = self.pool.settings().rooms.as_ref();
+        let found = found.or_else(|| rooms?.aside(line).map(Share::from));
         found.map(|share| self.shares.status(share))
     }
 }
