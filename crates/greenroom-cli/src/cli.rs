@@ -322,6 +322,9 @@ pub struct LettersFilter {
     /// Of this key
     #[arg(long, value_name = "KEY")]
     pub key: Option<String>,
+    /// Of this share
+    #[arg(long, value_name = "SHARE")]
+    pub share: Option<String>,
     /// Of the event with this id
     #[arg(long, value_name = "ID")]
     pub event: Option<String>,

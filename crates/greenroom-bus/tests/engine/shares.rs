@@ -15,6 +15,7 @@ use greenroom_bus::{
     engine::{HandlerConfig, PoolConfig},
     event::{Event, OrderBy},
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
+    metrics::Observer,
 };
 use tokio::time::Instant;
 
@@ -285,4 +286,49 @@ async fn q09_shares_are_limited_held_and_paused_while_it_runs() {
     assert!(shares.by_hand().is_empty());
     control.stop_now();
     checked(run.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn q11_metrics_say_what_each_share_has_in_hand_and_for_how_long() {
+    let source = Script::of(flood(1_000, 1_000)).then(Step::Wait(ms(600_000)));
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input(Box::new(source))
+            .pool("default", shared(4))
+            .share("default", "acme", ShareLimits::default().weight(3))
+            .handler("h", on(&["t"], slow(ms(100))))
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let (control, observer) = (engine.control(), Observer::new(engine.control()));
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(10_050)).await;
+    control.pool("default").unwrap().shares().unwrap().pause("bolt");
+    let families = observer.families();
+    let value = |metric: &str, share: &str| {
+        let family = families.get(&format!("actor_pool_share_{metric}")).unwrap();
+        family.value(&["default", share]).unwrap().as_f64()
+    };
+    assert_eq!([value("in_hand", "acme"), value("in_hand", "bolt")], [3.0, 1.0]);
+    assert_eq!([value("held", "acme"), value("held", "bolt")], [0.0, 1.0]);
+    let times = ["acme", "bolt", "other"].map(|share| value("in_hand_seconds_total", share));
+    assert!((29.0..=31.0).contains(&times[0]) && (9.0..=11.0).contains(&times[1]), "{times:?}");
+    assert!(times[2] < 0.001 && value("waiting", "bolt") > 850.0, "{times:?}");
+    control.stop_now();
+    checked(run.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn q11_a_dead_letter_names_the_share_of_its_event() {
+    let fails = handle(|_, _| async { Err(Failure::reject("no")) });
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input(Box::new(Script::of(flood(1, 1))))
+            .pool("default", shared(1))
+            .handler("h", on(&["t"], fails))
+    });
+    let letters = bench.letters.clone();
+    assert_eq!(bench.run().await.dead_lettered, 2);
+    let mut shares: Vec<_> = letters.stored().into_iter().filter_map(|of| of.share).collect();
+    shares.sort_unstable();
+    assert_eq!(shares, ["acme".into(), "bolt".into()]);
 }

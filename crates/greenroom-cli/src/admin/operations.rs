@@ -84,13 +84,15 @@ const POOL: Parameter = may("pool", "the name of a pool");
 const HANDLER: Parameter = may("handler", "the name of a handler");
 const INPUT: Parameter = may("input", "the name of an input");
 const KEY: Parameter = may("key", "the key that orders them");
+const SHARE: Parameter = may("share", "their share");
 const EVENT: Parameter = may("event", "the id of their event");
 const GROUP: Parameter = may("group", "a group of errors");
 const SINCE: Parameter = may("since", "a time in RFC 3339");
 const UPTO: Parameter = may("upto", "the highest number");
 const ALL: Parameter = may("all", "`true` instead of filters");
 
-const FILTERS: &[Parameter] = &[ID, REASON, POOL, HANDLER, INPUT, KEY, EVENT, GROUP, SINCE, UPTO];
+const FILTERS: &[Parameter] =
+    &[ID, REASON, POOL, HANDLER, INPUT, KEY, SHARE, EVENT, GROUP, SINCE, UPTO];
 
 const PARKED: &[Parameter] = &[
     must("key", "a value of `order_by`"),

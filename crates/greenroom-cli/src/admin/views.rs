@@ -130,6 +130,7 @@ pub(super) fn pool(view: &PoolView, config: &Config) -> Value {
         "full_episodes": stats.inbox_full,
         "limit": stats.limits.limit,
         "keys": view.keys.as_ref().map(key_counts),
+        "has_shares": view.has_shares,
         "queueing_ms": spread(&stats.queueing),
         "handling_ms": spread(&stats.handling),
     })

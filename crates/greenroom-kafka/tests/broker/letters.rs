@@ -51,6 +51,7 @@ fn letter(ends: &Ends, source: &str, position: u64, raw: &[u8]) -> DeadLetter {
         pool: None,
         handler: None,
         key: None,
+        share: None,
         replayed: None,
         rejected: Vec::new(),
         ack: ends.ack(&position.to_string()),

@@ -106,6 +106,7 @@ fn message(letter: &DeadLetter, subject: String) -> Result<Message, String> {
         ("greenroom-last-at", Some(&last_at)),
         ("greenroom-pool", letter.pool.as_deref()),
         ("greenroom-handler", letter.handler.as_deref()),
+        ("greenroom-share", letter.share.as_deref()),
         ("greenroom-trace-id", letter.trace_id()),
     ];
     let mut headers = HeaderMap::new();
@@ -150,6 +151,7 @@ mod tests {
             pool: None,
             handler: None,
             key: None,
+            share: None,
             replayed: None,
             rejected: Vec::new(),
             ack: Ack::detached(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom::{Envelope, SpawnError, Stop, policy::RoundRobin, shares::ShareLimits};
 
-use super::clerk::{Clerk, Job, flood, job, settle};
+use super::clerk::{Attempt, Clerk, Job, flood, job, settle};
 
 const SECOND: Stop = Stop::within(Duration::from_secs(1));
 
@@ -140,6 +140,39 @@ async fn q02_handlers_that_take_no_time_take_turns_as_well() {
     assert!(last - first <= 20, "{first} to {last}");
     assert_eq!(turns.len(), 510);
     pool.stop(SECOND).await;
+}
+
+/// 99 shares of ten messages a second each for two seconds, beside a flood of so many messages: the
+/// 99th percentile of the time from sent to done of the others' messages.
+async fn p99_beside(clerk: &Clerk, many: u64) -> Duration {
+    let pool = clerk.keyed(64).spawn().await.unwrap();
+    flood(&pool, "flood", many, 5).await;
+    let others: Vec<&'static str> = (0..99).map(|n| &*format!("other-{n}").leak()).collect();
+    for number in 0..2_000 {
+        if let Some(tenant) = others.get(number % 100) {
+            let job = job(tenant, (number % 100) as u64, 5);
+            pool.send(Job { number: number as u32, ..job }).await.unwrap();
+        }
+        settle(1).await;
+    }
+    pool.stop(Stop::Now).await;
+    let ended = clerk.attempts().into_iter().filter(|of| of.job.tenant != "flood");
+    let took = |of: Attempt| Some(of.ended? - Duration::from_millis(of.job.number.into()));
+    let mut took: Vec<_> = ended.filter_map(took).collect();
+    assert!(took.len() > 1_970, "{}", took.len());
+    took.sort_unstable();
+    took[took.len() * 99 / 100]
+}
+
+#[tokio::test(start_paused = true)]
+async fn q13_a_flood_delays_the_others_by_no_more_than_an_attempt_and_has_what_they_leave() {
+    let alone = p99_beside(&Clerk::new(), 0).await;
+    let clerk = Clerk::new();
+    let beside = p99_beside(&clerk, 40_000).await;
+    assert!(beside <= 2 * alone, "{beside:?}, and {alone:?} without the flood");
+    // 64 workers, of which the others need five.
+    let flood = clerk.in_hand("flood", 0, 2_000);
+    assert!(flood >= Duration::from_secs(2) * 58, "{flood:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,6 +51,8 @@ pub struct PoolView {
     /// How many keys are in hand or wait. `None` where the pool keeps no
     /// order, or by sticky workers.
     pub keys: Option<KeyCounts>,
+    /// True if its events have shares.
+    pub has_shares: bool,
     /// Attempts that failed.
     pub failed_attempts: u64,
     /// Attempts that were not the first of their event.
@@ -279,6 +281,7 @@ impl Control {
             config: *settings.config.lock(),
             paused: settings.pause.is_on(),
             keys: managed.keys.as_ref().map(Keys::counts),
+            has_shares: managed.admin.shares().is_ok(),
             failed_attempts: settings.failed_attempts.load(Ordering::Relaxed),
             further_attempts: settings.further_attempts.load(Ordering::Relaxed),
             dead_lettered: self.shared.ledger.letters.of_pool(place),

@@ -19,6 +19,8 @@ pub struct Filter {
     pub input: Option<String>,
     /// Of this key.
     pub key: Option<String>,
+    /// Of this share.
+    pub share: Option<String>,
     /// Of the event with this id.
     pub event: Option<String>,
     /// Of this group of errors.
@@ -94,6 +96,7 @@ impl Filter {
             ("handler", &self.handler),
             ("input", &self.input),
             ("key", &self.key),
+            ("share", &self.share),
             ("event_id", &self.event),
             ("grp", &self.group),
         ];
@@ -128,6 +131,7 @@ impl Filter {
             ("handler", &self.handler),
             ("input", &self.input),
             ("key", &self.key),
+            ("share", &self.share),
             ("event", &self.event),
             ("group", &self.group),
         ];

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path};
 
-use greenroom_bus::metrics::{self, MOST_PARTITIONS, Metric};
+use greenroom_bus::metrics::{self, BUSIEST, MOST_PARTITIONS, Metric};
 
 use super::own;
 
@@ -28,7 +28,9 @@ scrape_configs:
 - Ages and rates come of a look once a second.
 - The number of series is bounded. No label names a key. `actor_id` (`erp-17`: worker 17 of the pool `erp`) is there with
   `admin: { metrics: { per_worker: true } }` only, and sums over a pool are the same without it. Of an input with more than
-  PARTITIONS partitions there are only the sums.
+  PARTITIONS partitions there are only the sums. Of a pool's [shares](shares.md), the BUSIEST busiest have series, by their part of the time in
+  hand and of what waits in the last minutes, and the others have those of `other` together. A scrape looks at every waiting event of such
+  a pool.
 - A counter falls only when greenroom starts anew. An input or output that a reload removes keeps what was counted.
 - A series is missing where there is nothing to say: a limit that is not set, the lag of a source that does not know it, ages of an input
   that keeps no positions.
@@ -40,7 +42,9 @@ same figures, and `Feed` (cargo feature `metrics`) tells them to the recorder of
 ";
 
 fn page() -> String {
-    let mut page = HEAD.replace("PARTITIONS", &MOST_PARTITIONS.to_string());
+    let mut page = HEAD
+        .replace("PARTITIONS", &MOST_PARTITIONS.to_string())
+        .replace("BUSIEST", &BUSIEST.to_string());
     let all: Vec<&Metric> = metrics::all().chain(own::METRICS.iter().copied()).collect();
     for (title, prefix) in [
         ("Pools", "actor_pool_"),

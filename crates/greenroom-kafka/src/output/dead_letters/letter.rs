@@ -121,6 +121,7 @@ impl Letter {
             (marks::INPUT, Some(&*letter.input)),
             ("greenroom_pool", letter.pool.as_deref()),
             (marks::HANDLER, letter.handler.as_deref()),
+            ("greenroom_share", letter.share.as_deref()),
             ("greenroom_trace_id", letter.trace_id()),
             ("greenroom_first_at", Some(&*first_at)),
             ("greenroom_last_at", Some(&*last_at)),
@@ -170,6 +171,7 @@ mod tests {
             pool: Some("p".into()),
             handler: None,
             key: Some("k".into()),
+            share: Some("acme".into()),
             replayed: None,
             rejected: vec![OutputRejection {
                 output: "out".into(),

@@ -1,6 +1,10 @@
 //! The shares of a pool: looked at, limited, held and paused.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use greenroom::shares::{Share, ShareLimits, ShareStatus, Shares};
 use tokio::time::Instant;
@@ -29,6 +33,16 @@ impl PoolSharesControl {
     /// Looks at every waiting event.
     pub fn list(&self) -> Vec<ShareStatus> {
         self.shares.list()
+    }
+
+    /// How many attempts each share has in hand that has any.
+    pub fn in_hand(&self) -> HashMap<Share, usize> {
+        self.shares.in_hand()
+    }
+
+    /// Time in hand of all of them together.
+    pub fn time_in_hand(&self) -> Duration {
+        self.shares.time_in_hand()
     }
 
     /// One of them.
@@ -70,6 +84,11 @@ impl PoolSharesControl {
             Some(limits) => drop(self.shares.set(share, *limits)),
             None => self.shares.unset(share),
         }
+    }
+
+    /// Limits of its own were given to this share, by the configuration or by hand.
+    pub fn has_own_limits(&self, share: &Share) -> bool {
+        self.pool.settings().shares.has_limits(&share.to_string())
     }
 
     /// What was set by hand.
