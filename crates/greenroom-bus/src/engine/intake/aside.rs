@@ -14,12 +14,12 @@ use crate::engine::{
 };
 
 /// An event, and the partition in whose turn it is handed over.
-type Waiting = (PoolJob, Option<u32>);
+type AsideJob = (PoolJob, Option<u32>);
 
 /// Of one input and one pool.
 #[derive(Default)]
 pub(crate) struct Aside {
-    by_share: BTreeMap<ShareName, VecDeque<Waiting>>,
+    by_share: BTreeMap<ShareName, VecDeque<AsideJob>>,
     len: usize,
 }
 
@@ -51,21 +51,21 @@ impl Aside {
     ) -> Option<PoolJob> {
         let before = job.line.as_ref().and_then(|line| rooms.aside(line));
         let share = before.unwrap_or_else(|| job.share().cloned());
-        if !self.by_share.contains_key(&share) && rooms.enters(&mut job) {
+        if !self.by_share.contains_key(&share) && job.enters(rooms) {
             return Some(job);
         }
-        rooms.waits(&mut job, share.clone());
+        job.waits_beside(rooms, share.clone());
         self.by_share.entry(share).or_default().push_back((job, turn));
         self.len += 1;
         None
     }
 
     /// Takes out the next event whose share has room by now.
-    pub(crate) fn next(&mut self, rooms: &Arc<ShareRooms>) -> Option<Waiting> {
+    pub(crate) fn next(&mut self, rooms: &Arc<ShareRooms>) -> Option<AsideJob> {
         for share in rooms.open() {
             let Some(waiting) = self.by_share.get_mut(&share) else { continue };
             if let Some((first, _)) = waiting.front_mut()
-                && rooms.enters(first)
+                && first.enters(rooms)
             {
                 let next = waiting.pop_front()?;
                 if waiting.is_empty() {

@@ -1,4 +1,4 @@
-//! What the events of an input that are beside the pools wait for.
+//! The reasons why events of an input wait beside the pools.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::{engine::process::share_rooms::named, name::Name};
 
-/// How often the log names the share for which an input stands still.
+/// How often the log names the share that stops an input.
 const SAID_AGAIN: Duration = Duration::from_secs(60);
 
 /// A share that has as many events waiting in its pool as one share may.
@@ -18,7 +18,7 @@ pub struct HeldByShare {
     pub pool: String,
     /// Its share; `None` is the one of all events without one.
     pub share: Option<Arc<str>>,
-    /// Its events that wait beside the pool.
+    /// The number of its events beside the pool.
     pub events: u64,
 }
 
@@ -65,7 +65,7 @@ impl HeldBy {
         (state.pool, state.share) = (pool, share);
     }
 
-    /// Logs that the input stands still because of a share, if it does.
+    /// Logs that a share stops the input, if one does.
     pub(crate) fn tell(&self, input: &str, held_back: u64, run_ahead: u64) {
         let mut state = self.0.lock();
         let Some(held) = state.share.as_ref().filter(|held| held.is_why(held_back)) else { return };

@@ -144,7 +144,7 @@ impl BesidePools {
             .enumerate()
             .filter(|(place, _)| !beside[*place].waiting.aside.is_empty())
             .filter_map(|(_, freed)| freed.as_mut())
-            .map(|freed| Box::pin(async { drop(freed.changed().await) }) as BoxFuture<'_, _>)
+            .map(|freed| Box::pin(async move { drop(freed.changed().await) }) as BoxFuture<'_, _>)
             .collect();
         let wants_room = |place: &&usize| beside[**place].waiting.wants_room();
         let mut rooms: Vec<(usize, BoxFuture<'_, PoolRoom>)> = behind

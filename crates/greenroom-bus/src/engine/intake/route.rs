@@ -295,9 +295,9 @@ impl Routing {
 
     fn admit(&mut self, mut job: PoolJob) {
         let pool = self.shared.process.handlers[job.handler()].pool;
-        if let Some(rooms) = &self.shared.process.pools[pool].rooms
-            && rooms.on_full != OnFull::Pause
-            && !rooms.enters(&mut job)
+        let rooms = self.shared.process.pools[pool].rooms.as_ref();
+        if let Some(rooms) = rooms.filter(|rooms| rooms.on_full != OnFull::Pause).cloned()
+            && !job.enters(&rooms)
         {
             let (share, most) = (named(job.share()), rooms.bound());
             let why = format!("has as many events of {share} waiting as one share may: {most}");

@@ -6,8 +6,12 @@ use greenroom::{Address, Backoff};
 use tokio::time::Instant;
 
 use super::{
-    circuit::Streak, loopback::Reserved, origin::Origin, produced::Produced, recording::Recording,
-    share_rooms::ShareRoom,
+    circuit::Streak,
+    loopback::Reserved,
+    origin::Origin,
+    produced::Produced,
+    recording::Recording,
+    share_rooms::{ShareName, ShareRoom, ShareRooms},
 };
 use crate::{
     engine::account::order_audit::OrderLine,
@@ -89,6 +93,18 @@ impl PoolJob {
     /// The room that it takes, if its pool has shares.
     pub(crate) fn room(&self) -> Option<&ShareRoom> {
         self.extras()?.room.as_deref()
+    }
+
+    /// Gives it room in its pool, if its share has some. False if not.
+    pub(crate) fn enters(&mut self, rooms: &Arc<ShareRooms>) -> bool {
+        let share = self.share().cloned();
+        rooms.enters(&mut self.extras_mut().room, share)
+    }
+
+    /// It waits beside its pool, as one of this share.
+    pub(crate) fn waits_beside(&mut self, rooms: &Arc<ShareRooms>, share: ShareName) {
+        let room = &mut self.extras.get_or_insert_default().room;
+        rooms.waits(room, share, self.line.as_ref());
     }
 
     /// The place of its handler.

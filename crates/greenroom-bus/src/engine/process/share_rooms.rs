@@ -1,4 +1,4 @@
-//! How much of a pool's queue each share takes, and how many of its events wait beside it (Q08).
+//! The room of each share in the queue of a pool, and its events beside the pool (Q08).
 //!
 //! An event has a place here from when its input hands it over, or keeps it back, until it is
 //! dropped. While it is in hand, and behind a parked key, it takes no room.
@@ -14,7 +14,6 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::job::PoolJob;
 use crate::{
     engine::account::order_audit::OrderLine,
     router::{OnFull, PoolConfig},
@@ -35,16 +34,16 @@ pub(crate) fn named(share: Option<&Arc<str>>) -> String {
 pub(crate) struct ShareRooms {
     /// Events of one share that may wait in the pool.
     bound: AtomicUsize,
-    /// What becomes of an event whose share has no room.
+    /// The treatment of an event whose share has no room.
     pub(crate) on_full: OnFull,
-    taken: Mutex<Taken>,
-    /// Changes when a share has room again for which events wait beside the pool.
+    taken: Mutex<Rooms>,
+    /// Changes when a share with events beside the pool has room again.
     freed: watch::Sender<()>,
 }
 
 #[derive(Default)]
-struct Taken {
-    /// Where events of a line wait beside the pool, and how many: later ones follow them, whatever
+struct Rooms {
+    /// Lines with events beside the pool, and how many those are: later ones follow them, whatever
     /// their share is, so that a line stays in order.
     lines: HashMap<OrderLine, (ShareName, usize)>,
     rooms: BTreeMap<ShareName, Room>,
@@ -128,36 +127,39 @@ impl ShareRooms {
         }
     }
 
-    /// Gives the event room in the pool, if its share has some. False if not.
-    pub(crate) fn enters(self: &Arc<Self>, job: &mut PoolJob) -> bool {
-        let share = match &job.extras().and_then(|extras| extras.room.as_ref()) {
-            Some(room) if *room.place.lock() != Place::Beside => return true,
-            Some(room) => room.share.clone(),
-            None => job.share().cloned(),
-        };
-        self.place(job, share, Place::Queued, true)
+    /// Gives an event of this share room in the pool, if there is some. False if not.
+    pub(crate) fn enters(
+        self: &Arc<Self>,
+        room: &mut Option<Box<ShareRoom>>,
+        share: ShareName,
+    ) -> bool {
+        let has_room = |room: &ShareRoom| *room.place.lock() != Place::Beside;
+        room.as_deref().is_some_and(has_room) || self.place(room, share, Place::Queued)
     }
 
-    /// The event waits beside the pool, as one of this share.
-    pub(crate) fn waits(self: &Arc<Self>, job: &mut PoolJob, share: ShareName) {
-        if let Some(line) = &job.line {
+    /// An event waits beside the pool, as one of this share.
+    pub(crate) fn waits(
+        self: &Arc<Self>,
+        room: &mut Option<Box<ShareRoom>>,
+        share: ShareName,
+        line: Option<&OrderLine>,
+    ) {
+        if let Some(line) = line {
             let mut taken = self.taken.lock();
             taken.lines.entry(line.clone()).or_insert_with(|| (share.clone(), 0)).1 += 1;
         }
-        self.place(job, share, Place::Beside, false);
+        self.place(room, share, Place::Beside);
     }
 
     fn place(
         self: &Arc<Self>,
-        job: &mut PoolJob,
+        room: &mut Option<Box<ShareRoom>>,
         share: ShareName,
         place: Place,
-        bounded: bool,
     ) -> bool {
-        let room = job.extras_mut().room.get_or_insert_with(|| {
-            Box::new(ShareRoom { rooms: self.clone(), share, place: Mutex::new(Place::Out) })
-        });
-        room.goes(place, bounded)
+        let new =
+            || Box::new(ShareRoom { rooms: self.clone(), share, place: Mutex::new(Place::Out) });
+        room.get_or_insert_with(new).goes(place, place == Place::Queued)
     }
 
     /// False if it is `bounded`, and the share has no room.
@@ -188,7 +190,7 @@ impl ShareRooms {
     }
 }
 
-impl Taken {
+impl Rooms {
     /// A room has changed.
     fn look(&mut self, share: &ShareName, bound: usize) {
         let Some(room) = self.rooms.get(share).copied() else { return };

@@ -14,7 +14,7 @@ use crate::engine::{
     account::order_audit::OrderLine, control::change::ChangeError, process::worker::BusWorker,
 };
 
-/// The shares of a pool of a running engine. What is changed here holds until the end of the run.
+/// The shares of a pool of a running engine. Changes last until the end of the run.
 pub struct PoolSharesControl {
     pool: PoolControl,
     shares: Shares<BusWorker>,
@@ -55,18 +55,18 @@ impl PoolSharesControl {
         self.pool.settings().rooms.as_ref().map_or(usize::MAX, |rooms| rooms.bound())
     }
 
-    /// How many events of this share wait beside the pool, because it has as many there as it may.
+    /// The number of events of this share beside the pool: its room there is used up.
     pub fn beside(&self, share: &Share) -> usize {
         let name = (*share != Share::COMMON).then(|| share.to_string().into());
         self.pool.settings().rooms.as_ref().map_or(0, |rooms| rooms.beside(&name))
     }
 
-    /// What each may for which nothing was set.
+    /// The limits of shares without limits of their own.
     pub fn defaults(&self) -> ShareLimits {
         self.shares.defaults()
     }
 
-    /// Changes what this share may.
+    /// Changes the limits of this share.
     ///
     /// # Errors
     /// A limit is out of range.
@@ -76,7 +76,7 @@ impl PoolSharesControl {
         Ok(())
     }
 
-    /// This share may again what the configuration says.
+    /// Gives this share the limits of the configuration again.
     pub fn reset(&self, share: &str) {
         self.pool.settings().shares.note(share, None);
         match self.pool.settings().shares.named().get(share) {
@@ -91,7 +91,7 @@ impl PoolSharesControl {
         self.pool.settings().shares.has_limits(&share.to_string())
     }
 
-    /// What was set by hand.
+    /// The limits that were set by hand.
     pub fn by_hand(&self) -> BTreeMap<Arc<str>, ShareLimits> {
         self.pool.settings().shares.by_hand()
     }
@@ -112,7 +112,7 @@ impl PoolSharesControl {
         self.shares.resume(share);
     }
 
-    /// Changes what shares may by the configuration. What was set by hand stays.
+    /// Changes the limits of the configuration. Limits that were set by hand stay.
     ///
     /// # Errors
     /// A limit is out of range.
