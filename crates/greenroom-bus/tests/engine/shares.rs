@@ -447,7 +447,7 @@ async fn q08_an_input_that_stands_still_names_the_share() {
     );
     assert_eq!(held.to_string(), text);
     // What waits beside the pool is found, too.
-    let key = control.why("acme-300").pop().unwrap();
+    let key = control.why("acme-40").pop().unwrap();
     let share = key.share.unwrap().share.to_string();
     assert_eq!((&*share, key.beside as u64), ("acme", held.events));
     control.stop_now();
