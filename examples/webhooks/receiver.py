@@ -39,7 +39,8 @@ class Endpoint(BaseHTTPRequestHandler):
             FOREVER.wait()
         taken = is_signed(self.headers, body, endpoint)
         if taken:
-            print("webhook", endpoint, json.loads(body)["number"], flush=True)
+            # In one piece: other threads print, too.
+            print(f"webhook {endpoint} {json.loads(body)['number']}\n", end="", flush=True)
         self.send_response(204 if taken else 400)
         self.send_header("content-length", "0")
         self.end_headers()

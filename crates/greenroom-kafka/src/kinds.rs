@@ -5,17 +5,17 @@
 mod guard;
 mod input;
 mod letters;
-#[cfg_attr(not(feature = "client"), path = "kinds/without.rs")]
-mod library;
 mod output;
 
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::{event::OrderBy, source::StartAt};
 use greenroom_config::{
-    At, Secret, count, duration, flag, group, options, path, size, text, texts, units::DAY_MS,
-    variables, word, words,
+    At, Secret, count, defaults_beside, duration, flag, group, options, path, size, text, texts,
+    units::DAY_MS, variables, word, words,
 };
+
+use crate::Properties;
 
 pub use self::{guard::GuardOptions, input::INPUT, letters::LETTERS, output::OUTPUT};
 
@@ -73,7 +73,7 @@ options! {
         /// Any other property of librdkafka, by its name:
         /// `{ max.poll.interval.ms: "600000" }`. Those that have an option here, and those
         /// that would break a promise, are refused. Values are never shown.
-        properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        properties: Properties = variables().secret().to::<Properties>().default("{}");
     }
 }
 
@@ -110,7 +110,7 @@ options! {
         sasl: Option<KafkaSasl> = group().optional();
         /// Any other property of librdkafka, by its name: `{ linger.ms: "20" }`. Those that have an
         /// option here, and those that would break a promise, are refused. Values are never shown.
-        properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        properties: Properties = variables().secret().to::<Properties>().default("{}");
     }
 }
 
@@ -133,7 +133,7 @@ options! {
         sasl: Option<KafkaSasl> = group().optional();
         /// Any other property of librdkafka, by its name. Those that have an option here, and those
         /// that would break a promise, are refused. Values are never shown.
-        properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        properties: Properties = variables().secret().to::<Properties>().default("{}");
     }
 }
 
@@ -246,103 +246,31 @@ words! {
     }
 }
 
-impl KafkaTls {
-    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
-        let help = "a broker is shown a certificate with its key: name both files";
-        at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
-        Some(self)
-    }
-}
-
-/// How to connect: the same of inputs, outputs and dead letters.
-struct KafkaConnection<'a> {
-    brokers: &'a [String],
-    tls: Option<&'a KafkaTls>,
-    sasl: Option<&'a KafkaSasl>,
-    properties: &'a [(String, String)],
-    /// Properties that have an option in this place only.
-    own: &'static [(&'static str, &'static str)],
-}
-
-macro_rules! connects {
-    ($($options:ty: $own:expr;)+) => {$(
-        impl $options {
-            fn connection(&self) -> KafkaConnection<'_> {
-                KafkaConnection {
-                    brokers: &self.brokers,
-                    tls: self.tls.as_ref(),
-                    sasl: self.sasl.as_ref(),
-                    properties: &self.properties,
-                    own: $own,
-                }
-            }
-        }
-    )+};
-}
-
-connects! {
-    KafkaInput: &[];
-    KafkaOutput: &HAVE_AN_OPTION_THERE;
-    KafkaLetters: &[];
-}
-
-/// Properties that have an option of their own, by what they begin with.
-const HAVE_AN_OPTION: [(&str, &str); 10] = [
-    ("bootstrap.servers", "brokers"),
-    ("metadata.broker.list", "brokers"),
-    ("group.id", "group"),
-    ("group.instance.id", "instance_id"),
-    ("group.protocol", "protocol"),
-    ("isolation.level", "isolation"),
-    ("auto.offset.reset", "start"),
-    ("compression.type", "compression"),
-    ("compression.codec", "compression"),
-    ("key.password", "tls.key_password"),
-];
-
-/// Of an output.
-const HAVE_AN_OPTION_THERE: [(&str, &str); 2] =
-    [("partitioner", "partitioner"), ("message.max.bytes", "max_message")];
-
-impl KafkaConnection<'_> {
-    /// What is wrong in the option of this name, and what to do next.
-    fn check(&self, at: &mut At<'_>) -> Option<()> {
-        for broker in self.brokers {
-            let port = broker.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-            let is_plain = !broker.contains([',', ' ', '/']) && !broker.starts_with(':');
-            if port.is_none() || !is_plain {
-                let shown = at.written("brokers").show(broker);
-                let text = format!("`{shown}` is no broker");
-                at.error(
-                    "brokers",
-                    text,
-                    "a host and a port, such as `localhost:9092`; several are a list",
-                );
-                return None;
-            }
-        }
-        for (name, _) in self.properties {
-            let belongs = |of: &str, given: bool| given && name.starts_with(of);
-            let is_named = |(property, _): &&(&str, &str)| property == name;
-            let option = match HAVE_AN_OPTION.iter().chain(self.own).find(is_named) {
-                Some((_, option)) => option,
-                None if belongs("ssl.", self.tls.is_some()) => "tls",
-                None if belongs("sasl.", self.sasl.is_some()) => "sasl",
-                None if belongs("security.protocol", self.tls.is_some() || self.sasl.is_some()) => {
-                    "tls` and `sasl"
-                }
-                None => continue,
-            };
-            let key = format!("properties.{name}");
-            let text = format!("`{name}` has an option of its own, `{option}`");
-            at.error(&key, text, format!("leave it out, and write `{option}`"));
-            return None;
-        }
-        Some(())
-    }
-}
-
 impl KafkaInput {
+    /// These topics, with the defaults of a configuration. `brokers`: `HOST:PORT,HOST:PORT`.
+    pub fn new<T: Into<String>>(
+        brokers: impl AsRef<str>,
+        group: impl Into<String>,
+        topics: impl IntoIterator<Item = T>,
+    ) -> Self {
+        Self {
+            brokers: listed(brokers.as_ref()),
+            group: group.into(),
+            topics: topics.into_iter().map(Into::into).collect(),
+            ..defaults_beside(&[
+                ("brokers", "broker:9092"),
+                ("group", "group"),
+                ("topics", "topic"),
+            ])
+        }
+    }
+
+    /// What reports, logs and dead letters call the source.
+    #[cfg(feature = "client")]
+    pub(crate) fn described(&self) -> String {
+        format!("kafka:{}", self.topics.join(","))
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         Some(self)
@@ -350,6 +278,15 @@ impl KafkaInput {
 }
 
 impl KafkaLetters {
+    /// To this topic, with the defaults of a configuration. `brokers`: `HOST:PORT,HOST:PORT`.
+    pub fn new(brokers: impl AsRef<str>, topic: impl Into<String>) -> Self {
+        Self {
+            brokers: listed(brokers.as_ref()),
+            topic: topic.into(),
+            ..defaults_beside(&[("brokers", "broker:9092"), ("topic", "topic")])
+        }
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         Some(self)
@@ -357,6 +294,15 @@ impl KafkaLetters {
 }
 
 impl KafkaOutput {
+    /// To this topic, with the defaults of a configuration. `brokers`: `HOST:PORT,HOST:PORT`.
+    pub fn new(brokers: impl AsRef<str>, topic: impl Into<String>) -> Self {
+        Self {
+            brokers: listed(brokers.as_ref()),
+            topic: topic.into(),
+            ..defaults_beside(&[("brokers", "broker:9092"), ("topic", "topic")])
+        }
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         if let Some(key) = &self.key
@@ -366,6 +312,25 @@ impl KafkaOutput {
             at.error("key", format!("this is no key: {why}"), help);
             return None;
         }
+        Some(self)
+    }
+}
+
+fn listed(brokers: &str) -> Vec<String> {
+    brokers.split(',').map(|broker| broker.trim().to_owned()).collect()
+}
+
+impl KafkaTls {
+    /// The files that it names, each with its option.
+    #[cfg(feature = "client")]
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+    }
+
+    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
+        let help = "a broker is shown a certificate with its key: name both files";
+        at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
         Some(self)
     }
 }

@@ -4,22 +4,23 @@
 
 mod input;
 mod letters;
-#[cfg_attr(not(feature = "client"), path = "kinds/without.rs")]
-mod library;
 mod output;
 
 use std::{path::PathBuf, time::Duration};
 
-use greenroom_bus::{kind::are_readable, source::StartAt};
+use greenroom_bus::source::StartAt;
 use greenroom_config::{
-    At, Secret, Take, Typed, count, duration, durations, flag, group, options, path, size, text,
-    texts,
+    At, Secret, Take, Typed, count, defaults_beside, duration, durations, flag, group, options,
+    path, size, text, texts,
     units::{DAY_MS, DurationRange, GIB},
     word, words,
 };
 
 pub use self::{input::INPUT, letters::LETTERS, output::OUTPUT};
-use crate::{NatsAuth, NatsKey, NatsServer, subject::NatsSubject};
+use crate::{NatsAuth, NatsKey, subject::NatsSubject};
+
+/// Where a subject and the name of a consumer have the number of a partition.
+pub(crate) const PARTITION: &str = "{partition}";
 
 options! {
     /// Reads a stream of NATS JetStream by a durable pull consumer: CloudEvents by their
@@ -188,6 +189,12 @@ impl Take for Partitions {
 }
 
 impl NatsTls {
+    /// The files that it names, each with its option.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+    }
+
     fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
         let help = "the server is shown a certificate with its key: name both files";
         at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
@@ -195,75 +202,78 @@ impl NatsTls {
     }
 }
 
-/// Where to connect, and as whom: the same of inputs, outputs and dead letters.
-macro_rules! connects {
-    ($($options:ty)+) => {$(
-        impl $options {
-            /// Where to connect, and as whom.
-            pub fn server(&self) -> NatsServer {
-                let tls = self.tls.clone();
-                let mut server = NatsServer {
-                    servers: self.servers.to_vec(),
-                    auth: self.auth.clone(),
-                    domain: self.domain.clone(),
-                    connect_within: self.connect_within,
-                    ..NatsServer::at("")
-                };
-                if let Some(tls) = tls {
-                    server.require_tls = tls.required;
-                    server.root_certificates = tls.ca;
-                    server.client_certificate = tls.cert.zip(tls.key);
-                }
-                server
-            }
-
-            /// Reports files that cannot be read.
-            fn reach_files(&self, at: &mut At<'_>) {
-                let Some(tls) = &self.tls else { return };
-                let files = [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)];
-                let named = files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
-                are_readable(&mut at.inside("tls"), named);
-            }
+impl NatsInput {
+    /// This consumer of this stream, with the defaults of a configuration. `server`: `HOST:PORT`,
+    /// or a URL.
+    pub fn new(
+        server: impl Into<String>,
+        stream: impl Into<String>,
+        consumer: impl Into<String>,
+    ) -> Self {
+        Self {
+            servers: Secret(vec![server.into()]),
+            stream: stream.into(),
+            consumer: consumer.into(),
+            ..defaults_beside(&[("servers", "server"), ("stream", "s"), ("consumer", "c")])
         }
-    )+};
-}
+    }
 
-connects!(NatsInput NatsOutput NatsLetters);
-
-impl NatsLetters {
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
-        if self.subject.wildcard().is_some() {
-            let text = "a letter may have no event, so no field of one can be in its subject";
-            at.error("subject", text, "for example `letters.orders`");
+        let flaw = self.flaw(|option, name| at.written(option).show(name));
+        if let Some((option, why, help)) = flaw {
+            at.error(option, why, help);
             return None;
         }
         Some(self)
     }
-}
 
-impl NatsInput {
-    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+    /// The option that does not go with the others or is no name, why, and what to do. `shown` is
+    /// how a message has the value of an option.
+    pub(crate) fn flaw(
+        &self,
+        shown: impl Fn(&'static str, &str) -> String,
+    ) -> Option<(&'static str, String, &'static str)> {
         let subjects = self.subjects.as_deref().unwrap_or_default();
-        let has_place = subjects.iter().any(|subject| subject.contains("{partition}"));
-        if has_place != self.partitions.is_some() {
+        let has_place = subjects.iter().any(|subject| subject.contains(PARTITION));
+        if has_place != self.partitions.as_ref().is_some_and(|these| !these.0.is_empty()) {
+            let why = "`partitions` and a subject with `{partition}` belong together";
             let (option, help) = match has_place {
                 true => ("subjects", "say which ones this process reads: `partitions: 0..3`"),
                 false => {
                     ("partitions", "write `{partition}` into a subject: `orders.{partition}.*`")
                 }
             };
-            at.error(option, "`partitions` and a subject with `{partition}` belong together", help);
-            return None;
+            return Some((option, why.to_owned(), help));
         }
-        let is_name =
-            |name: &str| !name.contains(|c: char| c.is_whitespace() || ".*>/\\".contains(c));
-        for (option, name) in [("stream", &self.stream), ("consumer", &self.consumer)] {
-            if !is_name(name) {
-                let shown = at.written(option).show(name);
-                let text = format!("`{shown}` is no name of a {option}");
-                at.error(option, text, "no dots, spaces, slashes or wildcards");
-                return None;
-            }
+        let is_bad = |c: char| c.is_whitespace() || c.is_control() || ".*>/\\".contains(c);
+        let names = [("stream", &self.stream), ("consumer", &self.consumer)];
+        let (option, name) =
+            names.into_iter().find(|(_, name)| name.is_empty() || name.contains(is_bad))?;
+        let why = format!("`{}` is no name of a {option}", shown(option, name));
+        Some((option, why, "no dots, spaces, slashes or wildcards"))
+    }
+}
+
+impl NatsOutput {
+    /// To this subject, with the defaults of a configuration. `server`: `HOST:PORT`, or a URL.
+    pub fn new(server: impl Into<String>, subject: NatsSubject) -> Self {
+        let servers = Secret(vec![server.into()]);
+        Self { servers, subject, ..defaults_beside(&[("servers", "server"), ("subject", "s")]) }
+    }
+}
+
+impl NatsLetters {
+    /// To this subject, with the defaults of a configuration. `server`: `HOST:PORT`, or a URL.
+    pub fn new(server: impl Into<String>, subject: NatsSubject) -> Self {
+        let servers = Secret(vec![server.into()]);
+        Self { servers, subject, ..defaults_beside(&[("servers", "server"), ("subject", "s")]) }
+    }
+
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        if self.subject.wildcard().is_some() {
+            let text = "a letter may have no event, so no field of one can be in its subject";
+            at.error("subject", text, "for example `letters.orders`");
+            return None;
         }
         Some(self)
     }

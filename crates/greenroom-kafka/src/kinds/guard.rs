@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom_config::{count, duration, options, text, units::DAY_MS};
+use greenroom_config::{count, defaults_beside, duration, options, text, units::DAY_MS};
 
 options! {
     /// Where more than 90% of what a commit can remember is in use, and at least 98% of
@@ -25,7 +25,7 @@ impl GuardOptions {
     /// `greenroom_topic`, `greenroom_partition`, `greenroom_offset`, and `greenroom_reason`, which
     /// is `head_of_line` (F08).
     pub fn new(topic: impl Into<String>) -> Self {
-        Self { topic: topic.into(), events: 1_000, every: Duration::from_secs(3_600) }
+        Self { topic: topic.into(), ..defaults_beside(&[("topic", "topic")]) }
     }
 
     /// # Errors

@@ -3,12 +3,13 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use greenroom_config::{
-    AnyOptions, At, Listing, Secret, duration, flag, group, options, path, size, text, texts,
+    AnyOptions, At, Listing, Secret, defaults_beside, duration, flag, group, options, path, size,
+    text, texts,
     units::{DAY_MS, GIB},
     url, variables, word,
 };
 
-use super::{HttpConfig, HttpFactory, Mode};
+use super::{HttpFactory, Mode};
 use crate::{
     event::{OrderBy, OrderByError},
     handler::{HandlerKind, Makes, OpenHandler, handler},
@@ -125,7 +126,7 @@ impl PostTo {
     }
 
     /// Where events have it, checked before.
-    fn event_url(&self) -> Result<Option<EventUrl>, String> {
+    pub(super) fn event_url(&self) -> Result<Option<EventUrl>, String> {
         let Some(from) = &self.from else { return Ok(None) };
         let mut allow = Allow::default();
         for entry in self.allow.iter().flatten() {
@@ -141,12 +142,22 @@ fn field(text: &str) -> Result<OrderBy, String> {
 }
 
 impl HttpOptions {
+    /// To this URL, with the defaults of a configuration.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self::to(PostTo { to: Some(Secret(url.into())), from: None, allow: None })
+    }
+
+    /// To where `url` says.
+    pub fn to(url: PostTo) -> Self {
+        Self { url, ..defaults_beside(&[("url", "http://host/")]) }
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.posting().check(at);
         Some(self)
     }
 
-    fn posting(&self) -> Posting<'_> {
+    pub(super) fn posting(&self) -> Posting<'_> {
         Posting {
             url: self.url.to.as_deref().map(String::as_str),
             headers: &self.headers,
@@ -156,24 +167,9 @@ impl HttpOptions {
         }
     }
 
-    /// As the handler has it, with what its files hold.
-    fn config(&self) -> Result<HttpConfig, String> {
-        let posting = self.posting();
-        let TargetConfig { url, headers, auth, tls, timeout, .. } = posting.target(self.timeout)?;
-        Ok(HttpConfig {
-            url,
-            event_url: self.url.event_url()?,
-            headers,
-            auth,
-            tls,
-            timeout,
-            max_response: usize::try_from(self.max_response).unwrap_or(usize::MAX),
-            secrets: self.signature.as_ref().map(|signature| signature.secrets.clone()),
-            mode: self.mode,
-            pass: self.pass,
-            status: posting.status_map()?,
-            ..HttpConfig::default()
-        })
+    /// With what its files hold.
+    pub(super) fn target(&self) -> Result<TargetConfig, String> {
+        self.posting().target(self.timeout)
     }
 }
 
@@ -205,21 +201,19 @@ impl HandlerKind for HttpOptions {
     }
 
     fn open(&self) -> Result<OpenHandler, String> {
-        let factory = Arc::new(HttpFactory::new(self.config()?)?);
+        let factory = Arc::new(HttpFactory::new(self)?);
         let live = Arc::downgrade(&factory) as _;
         Ok(OpenHandler { factory, live: Some(live) })
     }
 
-    /// Certificates are not read: nothing is connected to.
     fn stand_in(&self, answers: StandIn) -> Result<OpenHandler, String> {
-        let config = Self { tls: None, ..self.clone() }.config()?;
-        HttpFactory::standing_in(config, answers).map(OpenHandler::fixed)
+        HttpFactory::standing_in(self, answers).map(OpenHandler::fixed)
     }
 }
 
 impl Live for HttpFactory {
     fn reconfigure(&self, wanted: &dyn AnyOptions) -> Result<bool, String> {
         let wanted = wanted.as_any().downcast_ref::<HttpOptions>();
-        wanted.map_or(Ok(false), |wanted| HttpFactory::reconfigure(self, wanted.config()?))
+        wanted.map_or(Ok(false), |wanted| HttpFactory::reconfigure(self, wanted))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use greenroom_config::{At, Listing, flag, group, options, path};
+use greenroom_config::{At, Listing, defaults_beside, flag, group, options, path};
 
-use super::{FileSink, FileSinkOptions};
+use super::FileSink;
 use crate::{
     BoxFuture,
     kind::WrittenFile,
@@ -31,6 +31,11 @@ options! {
 }
 
 impl FileOutput {
+    /// Appends to this file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), ..defaults_beside(&[("path", "file")]) }
+    }
+
     /// What was written to standard output cannot be taken back, and has no name.
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         if self.path != Path::new("-") {
@@ -54,10 +59,8 @@ impl OutputKind for FileOutput {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>> {
-        let options = FileSinkOptions { truncate: self.truncate, rotate: self.rotate };
-        Box::pin(async move {
-            let sink = FileSink::open(&self.path, options);
-            sink.map(OpenOutput::fixed).map_err(|error| error.to_string())
+        Box::pin(async {
+            FileSink::open(self).map(OpenOutput::fixed).map_err(|error| error.to_string())
         })
     }
 }

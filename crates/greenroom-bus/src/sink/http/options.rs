@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use greenroom_config::{
-    At, Secret, count, duration, durations, group, options,
+    At, Secret, count, defaults_beside, duration, durations, group, options,
     units::{DAY_MS, DurationRange},
     url, variables, word, words,
 };
 
 use super::Batching;
-use crate::http::{Auth, HttpTls, Posting, Verdict, check_target};
+use crate::http::{Auth, HttpTls, Posting, TargetConfig, Verdict, check_target};
 
 options! {
     /// 2xx stores the event; 408, 425, 429, 5xx, a timeout or a refused connection is tried again
@@ -59,6 +59,11 @@ words! {
 }
 
 impl HttpOutput {
+    /// To this URL, with the defaults of a configuration.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self { url: Secret(url.into()), ..defaults_beside(&[("url", "http://host/")]) }
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         if at.has("batch") && self.mode != HttpOutputMode::Batch {
             let text = "`batch` is for `mode: batch` only";
@@ -72,6 +77,11 @@ impl HttpOutput {
             at.useless(&format!("status.{on}"), text, "write `reject`");
         }
         Some(self)
+    }
+
+    /// With what its files hold.
+    pub(super) fn target(&self) -> Result<TargetConfig, String> {
+        self.posting().target(self.timeout)
     }
 
     pub(super) fn posting(&self) -> Posting<'_> {

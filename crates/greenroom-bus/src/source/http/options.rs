@@ -3,6 +3,7 @@
 use std::{
     num::NonZeroU64,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,10 +12,13 @@ use greenroom_config::{
     units::{DAY_MS, GIB, Rate},
 };
 
-use super::{Access, ServerTls, Webhook};
-use crate::http::{
-    BadTls,
-    options::{ITS_KEY, SHOW, UnreadFile, read},
+use super::{Access, HttpSettings, ServerTls, Webhook};
+use crate::{
+    http::{
+        BadTls,
+        options::{ITS_KEY, SHOW, UnreadFile, read},
+    },
+    record::Mapping,
 };
 
 /// As long as anybody keeps events.
@@ -175,6 +179,25 @@ impl WebhookConfig {
 }
 
 impl HttpInput {
+    /// What a request is judged by, with what the files of `tls` hold.
+    pub(super) fn settings(&self, records: Option<Mapping>) -> Result<HttpSettings, String> {
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let tls = self.tls.as_ref().map(ServerTlsConfig::read).transpose();
+        Ok(HttpSettings {
+            access: self.auth.clone(),
+            webhook: self.webhook.as_ref().map(WebhookConfig::to_bus),
+            tls: tls.map_err(|unread| unread.to_string())?,
+            records: records.map(Arc::new),
+            max_event: bytes(self.max_event),
+            max_body: bytes(self.max_body),
+            max_batch: self.max_batch,
+            connections: self.connections,
+            bodies: bytes(self.bodies),
+            header_timeout: self.header_timeout,
+            body_timeout: self.body_timeout,
+        })
+    }
+
     /// Whether anybody on another machine may post, and no option says that this is meant.
     pub(super) fn is_open_to_others(&self, listen: Listen) -> bool {
         let asks = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
