@@ -163,7 +163,7 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Sets how many events of one share may wait; `None`: a quarter of the queue.
+    /// Sets the most events of one share in the queue; `None`: a quarter of it.
     fn set_share_queue(&self, events: Option<usize>) {
         let mut config = self.settings().config.lock();
         config.share_queue = events;

@@ -1,4 +1,4 @@
-//! Events that wait for room of their share in one pool, in order.
+//! The events beside one pool whose shares have no room in it, in order.
 
 use std::{
     collections::{BTreeMap, VecDeque},

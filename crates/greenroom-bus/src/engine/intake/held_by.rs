@@ -27,7 +27,7 @@ impl HeldByShare {
         Self { pool: pool.to_string(), share, events: events as u64 }
     }
 
-    /// True if it is because of this share that so many events wait.
+    /// True if most of these events are of this share.
     pub(crate) fn is_why(&self, held_back: u64) -> bool {
         self.events > held_back / 2
     }
@@ -40,7 +40,7 @@ impl fmt::Display for HeldByShare {
     }
 }
 
-/// The pool and the share that most of them wait for, at the last look.
+/// The pool and the share of most of them, at the last look.
 #[derive(Debug, Default)]
 pub(crate) struct HeldBy(Mutex<State>);
 

@@ -80,7 +80,7 @@ impl BesidePools {
         Some(self.shared.process.pools[*most].name)
     }
 
-    /// The share that most of them wait for room of, its pool and how many those are.
+    /// The share of most of them, its pool, and their number.
     pub(crate) fn held_by_share(&self) -> Option<HeldByShare> {
         let longest = |place: &usize| {
             let (share, events) = self.beside[*place].waiting.aside.longest()?;
@@ -166,7 +166,7 @@ impl BesidePools {
             for place in behind.iter() {
                 moved |= beside[*place].waiting.advance(shared, &pools[*place], task);
             }
-            // The caller feeds what has room then.
+            // The caller then feeds the events that have room.
             moved |= freed.iter_mut().any(|freed| freed.as_mut().poll(task).is_ready());
             if moved { Poll::Ready(None) } else { Poll::Pending }
         });

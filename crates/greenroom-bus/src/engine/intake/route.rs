@@ -75,7 +75,7 @@ impl Routing {
         self.pools.held_by()
     }
 
-    /// The share that most of them wait for room of.
+    /// The share of most of them.
     pub(crate) fn held_by_share(&self) -> Option<HeldByShare> {
         self.pools.held_by_share()
     }

@@ -36,7 +36,7 @@ pub struct InputView {
     pub run_ahead: u64,
     /// The pool that most of them wait for.
     pub held_by: Option<String>,
-    /// The share for whose room most of them wait, if events do that.
+    /// The share of most of them, if shares have no room.
     pub held_by_share: Option<HeldByShare>,
     /// Events that wait behind parked keys, including the failed one; updated twice a second.
     pub parked: u64,
@@ -61,8 +61,7 @@ pub struct InputView {
 }
 
 impl InputView {
-    /// The share because of which it is asked for nothing more: more than half of what waits beside
-    /// the pools is of it.
+    /// The share that stops it: more than half of the events beside the pools are of it.
     pub fn stands_for_share(&self) -> Option<&HeldByShare> {
         let held = self.held_by_share.as_ref()?;
         (self.held_back >= self.run_ahead && held.is_why(self.held_back)).then_some(held)

@@ -32,7 +32,7 @@ pub(crate) fn named(share: Option<&Arc<str>>) -> String {
 
 /// The rooms of the shares of one pool.
 pub(crate) struct ShareRooms {
-    /// Events of one share that may wait in the pool.
+    /// The most events of one share in the pool.
     bound: AtomicUsize,
     /// The treatment of an event whose share has no room.
     pub(crate) on_full: OnFull,
@@ -47,7 +47,7 @@ struct Rooms {
     /// their share is, so that a line stays in order.
     lines: HashMap<OrderLine, (ShareName, usize)>,
     rooms: BTreeMap<ShareName, Room>,
-    /// Those that have room, and events beside the pool.
+    /// Shares with room and with events beside the pool.
     open: BTreeSet<ShareName>,
 }
 
@@ -57,7 +57,7 @@ struct Room {
     beside: usize,
 }
 
-/// Where an event is.
+/// The place of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Beside the pool: its share has no room.
@@ -68,7 +68,7 @@ enum Place {
     Out,
 }
 
-/// How many events of one share may wait in a pool with these settings.
+/// The most events of one share in a pool with these settings.
 pub(crate) fn bound(config: &PoolConfig) -> usize {
     config.share_queue.unwrap_or(config.queue.div_ceil(PART))
 }
@@ -86,7 +86,7 @@ impl ShareRooms {
         self.bound.load(Ordering::Relaxed)
     }
 
-    /// Another bound from now on. What has room keeps it.
+    /// Sets another bound. Events in the pool keep their room.
     pub(crate) fn set_bound(&self, bound: usize) {
         self.bound.store(bound, Ordering::Relaxed);
         let mut taken = self.taken.lock();
@@ -101,22 +101,22 @@ impl ShareRooms {
         self.freed.subscribe()
     }
 
-    /// The shares that have room, and events beside the pool.
+    /// The shares with room and with events beside the pool.
     pub(crate) fn open(&self) -> Vec<ShareName> {
         self.taken.lock().open.iter().cloned().collect()
     }
 
-    /// How many events of a share wait beside the pool.
+    /// The number of events of a share beside the pool.
     pub(crate) fn beside(&self, share: &ShareName) -> usize {
         self.taken.lock().rooms.get(share).map_or(0, |room| room.beside)
     }
 
-    /// The share for whose room events of this line wait beside the pool.
+    /// The share of the events of this line that are beside the pool.
     pub(crate) fn aside(&self, line: &OrderLine) -> Option<ShareName> {
         self.taken.lock().lines.get(line).map(|(share, _)| share.clone())
     }
 
-    /// An event of a line that waited beside the pool does so no more.
+    /// An event of this line is no longer beside the pool.
     pub(crate) fn steps_in(&self, line: &OrderLine) {
         let mut taken = self.taken.lock();
         if let Some((_, events)) = taken.lines.get_mut(line) {

@@ -50,7 +50,7 @@ impl PoolSharesControl {
         self.shares.status(share)
     }
 
-    /// How many events of one share may wait in the pool.
+    /// The most events of one share in the pool.
     pub fn share_queue(&self) -> usize {
         self.pool.settings().rooms.as_ref().map_or(usize::MAX, |rooms| rooms.bound())
     }
