@@ -20,18 +20,18 @@ words! {
 }
 
 options! {
-    /// In an outage attempts are not counted and nothing is dead-lettered: events wait and one at
-    /// a time probes.
+    /// In an outage, attempts are not counted and no event becomes a dead letter: events wait, and
+    /// one at a time probes.
     #[derive(Copy, Eq)]
     pub struct OutageConfig = "outage" {
-        /// So many failed attempts in a row, over at least two events, are an outage.
+        /// This many failed attempts in a row, of at least two events, are an outage.
         failures: u32 = count(2..=1_000_000).default("20");
-        /// So long with failures only, of at least two events, is an outage.
+        /// A time with only failures, of at least two events, that is an outage.
         window: Duration = duration(1..=DAY_MS).default("10s");
-        /// Once all inputs have ended, a run waits so long, from that moment on, for a handler in
-        /// outage, for an output that fails or is paused (from the last event on that it stored or
-        /// rejected, if that is later), and for dead letters that cannot be taken for a replay.
-        /// Then it gives up: the rest is refused, exit code 3.
+        /// How long a run waits, after all inputs have ended, for a handler in outage, for an
+        /// output that fails or is paused (counted from the last event that it stored or rejected,
+        /// if that is later), and for a store that cannot give dead letters for a replay. Then it
+        /// gives up: the rest is refused, exit code 3.
         limit: Duration = duration(1..=DAY_MS).default("5m");
     }
 }
