@@ -261,7 +261,9 @@ pub(super) async fn order(
 }
 
 fn told(shares: &PoolSharesControl, pool: &str, share: &str) -> Answer {
-    Ok(Json::ok(json!({ "pool": pool, "share": share, "now": text(&shares.status(share)) })))
+    let status = shares.status(share);
+    let now = text(&status, shares.beside(&status.share));
+    Ok(Json::ok(json!({ "pool": pool, "share": share, "now": now })))
 }
 
 #[cfg(test)]
