@@ -51,6 +51,12 @@ pub struct PoolConfig {
     /// What each share may, but those that are
     /// [named](crate::engine::EngineBuilder::share). A weight of 1 and no cap by default.
     pub share_limits: ShareLimits,
+    /// Events of one share that may wait in the pool; `None`: a quarter of the queue, so that one
+    /// share cannot fill it. Of the limit for one key, whichever is reached first counts.
+    pub share_queue: Option<usize>,
+    /// The treatment of an event whose share has as many waiting; `None`: as
+    /// [`on_full`](Self::on_full). What pauses takes no room of other shares.
+    pub on_share_full: Option<OnFull>,
     /// How failures of its handlers are retried that name nothing of their own
     /// ([`HandlerConfig::retry`]). `None`: as usual.
     pub retry: Option<Retry>,
@@ -107,6 +113,7 @@ impl PoolConfig {
             ("max_per_key", self.max_per_key != other.max_per_key),
             ("order_by", self.order_by != other.order_by),
             ("share_by", self.share_by != other.share_by),
+            ("on_share_full", self.on_share_full != other.on_share_full),
             ("on_final_failure", self.on_final_failure != other.on_final_failure),
             ("restarts", self.restarts != other.restarts),
             ("event_stream", self.event_stream != other.event_stream),
@@ -135,6 +142,8 @@ impl Default for PoolConfig {
             order_by: None,
             share_by: None,
             share_limits: ShareLimits::default(),
+            share_queue: None,
+            on_share_full: None,
             retry: None,
             on_final_failure: FinalAction::DeadLetter,
             restarts: Restarts::default(),

@@ -377,6 +377,8 @@ fn defaults_are_those_of_the_specification() {
         engine: Engine::Keyed,
         max_per_key: None,
         batch: None,
+        share_queue: None,
+        on_share_full: None,
         on_full: OnFull::Pause,
         timeout: None,
         max_restarts: 3,

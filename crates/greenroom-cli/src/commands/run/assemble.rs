@@ -179,6 +179,8 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
         dedicated_threads: pool.dedicated_threads,
         weight: pool.weight,
         share_limits: share_limits(None, pool),
+        share_queue: pool.share_queue,
+        on_share_full: pool.on_share_full,
         ..engine::PoolConfig::default()
     }
 }

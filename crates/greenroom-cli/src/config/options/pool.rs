@@ -58,6 +58,14 @@ options! {
         /// The limits of single shares, by their values of `share_by`, and of all others in
         /// `default`: `{ default: { in_hand: 5, rate: 20/s }, acme: { weight: 3 } }`.
         shares: Vec<ShareConfig> = each().live().or_empty();
+        /// How many events of one share may wait in the pool, so that one share cannot fill it; a
+        /// quarter of the queue by default. The events of a share that has as many are treated
+        /// according to `on_share_full`; they delay no other share.
+        share_queue: Option<usize> = count(1..=10_000_000).live().optional();
+        /// Events whose share has as many waiting as `share_queue` says: the same words as for
+        /// `on_full`, and by default what that says. With `pause` they wait beside the pool, up to
+        /// the `run_ahead` of their input.
+        on_share_full: Option<OnFull> = word().optional();
         /// Events when the queue is full: `pause` lets them wait and, after a while, pauses their
         /// input; `reject` refuses them to the source; `dead_letter` stores them.
         on_full: OnFull = word().default("pause");
@@ -173,6 +181,11 @@ impl PoolConfig {
     }
 
     fn fits(self, at: &mut At<'_>) -> Option<Self> {
+        if self.on_share_full == Some(OnFull::Pause) && self.on_full != OnFull::Pause {
+            let text = "what waits for room of its share waits for the pool as well, and `on_full` does not let it";
+            at.error("on_share_full", text, "leave it out, or write `on_full: pause`");
+            return None;
+        }
         if self.queue <= MAX_QUEUE {
             return Some(self);
         }
