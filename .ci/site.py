@@ -27,7 +27,7 @@ def first_sentence(markdown):
     """That of the first paragraph of a page, on one line and without links."""
     text = re.sub(r"<!--.*?-->|^```.*?^```", "", markdown, flags=re.M | re.S)
     prose = [part.strip() for part in re.split(r"\n\s*\n", text) if re.match(r"\s*[\w`*\[]", part)]
-    return re.split(r"(?<=\.) ", re.sub(r"\s+", " ", LINK.sub(r"\1", prose[0])))[0] if prose else ""
+    return re.split(r"(?<=\.) ", re.sub(r"\s+", " ", LINK.sub(r"\1", prose[0])).replace("**", ""))[0] if prose else ""
 
 
 def on_post_build(config):

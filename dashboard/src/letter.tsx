@@ -34,6 +34,8 @@ export function OneLetter({ number, close, changed, store: stored }: { number: n
     ["Reason", words(fact("reason"))],
     ["Handler", fact("handler")],
     ["Pool", fact("pool")],
+    ["Key", fact("key")],
+    ["Share", fact("share")],
     ["Input", fact("input")],
     ["Source", fact("source")],
     ["Position", fact("position")],

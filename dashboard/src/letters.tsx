@@ -18,7 +18,7 @@ const PAGE = 25;
 const REFRESH = 10_000;
 const COUNTED = 30_000;
 
-const FILTERS = ["reason", "handler", "group", "key", "event"] as const;
+const FILTERS = ["reason", "handler", "group", "key", "share", "event"] as const;
 type Filter = (typeof FILTERS)[number];
 
 function filters(): Filter[] {
@@ -35,14 +35,20 @@ function which(): string {
   return named.length > 0 ? ` (${named.join(", ")})` : "";
 }
 
-/** Shows the letters of a key, or those of the event with this id. */
+/** Shows the letters of a key or a share, or those of the event with this id. */
 export async function findLetters(text: string): Promise<void> {
-  const nothing = { reason: "", handler: "", group: "" };
-  if (text === "") return go({ ...nothing, key: "", event: "" });
+  const nothing = { reason: "", handler: "", group: "", key: "", share: "", event: "" };
+  if (text === "") return go(nothing);
   const has = async (name: Filter) =>
     (await get<LetterPage>(`/api/dead-letters?${new URLSearchParams({ [name]: text, order: "newest", limit: "1" })}`)).letters.length > 0;
-  const isKey = (await has("key")) || !(await has("event"));
-  go({ ...nothing, key: isKey ? text : "", event: isKey ? "" : text });
+  let found: Filter = "key";
+  for (const name of ["key", "event", "share"] as const) {
+    if (await has(name)) {
+      found = name;
+      break;
+    }
+  }
+  go({ ...nothing, [found]: text });
   const section = document.getElementById("letters");
   section?.scrollIntoView({ block: "start" });
   section?.focus({ preventScroll: true });
@@ -140,7 +146,7 @@ function Filters({ handlers, reasons }: { handlers: string[]; reasons: LetterGro
   if (reason !== "" && !known.some(([name]) => name === reason)) known.push([reason, words(reason)]);
   return (
     <span class="filters">
-      <Search of={at("key") || at("event")} />
+      <Search of={at("key") || at("event") || at("share")} />
       <select aria-label="reason" value={reason} onChange={(event) => go({ reason: event.currentTarget.value })}>
         <option value="">every reason</option>
         {known.map(([name, text]) => <option key={name} value={name}>{text}</option>)}
@@ -166,7 +172,7 @@ function Search({ of }: { of: string }) {
         findLetters((typed ?? of).trim()).then(() => type(null), (why: unknown) => toast("bad", inWords(why)));
       }}
     >
-      <input aria-label="event id or key" placeholder="Event id or key" value={typed ?? of} autocomplete="off" spellcheck={false} onInput={(event) => type(event.currentTarget.value)} />
+      <input aria-label="event id, key or share" placeholder="Event id, key or share" value={typed ?? of} autocomplete="off" spellcheck={false} onInput={(event) => type(event.currentTarget.value)} />
     </form>
   );
 }

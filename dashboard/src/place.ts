@@ -1,6 +1,6 @@
 // Where the page is, in its address: a link shows the same to others, and back goes back.
 
-const NAMES = ["range", "sort", "why", "letter", "reason", "handler", "group", "key", "event"] as const;
+const NAMES = ["range", "sort", "why", "letter", "reason", "handler", "group", "key", "share", "event"] as const;
 type Name = (typeof NAMES)[number];
 export type Place = Partial<Record<Name, string>>;
 

@@ -6,6 +6,7 @@ import { Chart, Spark } from "./chart";
 import { count, rate, several, time } from "./format";
 import { Heat } from "./heat";
 import { at, go } from "./place";
+import { Shares } from "./shares";
 import { store, type PoolHistory } from "./store";
 import type { Pool, Worker } from "./types";
 import { Act, Badge, Bar, Empty, Section, confirm, toast, type Tone } from "./ui";
@@ -133,6 +134,7 @@ function Detail({ pool, known }: { pool: Pool; known: PoolHistory }) {
         </div>
         <Workers pool={pool} />
       </div>
+      {pool.has_shares && <div role="cell" aria-colspan={8}><Shares pool={pool.name} /></div>}
     </div>
   );
 }

@@ -30,6 +30,8 @@ export interface Pool {
   handling_ms: Spread;
   /** Of the time since the last sample. */
   recent: { queueing_ms: Spread; handling_ms: Spread; measured: number };
+  /** Its events have shares. */
+  has_shares: boolean;
   /** How long each worker has handled its event; -1 idle, -2 starting, -3 disabled, null none. */
   slots?: (number | null)[];
 }
@@ -204,6 +206,20 @@ export interface Worker {
   restarts: number;
 }
 
+/** A share of a pool; `null` is that of all events without one. */
+export interface Share {
+  share: string | null;
+  limits: { weight: number; in_hand: number | null; rate_per_s: number | null };
+  waiting: number;
+  in_hand: number;
+  time_ms: number;
+  state: "ready" | "idle" | "full" | "rate" | "held" | "probing" | "paused" | "gone" | "unknown";
+  next_ms: number | null;
+}
+
+/** `lines` of the configuration keep what was set by hand. */
+export interface SharePage { shares: Share[]; count: number; lines: string | null }
+
 /** An event that parks its key: what is decided about. */
 export interface ParkedEvent {
   id: string;
@@ -234,6 +250,7 @@ export interface Letter {
   type?: string | null;
   subject?: string | null;
   key?: string | null;
+  share?: string | null;
   reason?: string;
   error?: string;
   attempts?: number;

@@ -1,23 +1,14 @@
 // The dashboard in a real browser, beside a greenroom that really runs.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { Greenroom, Targets, config, freePort, launch, open, until } from "./stage.mjs";
+import { Greenroom, Targets, assertQuiet, breaches, config, freePort, launch, open, until } from "./stage.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const FLEET = 1024;
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
-
-/** Nothing was written to the console, and nothing has broken the policy. */
-async function assertQuiet(page) {
-  assert.deepEqual(page.faults, []);
-  assert.deepEqual(await page.evaluate(() => window.violations), []);
-}
 
 /** What the daemon found, and its verdict of that. */
 function finding(severity, about) {
@@ -39,13 +30,6 @@ async function look(url, options) {
   await page.goto(url);
   await live(page);
   return page;
-}
-
-/** The breaches of accessibility that axe finds. */
-async function breaches(page) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`);
 }
 
 describe("a page beside a greenroom under load", () => {
@@ -815,5 +799,47 @@ describe("a greenroom with tokens", () => {
     const status = await page.evaluate(async () => (await fetch("/api/pools/default/resume", { method: "POST", headers: { authorization: "Bearer spyglass" } })).status);
     assert.equal(status, 403);
     await page.context().close();
+  });
+});
+
+describe("a pool whose events have shares", () => {
+  let greenroom;
+  let page;
+
+  before(async () => {
+    greenroom = new Greenroom(await freePort());
+    greenroom.configure(`
+inputs: { all: { file: { path: in.ndjson, follow: true } } }
+pools: { default: { workers: 4, order_by: subject, share_by: /tenant, shares: { default: { in_hand: 2 }, bolt: { weight: 3 } } } }
+handlers: { slow: { on: "**", simulate: { latency: 60s, failures: 0 } } }
+outputs: { done: { file: { path: done.ndjson } } }
+admin: { listen: '127.0.0.1:${greenroom.port}' }
+`);
+    await greenroom.start();
+    greenroom.write("t", Array.from({ length: 30 }, (_, n) => `a${n}`), { tenant: "acme/eu" });
+    greenroom.write("t", ["b0"], { tenant: "bolt" });
+    await until(async () => (await greenroom.get("/api/pools/default/shares")).count >= 2, "two shares are there");
+    page = await look(greenroom.url);
+  });
+  after(async () => {
+    await page.context().close();
+    await greenroom.stop();
+  });
+
+  test("q11 a table says what each share has and waits for, and pauses one", async () => {
+    const table = page.getByRole("table", { name: "shares of default" });
+    const row = (name) => table.locator("tr", { hasText: name });
+    await row("acme/eu").waitFor();
+    assert.match(await row("acme/eu").innerText(), /2 \/ 2\s+28\s.*as many in hand as may be/s);
+    assert.match(await row("bolt").innerText(), /1 \/ 2\s+0\s.*3\s/s);
+    await page.getByRole("button", { name: "pause the share acme/eu" }).click();
+    await toast(page, "acme/eu is paused");
+    await row("acme/eu").getByText("paused").waitFor();
+    await page.getByLabel("order of the shares of default").selectOption("held");
+    await until(async () => /acme\/eu/.test(await table.locator("tbody tr").first().innerText()), "the paused one is first");
+    assert.deepEqual(await breaches(page), []);
+    await page.getByRole("button", { name: "resume the share acme/eu" }).click();
+    await toast(page, "acme/eu goes on");
+    await assertQuiet(page);
   });
 });

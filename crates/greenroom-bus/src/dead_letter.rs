@@ -102,6 +102,8 @@ pub struct DeadLetter {
     pub handler: Option<Arc<str>>,
     /// The key by which its handler orders it, if any.
     pub key: Option<Arc<str>>,
+    /// Its share there, if it has one.
+    pub share: Option<Arc<str>>,
     /// The letter that was replayed and has become this one.
     pub replayed: Option<Replayed>,
     /// The handler's results that outputs rejected. Other outputs may have stored other results of

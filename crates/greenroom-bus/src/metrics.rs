@@ -12,7 +12,8 @@
 //! price is that of the looks: some microseconds for each pool and partition.
 //!
 //! The number of series is bounded: there is none for a key, and none for a worker unless [asked
-//! for](Observer::per_worker); of an input with more than [`MOST_PARTITIONS`], only its sums. An
+//! for](Observer::per_worker); of a pool's shares, the [`BUSIEST`] have some; of an input with more
+//! than [`MOST_PARTITIONS`], only its sums. An
 //! input or output that is removed keeps its counters, so that no sum falls.
 //!
 //! ```
@@ -56,6 +57,7 @@ mod pace;
 mod pools;
 mod process;
 mod run;
+mod shares;
 mod standings;
 
 #[cfg(feature = "metrics")]
@@ -64,11 +66,13 @@ pub use families::{Families, Family, Series, Value};
 pub use inputs::MOST_PARTITIONS;
 pub use metric::{Kind, Metric, Unit};
 pub use observer::{EVERY, Observer, WEDGED_AFTER};
+pub use shares::BUSIEST;
 
 /// Every metric of an engine, in the order in which they are shown.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
     [
         pools::METRICS,
+        shares::METRICS,
         run::METRICS,
         handlers::METRICS,
         inputs::METRICS,

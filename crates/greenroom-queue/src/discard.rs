@@ -13,12 +13,31 @@ use crate::lock::user_code_follows;
 
 /// Drops a value. A panic of its `Drop` ends here, and is logged.
 pub fn discard<T>(value: T) {
-    if !std::mem::needs_drop::<T>() {
-        return;
+    if std::mem::needs_drop::<T>() {
+        drop_now(&mut Some(value));
     }
-    let mut value = Some(value);
-    if let Some(panic) = panic_of(&mut || drop(value.take())) {
-        drop_panicked(type_name::<T>(), panic);
+}
+
+/// A value that can be dropped by code that does not know its type.
+trait Discarded {
+    fn drop_now(&mut self);
+
+    fn type_name(&self) -> &'static str;
+}
+
+impl<T> Discarded for Option<T> {
+    fn drop_now(&mut self) {
+        *self = None;
+    }
+
+    fn type_name(&self) -> &'static str {
+        type_name::<T>()
+    }
+}
+
+fn drop_now(value: &mut dyn Discarded) {
+    if let Some(panic) = panic_of(&mut || value.drop_now()) {
+        drop_panicked(value.type_name(), panic);
     }
 }
 

@@ -189,6 +189,14 @@ pub enum SpawnError {
         /// The pool's name.
         pool: String,
     },
+    /// Shares were named before the order.
+    #[error(
+        "pool {pool} was given `ordered_by` after `shared_by`, which replaces it: say `shared_by` after it"
+    )]
+    SharesBeforeOrder {
+        /// The pool's name.
+        pool: String,
+    },
     /// Shares divide one queue, from which all workers take: there is none in a pool that gives
     /// each message to a worker, by a policy or by sticky keys.
     #[error(

@@ -140,6 +140,7 @@ mod pool_payload;
 mod push;
 mod routing;
 pub mod shares;
+mod sharing;
 pub mod stats;
 pub mod sticky;
 mod stop;

@@ -134,6 +134,8 @@ impl Line for DeadLetter {
         optional(self.handler.as_deref(), out, write_text);
         out.extend_from_slice(b",\"key\":");
         optional(self.key.as_deref(), out, write_text);
+        out.extend_from_slice(b",\"share\":");
+        optional(self.share.as_deref(), out, write_text);
         out.extend_from_slice(b",\"trace_id\":");
         optional(self.trace_id(), out, write_text);
         out.extend_from_slice(b",\"rejected_by\":");

@@ -46,6 +46,8 @@ impl Shared {
             // A key that cannot be read is the reason of the letter.
             handler.config.key(event).unwrap_or_default()
         });
+        let share = handler.zip(given.event.as_ref());
+        let share = share.and_then(|(handler, event)| handler.config.share(event));
         let addressed = Addressed {
             input: self.inputs.name(origin.input),
             source: place.source,
@@ -54,6 +56,7 @@ impl Shared {
             handler: handler.map(|handler| handler.name.as_str()),
             pool,
             key,
+            share,
         };
         self.egress.dead_letters.give(given, &addressed, ack);
     }

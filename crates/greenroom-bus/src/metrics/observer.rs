@@ -10,6 +10,7 @@ use super::{
     pace::Pace,
     pools::{self, Options},
     process, run,
+    shares::{self, SharesSeen},
     standings::Standings,
 };
 use crate::engine::{Control, InputView};
@@ -42,6 +43,7 @@ struct LastLook {
     /// The highest accepted count of each pool so far, by index. While a worker leaves, its mailbox
     /// may be counted twice for a moment, and a counter does not fall.
     accepted: Vec<u64>,
+    shares: SharesSeen,
 }
 
 impl LastLook {
@@ -129,6 +131,7 @@ impl Observer {
         for (place, (mut view, pool)) in pools.enumerate() {
             view.stats.accepted = self.seen.lock().accepted(place, view.stats.accepted);
             pools::add(&mut families, &view, &pool, self.options);
+            shares::add(&mut families, &view.name, &pool, &mut self.seen.lock().shares);
         }
         run::add(&mut families, &self.control, self.work_waiting());
         handlers::add(&mut families, &self.control);

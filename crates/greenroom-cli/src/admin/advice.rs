@@ -9,6 +9,7 @@
 //! state, without a clock. The rules run once a second, for the history, and when a client asks;
 //! advice on the sizes of pools comes from the advisor of each ([`greenroom::advisor`]).
 
+mod busy_shares;
 mod chains;
 mod command;
 mod events;
@@ -48,6 +49,7 @@ const RULES: &[Rule] = &[
     pools::waits_for_output,
     pools::wedged,
     pools::hot_key,
+    pools::busy_share,
     pools::paused,
     events::dead_letters,
     inputs::files_at_risk,

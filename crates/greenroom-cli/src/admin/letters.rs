@@ -58,6 +58,8 @@ struct Letter {
     /// Letters of earlier versions have none.
     key: Option<String>,
     /// Letters of earlier versions have none.
+    share: Option<String>,
+    /// Letters of earlier versions have none.
     trace_id: Option<String>,
     #[serde(default)]
     raw_base64: Option<IgnoredAny>,
@@ -275,6 +277,7 @@ impl FileLetter {
                 "pool": letter.pool,
                 "handler": letter.handler,
                 "key": letter.key,
+                "share": letter.share,
                 "group": letter.group(),
                 "trace_id": letter.trace_id,
                 "rejected_by": letter.rejected_by.unwrap_or_default(),
@@ -297,7 +300,8 @@ impl Letter {
     }
 
     fn matches(&self, number: u64, wanted: &Filter) -> bool {
-        let Filter { ids, reason, pool, handler, input, key, event, group, since, upto } = wanted;
+        let Filter { ids, reason, pool, handler, input, key, share, event, group, since, upto } =
+            wanted;
         let is = |wanted: &Option<String>, found: Option<&String>| {
             wanted.is_none() || wanted.as_ref() == found
         };
@@ -307,6 +311,7 @@ impl Letter {
             && is(handler, self.handler.as_ref())
             && is(input, self.input.as_ref())
             && is(key, self.key.as_ref())
+            && is(share, self.share.as_ref())
             && is(event, self.event.as_ref().map(|event| &event.id))
             && group.as_ref().is_none_or(|group| *group == self.group())
             && since

@@ -130,8 +130,9 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
 
 /// A change needs an explicit selection.
 fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
-    let LettersFilter { ids, pool, handler, input, key, event, reason, group, since } = filter;
-    let texts = [pool, handler, input, key, event, reason, group, since];
+    let LettersFilter { ids, pool, handler, input, key, share, event, reason, group, since } =
+        filter;
+    let texts = [pool, handler, input, key, share, event, reason, group, since];
     if ids.is_empty() && texts.iter().all(|text| text.is_none()) && !all {
         let why =
             "no letters are selected: use `--id`, `--handler`, `--group` and the like, or `--all`";

@@ -114,7 +114,8 @@ impl Spans {
                 whole("greenroom.worker", i64::try_from(attempt.worker).unwrap_or(i64::MAX)),
                 text("greenroom.outcome", class.unwrap_or("handled")),
             ]);
-            all.extend(attempt.share.as_ref().map(|share| text("greenroom.share", &**share)));
+            let share = attempt.share.as_ref().filter(|_| self.keys);
+            all.extend(share.map(|share| text("greenroom.share", &**share)));
             all.extend(class.map(|class| text("error.type", class)));
         }
         all

@@ -18,7 +18,7 @@ use greenroom_bus::{
     sink::SinkError,
     source::{Pull, Source, Taken},
 };
-use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
+use greenroom_kafka::{KafkaInput, source::KafkaSource};
 use rdkafka::{
     ClientConfig, Message, Offset, TopicPartitionList,
     admin::{
@@ -198,7 +198,10 @@ pub(crate) struct Publisher(pub(crate) BaseProducer);
 
 impl Publisher {
     pub(crate) fn new(broker: &str) -> Self {
-        Self(config(broker).set("linger.ms", "5").create().unwrap())
+        // Of a new topic, the first batch may be refused and sent again: it stays the first.
+        let mut config = config(broker);
+        config.set("linger.ms", "5").set("enable.idempotence", "true");
+        Self(config.create().unwrap())
     }
 
     pub(crate) fn send(&self, topic: &str, partition: i32, key: &str, value: &[u8]) {
@@ -261,8 +264,8 @@ pub(crate) fn commit(
 }
 
 /// Sessions are short, so that a member that was killed is missed soon.
-pub(crate) fn options(broker: &str, group: &str, topics: &[String]) -> KafkaSourceOptions {
-    let mut options = KafkaSourceOptions::new(broker, group, topics);
+pub(crate) fn options(broker: &str, group: &str, topics: &[String]) -> KafkaInput {
+    let mut options = KafkaInput::new(broker, group, topics);
     options
         .properties
         .set("session.timeout.ms", "6000")

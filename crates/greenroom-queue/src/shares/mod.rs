@@ -25,17 +25,22 @@
 //! A pick and an end cost a look into two tables and a place in a tree of the shares that may
 //! start. The virtual time of shares with attempts in hand moves on, so their place in the tree
 //! is where they were; the first is looked at again before it is believed. A share that has nothing
-//! waiting, in hand, held or set, and whose bucket is full, is not in memory.
+//! waiting, in hand, held or set, and whose bucket is full, is not in memory. Of the busiest of
+//! these, the time in hand is.
 //!
-//! It knows neither locks nor clocks: its owner has one of each.
+//! It knows neither locks nor clocks: [`GuardedShares`] has the one, its owner the other.
 
 mod bucket;
+mod guarded;
 mod limits;
+mod past;
 mod share;
 #[cfg(test)]
 mod tests;
+mod took;
 
 pub use bucket::ShareRate;
+pub use guarded::GuardedShares;
 pub use limits::Limits;
 pub use share::Standing;
 
@@ -44,23 +49,14 @@ use std::{
     hash::Hash,
 };
 
-use crate::wake::QUICK;
+use past::Past;
 use share::{Noted, OneShare, Probe, Virtual};
+use took::Took;
 
 /// A table that is used for less than a part of its room gives the rest back.
 const SPARSE: usize = 8;
 /// Less room than this is kept.
 const SMALL: usize = 64;
-
-/// As many attempts are looked back at to say how long they usually last.
-const SMOOTHING: u128 = 16;
-
-/// No attempt counts as longer, in nanoseconds, to say whether attempts are quick: one that was
-/// interrupted says little.
-const SLOW: u64 = 16 * QUICK.as_nanos() as u64;
-
-/// As many attempts are looked back at to say whether they are quick.
-const PACED: u64 = 64;
 
 /// A hold is followed by a probe that is remembered for as long as the hold was, and this long at
 /// least.
@@ -84,13 +80,12 @@ pub struct ShareQueue<S, T> {
     /// The attempts of workers, by their slots.
     hands: Table<usize, Hand>,
     defaults: Limits,
+    /// Attempts that have ended.
+    took: Took,
+    /// Shares that are not here any more.
+    past: Past<S>,
     /// Those that are held, paused, or have limits of their own.
     special: HashSet<u32, foldhash::fast::RandomState>,
-    /// How long an attempt takes on average over the last ones, none of which counts for much.
-    pace: u64,
-    /// How long attempts take, about: the mean over the time in hand, not over the attempts, as it
-    /// is the long ones that workers will still have in hand when others come free.
-    typical: u64,
 }
 
 /// The attempt of a worker.
@@ -114,7 +109,8 @@ pub struct ShareView<S> {
     pub waiting: usize,
     /// Attempts in hand.
     pub in_hand: u32,
-    /// Time in hand, in nanoseconds, since it was last in memory.
+    /// Time in hand, in nanoseconds. What it had before it was last in memory counts if it is one
+    /// of the busiest.
     pub held: u64,
     /// Whether it may start.
     pub standing: Standing,
@@ -133,9 +129,9 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
             present: 0,
             hands: Table::default(),
             defaults,
+            took: Took::new(),
+            past: Past::new(),
             special: HashSet::default(),
-            pace: SLOW,
-            typical: 1,
         }
     }
 
@@ -180,7 +176,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.end(slot, now);
         self.wake(now);
         let id = self.next(now)?;
-        let expected = self.typical;
+        let expected = self.took.typical;
         let share = self.all.get_mut(&id)?;
         self.present = self.present.max(share.had(now));
         let what = share.line.pop_front()?;
@@ -200,6 +196,17 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         let what = self.all.get_mut(&id)?.line.pop_front();
         self.review(id, now);
         what
+    }
+
+    /// The share of each attempt in hand.
+    pub fn in_hand(&self) -> impl Iterator<Item = &S> {
+        self.hands.values().filter_map(|hand| Some(&self.all.get(&hand.share)?.name))
+    }
+
+    /// Time in hand of all shares, in nanoseconds.
+    pub fn time_in_hand(&self, now: u64) -> u64 {
+        let open = self.hands.values().map(|hand| now.saturating_sub(hand.since));
+        open.fold(self.took.sum, u64::saturating_add)
     }
 
     /// The share that this worker has in hand.
@@ -226,8 +233,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
     pub fn end(&mut self, slot: usize, now: u64) {
         let Some(Hand { share: id, since, expected }) = self.hands.remove(&slot) else { return };
         let took = now.saturating_sub(since).max(1);
-        self.typical = follow(self.typical, took);
-        self.pace = (self.pace * (PACED - 1) + took.min(SLOW)) / PACED;
+        self.took.note(took);
         if let Some(share) = self.all.get_mut(&id) {
             share.ended(since, expected, now);
             if share.probe == Some(Probe::Out { slot }) {
@@ -259,7 +265,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
 
     /// How long attempts take on average, in nanoseconds, if they are quick.
     pub fn quick_pace(&self) -> Option<u64> {
-        (self.pace < QUICK.as_nanos() as u64).then_some(self.pace)
+        self.took.quick_pace()
     }
 
     /// Takes the line of a share that may start out of all order, for an owner that starts items in
@@ -341,7 +347,8 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         let id = self.next_id;
         self.next_id = id.wrapping_add(1);
         self.ids.insert(name.clone(), id);
-        self.all.insert(id, OneShare::new(name.clone(), self.defaults, self.present));
+        let time = self.past.time(name);
+        self.all.insert(id, OneShare::new(name.clone(), self.defaults, self.present, time));
         id
     }
 
@@ -420,6 +427,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.special.remove(&id);
         if let Some(share) = self.all.remove(&id) {
             self.ids.remove(&share.name);
+            self.past.keep(&share.name, share.time_charged());
         }
         tidy(&mut self.all);
         tidy(&mut self.ids);
@@ -428,14 +436,6 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
     fn tidy_hands(&mut self) {
         tidy(&mut self.hands);
     }
-}
-
-/// A mean, after one more value that counts by its size.
-fn follow(mean: u64, value: u64) -> u64 {
-    let (old, new) = (u128::from(mean), u128::from(value));
-    let (weight, all) = (new, new + SMOOTHING * old);
-    let next = (old * (all - weight) + new * weight) / all;
-    u64::try_from(next.max(1)).unwrap_or(u64::MAX)
 }
 
 fn tidy<N: Hash + Eq, V>(table: &mut Table<N, V>) {

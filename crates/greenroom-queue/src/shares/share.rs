@@ -87,14 +87,14 @@ pub(super) struct Noted {
 }
 
 impl<S, T> OneShare<S, T> {
-    pub(super) fn new(name: S, limits: Limits, served: Virtual) -> Self {
+    pub(super) fn new(name: S, limits: Limits, served: Virtual, time: u64) -> Self {
         Self {
             name,
             limits,
             is_set: false,
             line: VecDeque::new(),
             hand: InHand::default(),
-            served: Served { by_weight: served, time: 0, until: 0 },
+            served: Served { by_weight: served, time, until: 0 },
             bucket: Bucket::default(),
             paused: false,
             hold: None,
@@ -116,6 +116,11 @@ impl<S, T> OneShare<S, T> {
     pub(super) fn time_in_hand(&self, now: u64) -> u64 {
         let uncharged = u64::try_from(self.uncharged(now)).unwrap_or(u64::MAX);
         self.served.time.saturating_add(uncharged)
+    }
+
+    /// Time in hand of attempts that have ended.
+    pub(super) fn time_charged(&self) -> u64 {
+        self.served.time
     }
 
     /// The time that it has had, by weight.

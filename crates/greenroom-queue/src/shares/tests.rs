@@ -123,6 +123,23 @@ fn q06_a_hold_during_the_probe_holds_again() {
 }
 
 #[test]
+fn q11_a_share_that_is_forgotten_between_its_attempts_keeps_its_time_in_hand() {
+    let mut shares: ShareQueue<u32, u64> = ShareQueue::new(Limits::default());
+    for attempt in 0..10 {
+        let now = attempt * 100;
+        shares.add(&7, attempt, false, now);
+        assert_eq!(shares.pick(0, now), Some(attempt));
+        assert_eq!(shares.in_hand().collect::<Vec<_>>(), [&7]);
+        assert_eq!(shares.time_in_hand(now + 30), attempt * 50 + 30);
+        shares.end(0, now + 50);
+        shares.wake(now + 50);
+        assert_eq!(shares.memory().0, 0, "nothing of it waits or is in hand");
+    }
+    shares.add(&7, 10, false, 1_000);
+    assert_eq!(shares.view(&7, 1_000).map(|view| view.held), Some(500));
+}
+
+#[test]
 fn q10_a_million_shares_at_once_leave_nothing() {
     let rate = ShareRate { messages: 10, per: 1_000 * MILLI, burst: 1 };
     let mut shares: ShareQueue<u32, u64> =

@@ -18,7 +18,7 @@ use super::{
     Pool,
     batch::{batches::Batches, bytes::BatchBytes, hand::in_batches::InBatches},
     bytes::ByteBound,
-    core::{Core, PushOf, assign::ByTable, dispatch::ByPolicy},
+    core::{Core, PushOf, SharingOf, assign::ByTable, dispatch::ByPolicy, shares::ByShare},
     frame::start::start_all,
     limits::{Adaptive, AtOnce, Rate},
     membership::restart::{Restarts, WhenExhausted},
@@ -50,6 +50,8 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     key_of: Option<KeyOf<A::Message, K>>,
     /// Present if messages have shares.
     share_of: Option<ShareOf<A::Message>>,
+    /// How they are taken then.
+    sharing: Option<SharingOf<A, K>>,
     config: PoolConfig,
     functions: FunctionsOf<A>,
     /// `None` if workers pull.
@@ -59,7 +61,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
 impl<A: Actor> PoolBuilder<A> {
     pub(crate) fn new(factory: Factory<A>) -> Self {
         let (config, functions) = (PoolConfig::default(), FunctionsOf::<A>::default());
-        Self { factory, key_of: None, share_of: None, config, functions, push: None }
+        Self { factory, key_of: None, share_of: None, sharing: None, config, functions, push: None }
     }
 
     /// Gives each message to the worker that a policy chooses, instead of to the first free one. An
@@ -170,8 +172,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             Some(_) => Some(Box::new(ByTable)),
             None => Some(Box::new(ByPolicy)),
         };
+        let sharing: Option<SharingOf<Layered<A, L>, K>> = match this.sharing {
+            Some(_) => Some(Box::new(ByShare)),
+            None => None,
+        };
         let mut layered = this.with(factory, key_of);
-        layered.push = push;
+        (layered.push, layered.sharing) = (push, sharing);
         layered
     }
 
@@ -186,7 +192,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         B: Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>,
     {
         let Self { share_of, config, functions, .. } = self;
-        PoolBuilder { factory, key_of, share_of, config, functions, push: None }
+        PoolBuilder { factory, key_of, share_of, sharing: None, config, functions, push: None }
     }
 
     /// Hands several messages to the actor at once, for an actor whose [`receive`](Actor::receive)
@@ -713,11 +719,19 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         let mut derived = self.derived(capacity)?;
         let Surroundings { runtime, threads, limits } = self.config.surroundings()?;
         let awake_limit = runtime.metrics().num_workers();
-        let Self { factory, key_of, share_of, config, mut functions, push } = self;
+        let Self { factory, key_of, share_of, sharing, config, mut functions, push } = self;
         derived.uses_handoff &= limits.is_none();
         functions.policy = bounds::ending(functions.policy, config.failure.finally);
         let settings = Settings { functions, factory, key_of, share_of, shares, derived };
-        Ok(Arc::new(Core::new(config, limits, settings, push, awake_limit, runtime, threads)))
+        Ok(Arc::new(Core::new(
+            config,
+            limits,
+            settings,
+            (push, sharing),
+            awake_limit,
+            runtime,
+            threads,
+        )))
     }
 
     /// What follows from the settings, except limits: these take their time from a clock that

@@ -32,6 +32,7 @@ use super::{
     pool_payload::{InboxGuard, Key, OutboxOf, PayloadOf, Queued, ShardOf},
     push::Push,
     routing::{Routing, WayIn},
+    sharing::Sharing,
     stats::telemetry::Telemetry,
 };
 use crate::{Actor, AddressOf, Class, DeadLetters, delivery::Extra};
@@ -59,7 +60,7 @@ pub(crate) mod push;
 pub(crate) mod pushes;
 pub(crate) mod room;
 pub(crate) mod serve;
-mod shares;
+pub(crate) mod shares;
 pub(crate) mod shut;
 pub(crate) mod signals;
 mod sweep;
@@ -70,8 +71,14 @@ pub(crate) mod waiters;
 pub(crate) mod withdraw;
 pub(crate) mod workers;
 
+/// How a pool takes the messages of shares, if they have some.
+pub(crate) type SharingOf<A, K> = Box<dyn Sharing<A, K, Core<A, K>>>;
+
 /// How the pool pushes, if it does.
 pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
+
+/// How it does both.
+type WaysOf<A, K> = (Option<PushOf<A, K>>, Option<SharingOf<A, K>>);
 
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
@@ -83,6 +90,8 @@ pub(crate) struct Core<A: Actor, K> {
     pub(crate) routing: Routing<A, K>,
     /// How messages are pushed to workers, if they are.
     pub(crate) push: Option<PushOf<A, K>>,
+    /// How messages of shares are taken, if they have some.
+    pub(crate) sharing: Option<SharingOf<A, K>>,
     /// Calls that skip the queue.
     pub(crate) handoff: Handoff,
     /// What single workers have of their own: see [`desk`](Self::desk).
@@ -102,7 +111,7 @@ impl<A: Actor, K: Key> Core<A, K> {
         config: PoolConfig,
         limits: Option<Arc<Gate>>,
         mut settings: Settings<A, K>,
-        push: Option<PushOf<A, K>>,
+        (push, sharing): WaysOf<A, K>,
         awake_limit: usize,
         runtime: tokio::runtime::Handle,
         threads: Option<Threads>,
@@ -121,6 +130,7 @@ impl<A: Actor, K: Key> Core<A, K> {
             queue: WorkQueue::new(shards, keyed, bounds, capacity, workers, awake_limit),
             routing: Routing::new(&config, &mut settings),
             push,
+            sharing,
             handoff: Handoff::default(),
             desks: Desks::new(workers),
             letters: DeadLetters::new(config.failure.dead_letters),
@@ -142,7 +152,9 @@ impl<A: Actor, K: Key> Core<A, K> {
             },
             settings,
         };
-        core.begin_in_order_of_acceptance();
+        if let Some(sharing) = &core.sharing {
+            sharing.begin(&core);
+        }
         if let Some(quick) = core.frame.config.handling.quick {
             core.queue.wake.set_quick(quick);
             let pace = if quick { Duration::ZERO } else { Duration::MAX };

@@ -8,14 +8,13 @@ use std::{
     time::Duration,
 };
 
-use greenroom_queue::shares::ShareQueue;
 use tokio::runtime::Handle;
 
 use super::{
     core::{Core, signals::take_signal},
     frame::{self, gate::close},
     handoff::reentrancy::{ReentrancyGuard, Reentrant},
-    shares::{Share, ShareTicket},
+    shares::Share,
     stop::{Stop, StopSummary, run::see_to_its_end},
     worker_sender::WorkerSender,
 };
@@ -52,11 +51,7 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
     }
 
     fn hold_share(&self, share: &Share, during: Duration) -> bool {
-        let during = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
-        let hold = |shares: &mut ShareQueue<Share, ShareTicket>, now: u64| {
-            shares.hold(share, now.saturating_add(during), now);
-        };
-        frame::shares::change(self, hold).is_some()
+        frame::shares::hold(self, share, during)
     }
 
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress {

@@ -197,14 +197,17 @@ async fn run(
         .on_dead_letter(move |_| {
             buried.fetch_add(1, Ordering::SeqCst);
         });
-    let builder = match shares {
-        Some(limits) => builder.shared_by(|job: &Job| job.id % 7).share_limits(limits),
-        None => builder,
+    let share = |job: &Job| job.id % 7;
+    let started = match (keyed, shares) {
+        (true, None) => builder.ordered_by(|job: &Job| job.key).spawn().await,
+        (true, Some(limits)) => {
+            let builder = builder.ordered_by(|job: &Job| job.key);
+            builder.shared_by(share).share_limits(limits).spawn().await
+        }
+        (false, None) => builder.spawn().await,
+        (false, Some(limits)) => builder.shared_by(share).share_limits(limits).spawn().await,
     };
-    let pool = match keyed {
-        true => builder.ordered_by(|job: &Job| job.key).spawn().await.unwrap(),
-        false => builder.spawn().await.unwrap(),
-    };
+    let pool = started.unwrap();
     let (next, over) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicBool::new(false)));
     let producers: Vec<_> = (0..PRODUCERS)
         .map(|producer| {

@@ -105,16 +105,19 @@ impl Clerk {
 
     /// A pool with keys.
     pub(crate) fn keyed(&self, workers: usize) -> PoolBuilder<Self, u64> {
-        self.keyless(workers).ordered_by(|job: &Job| job.key)
+        self.alike(workers).ordered_by(|job: &Job| job.key).shared_by(|job: &Job| job.tenant)
     }
 
     pub(crate) fn keyless(&self, workers: usize) -> PoolBuilder<Self> {
+        self.alike(workers).shared_by(|job: &Job| job.tenant)
+    }
+
+    fn alike(&self, workers: usize) -> PoolBuilder<Self> {
         let each = self.clone();
         Pool::new(move |_| each.clone())
             .workers(workers)
             .capacity(100_000)
             .max_per_key(100_000)
-            .shared_by(|job: &Job| job.tenant)
             .seed(7)
     }
 }

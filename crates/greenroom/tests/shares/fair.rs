@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom::{Envelope, SpawnError, Stop, policy::RoundRobin, shares::ShareLimits};
 
-use super::clerk::{Clerk, Job, flood, job, settle};
+use super::clerk::{Attempt, Clerk, Job, flood, job, settle};
 
 const SECOND: Stop = Stop::within(Duration::from_secs(1));
 
@@ -142,6 +142,39 @@ async fn q02_handlers_that_take_no_time_take_turns_as_well() {
     pool.stop(SECOND).await;
 }
 
+/// 99 shares of ten messages a second each for two seconds, beside a flood of so many messages: the
+/// 99th percentile of the time from sent to done of the others' messages.
+async fn p99_beside(clerk: &Clerk, many: u64) -> Duration {
+    let pool = clerk.keyed(64).spawn().await.unwrap();
+    flood(&pool, "flood", many, 5).await;
+    let others: Vec<&'static str> = (0..99).map(|n| &*format!("other-{n}").leak()).collect();
+    for number in 0..2_000 {
+        if let Some(tenant) = others.get(number % 100) {
+            let job = job(tenant, (number % 100) as u64, 5);
+            pool.send(Job { number: number as u32, ..job }).await.unwrap();
+        }
+        settle(1).await;
+    }
+    pool.stop(Stop::Now).await;
+    let ended = clerk.attempts().into_iter().filter(|of| of.job.tenant != "flood");
+    let took = |of: Attempt| Some(of.ended? - Duration::from_millis(of.job.number.into()));
+    let mut took: Vec<_> = ended.filter_map(took).collect();
+    assert!(took.len() > 1_970, "{}", took.len());
+    took.sort_unstable();
+    took[took.len() * 99 / 100]
+}
+
+#[tokio::test(start_paused = true)]
+async fn q13_a_flood_delays_the_others_by_no_more_than_an_attempt_and_has_what_they_leave() {
+    let alone = p99_beside(&Clerk::new(), 0).await;
+    let clerk = Clerk::new();
+    let beside = p99_beside(&clerk, 40_000).await;
+    assert!(beside <= 2 * alone, "{beside:?}, and {alone:?} without the flood");
+    // 64 workers, of which the others need five.
+    let flood = clerk.in_hand("flood", 0, 2_000);
+    assert!(flood >= Duration::from_secs(2) * 58, "{flood:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn q03_no_worker_rests_while_a_share_has_something_to_start() {
     let clerk = Clerk::new();
@@ -163,6 +196,13 @@ async fn q05_shares_are_refused_where_messages_are_pushed() {
     assert!(matches!(sticky, Err(SpawnError::SharesArePulled { .. })));
     let pushed = clerk.keyless(2).dispatch(RoundRobin::new()).spawn().await;
     assert!(matches!(pushed, Err(SpawnError::SharesArePulled { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn q05_shares_that_are_named_before_the_order_are_refused_with_the_next_step() {
+    let pool = Clerk::new().keyless(2).ordered_by(|job: &Job| job.key).spawn().await;
+    let error = pool.err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.ends_with("which replaces it: say `shared_by` after it"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -27,8 +27,8 @@ const STATEMENTS: [(char, RangeInclusive<u32>); 10] = [
     ('S', 1..=4),
     ('X', 1..=3),
     ('Q', 1..=6),
-    ('Q', 9..=10),
-    ('Q', 14..=14),
+    ('Q', 9..=11),
+    ('Q', 13..=14),
 ];
 
 /// The tests of each statement, by number.

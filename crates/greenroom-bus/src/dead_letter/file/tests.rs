@@ -34,6 +34,7 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
         pool: Some("erp".into()),
         handler: Some("prices".into()),
         key: Some("sku 7".into()),
+        share: Some("acme".into()),
         replayed: None,
         rejected: Vec::new(),
         ack: Ack::new(Tell(tell.clone())),
@@ -42,8 +43,8 @@ fn letter(tell: &mpsc::Sender<bool>) -> DeadLetter {
 
 fn malformed(raw: Vec<u8>, tell: &mpsc::Sender<bool>) -> DeadLetter {
     let reason = Reason::Malformed;
-    let (pool, handler, key) = (None, None, None);
-    DeadLetter { event: None, raw: Some(raw), reason, pool, handler, key, ..letter(tell) }
+    let (pool, handler, key, share) = (None, None, None, None);
+    DeadLetter { event: None, raw: Some(raw), reason, pool, handler, key, share, ..letter(tell) }
 }
 
 #[tokio::test]
@@ -61,13 +62,13 @@ async fn d06_letters_have_exactly_the_documented_fields() {
         r#""reason":"retries_exhausted","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
         r#""input":"orders","source":"file:in","position":7,"pool":"erp","handler":"prices","#,
-        r#""key":"sku 7","trace_id":null,"rejected_by":null}"#,
+        r#""key":"sku 7","share":"acme","trace_id":null,"rejected_by":null}"#,
         "\n",
         r#"{"event":null,"raw_base64":"/wo=","#,
         r#""reason":"malformed","error":"503 \"busy\"\nlater","attempts":5,"#,
         r#""first_at":"1970-01-01T00:00:00.000Z","last_at":"1970-01-01T00:00:01.500Z","#,
         r#""input":"orders","source":"file:in","position":7,"pool":null,"handler":null,"#,
-        r#""key":null,"trace_id":null,"rejected_by":null}"#,
+        r#""key":null,"share":null,"trace_id":null,"rejected_by":null}"#,
         "\n",
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), expected);

@@ -61,6 +61,8 @@ pub(crate) struct Addressed<'a> {
     pub(crate) pool: Option<(usize, &'a str)>,
     /// The key by which its handler orders it.
     pub(crate) key: Option<Arc<str>>,
+    /// Its share there.
+    pub(crate) share: Option<Arc<str>>,
 }
 
 /// The way to the store of dead letters.
@@ -124,6 +126,7 @@ impl DeadLetters {
             pool: addressed.pool.map(|(_, name)| Arc::from(name)),
             handler: addressed.handler.map(Arc::from),
             key: addressed.key.clone(),
+            share: addressed.share.clone(),
             replayed,
             rejected: given.rejected,
             ack,
@@ -325,6 +328,7 @@ mod tests {
             handler: None,
             pool: None,
             key: None,
+            share: None,
         };
         let recorder = samples::Recorder::default();
         tracing::subscriber::with_default(recorder.clone(), || {

@@ -56,11 +56,20 @@ pub(crate) async fn spawn(
     // Measured, handlers would be taken in an order that depends on the machine.
     let replays = |pool: PoolBuilder<BusWorker>, seed| pool.seed(seed).quick_handlers(false);
     let pool = seed.into_iter().fold(pool, replays);
-    let pool = shared_out(limited(pool, config), place, config, shared);
+    let pool = limited(pool, config);
     let pool = match config.engine {
-        event_pool::Engine::Keyed => ordered(pool.ordered_by_opt(line_of), config).spawn().await?,
-        event_pool::Engine::Sticky => sticky(pool, config).sticky_by_opt(line_of).spawn().await?,
-        _ => batched(pool, config).finally(config.on_final_failure).spawn().await?,
+        event_pool::Engine::Keyed => {
+            let pool = ordered(pool.ordered_by_opt(line_of), config);
+            shared_out(pool, place, config, shared).spawn().await?
+        }
+        event_pool::Engine::Sticky => {
+            let pool = sticky(pool, config).sticky_by_opt(line_of);
+            shared_out(pool, place, config, shared).spawn().await?
+        }
+        _ => {
+            let pool = batched(pool, config).finally(config.on_final_failure);
+            shared_out(pool, place, config, shared).spawn().await?
+        }
     };
     Ok(Arc::new(pool))
 }
@@ -92,12 +101,12 @@ fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<Bus
 }
 
 /// Divides the workers' time among shares, if a handler of the pool names some.
-fn shared_out(
-    pool: PoolBuilder<BusWorker>,
+fn shared_out<K: Hash + Eq + Send + Sync + 'static>(
+    pool: PoolBuilder<BusWorker, K>,
     place: usize,
     config: &PoolConfig,
     shared: &Shared,
-) -> PoolBuilder<BusWorker> {
+) -> PoolBuilder<BusWorker, K> {
     let mut handlers = shared.process.handlers.iter();
     if !handlers.any(|entry| entry.pool == place && entry.config.share_by.is_some()) {
         return pool;

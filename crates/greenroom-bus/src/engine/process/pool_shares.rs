@@ -35,6 +35,10 @@ impl PoolShares {
         std::mem::replace(&mut self.named.lock(), named)
     }
 
+    pub(crate) fn has_limits(&self, share: &str) -> bool {
+        self.named.lock().contains_key(share) || self.by_hand.lock().contains_key(share)
+    }
+
     pub(crate) fn by_hand(&self) -> BTreeMap<Arc<str>, ShareLimits> {
         self.by_hand.lock().clone()
     }

@@ -45,7 +45,7 @@ pub struct LetterContent {
 /// The columns of a letter, in the order of `LetterRow`.
 const COLUMNS: &str = "id, state, bytes, reason, grp, attempts, first_at, last_at, position, \
                        input, source, pool, handler, key, event_id, event_type, subject, error, \
-                       replays, edited, refused, has_event";
+                       replays, edited, refused, has_event, share";
 
 struct LetterRow {
     id: i64,
@@ -70,6 +70,7 @@ struct LetterRow {
     edited: u64,
     refused: Option<String>,
     has_event: bool,
+    share: Option<String>,
 }
 
 impl LetterRow {
@@ -97,6 +98,7 @@ impl LetterRow {
             edited: row.get(19)?,
             refused: row.get(20)?,
             has_event: row.get(21)?,
+            share: row.get(22)?,
         })
     }
 }
@@ -187,6 +189,7 @@ impl Letters {
             r#type: attribute("type", found.event_type),
             subject: attribute("subject", found.subject),
             key: found.key.map(cut),
+            share: found.share.map(cut),
             trace_id,
             raw: !found.has_event,
             reason: found.reason,
@@ -346,6 +349,7 @@ impl Letters {
         text(&mut rest, "pool", found.pool.as_deref());
         text(&mut rest, "handler", found.handler.as_deref());
         text(&mut rest, "key", found.key.as_deref());
+        text(&mut rest, "share", found.share.as_deref());
         text(&mut rest, "trace_id", self.trace_id(found.id)?.as_deref());
         rest.extend_from_slice(b",\"rejected_by\":");
         rest.extend_from_slice(&self.rejected(found.id)?);

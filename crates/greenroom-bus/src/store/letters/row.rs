@@ -55,8 +55,8 @@ fn known(tables: &Connection, letter: &DeadLetter) -> rusqlite::Result<Option<(i
 
 fn insert(tables: &Connection, letter: &DeadLetter) -> rusqlite::Result<i64> {
     let insert = "INSERT INTO letters (bytes, has_event, reason, grp, attempts, first_at, last_at, \
-                  position, input, source, pool, handler, key, event_id, event_type, subject, error) \
-                  VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                  position, input, source, pool, handler, key, event_id, event_type, subject, error, \
+                  share) VALUES (0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     let (error, handler) = (kept(&letter.error), letter.handler.as_deref());
     let event = letter.event.as_ref();
     let id = tables.prepare_cached(insert)?.insert(params![
@@ -76,6 +76,7 @@ fn insert(tables: &Connection, letter: &DeadLetter) -> rusqlite::Result<i64> {
         event.map(Event::ty),
         event.and_then(|event| event.subject().map(|subject| &**subject)),
         error,
+        letter.share.as_deref(),
     ])?;
     if let Some(raw) = &letter.raw {
         write(tables, id, TextPart::Raw, raw)?;
@@ -91,7 +92,7 @@ fn again(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<
     tables.prepare_cached(failed)?.execute([id])?;
     let update = "UPDATE letters SET state = 0, job = NULL, refused = NULL, replays = replays + 1, \
                   reason = ?, grp = ?, attempts = ?, last_at = ?, pool = ?, handler = ?, key = ?, \
-                  error = ? WHERE id = ?";
+                  error = ?, share = ? WHERE id = ?";
     let (error, handler) = (kept(&letter.error), letter.handler.as_deref());
     tables.prepare_cached(update)?.execute(params![
         letter.reason.as_str(),
@@ -102,6 +103,7 @@ fn again(tables: &Connection, id: i64, letter: &DeadLetter) -> rusqlite::Result<
         handler,
         letter.key.as_deref(),
         error,
+        letter.share.as_deref(),
         id,
     ])?;
     texts(tables, id, letter)?;

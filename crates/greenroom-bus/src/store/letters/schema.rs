@@ -11,7 +11,7 @@ pub(super) const SCHEMA: Schema = Schema {
     application_id: 0x4752_646c,
     what: "dead letters",
     file: "letters.db",
-    steps: &[LETTERS, REPLAYS],
+    steps: &[LETTERS, REPLAYS, SHARES],
 };
 
 const LETTERS: &str = "
@@ -67,3 +67,5 @@ CREATE TABLE jobs (
     refused INTEGER NOT NULL DEFAULT 0
 );
 ";
+
+const SHARES: &str = "ALTER TABLE letters ADD COLUMN share TEXT";

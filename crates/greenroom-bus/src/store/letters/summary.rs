@@ -16,6 +16,7 @@ pub struct Summary {
     pub r#type: Option<String>,
     pub subject: Option<String>,
     pub key: Option<String>,
+    pub share: Option<String>,
     /// That of its event's `traceparent`; absent from letters that an earlier version has stored.
     pub trace_id: Option<String>,
     /// Its bytes are no event.

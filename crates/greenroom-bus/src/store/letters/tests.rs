@@ -67,6 +67,7 @@ impl Desk {
             pool: Some("erp".into()),
             handler: Some("prices".into()),
             key: Some("k".into()),
+            share: Some("acme".into()),
             replayed: None,
             rejected: Vec::new(),
             ack: Ack::new(Tell(self.tell.clone())),
@@ -82,6 +83,7 @@ impl Desk {
             handler: None,
             pool: None,
             key: None,
+            share: None,
             ..self.letter("x", "no event")
         }
     }
@@ -143,6 +145,7 @@ async fn d06_a_stored_letter_has_every_field_of_the_file_and_its_own() {
         "number",
         "state",
         "key",
+        "share",
         "group",
         "replays",
         "edited",
@@ -151,12 +154,12 @@ async fn d06_a_stored_letter_has_every_field_of_the_file_and_its_own() {
     ] {
         assert!(names.contains(&name.to_owned()), "{name}");
     }
-    assert_eq!(names.len(), 22);
+    assert_eq!(names.len(), 23);
     assert_eq!(found[0]["event"]["data"], json!({"card": 4}));
     assert_eq!(found[0]["rejected_by"][0]["event"]["id"], "m");
     assert_eq!(
-        (&found[0]["key"], &found[0]["first_at"]),
-        (&json!("k"), &json!("1970-01-01T00:00:00.000Z"))
+        (&found[0]["key"], &found[0]["share"], &found[0]["first_at"]),
+        (&json!("k"), &json!("acme"), &json!("1970-01-01T00:00:00.000Z"))
     );
     assert_eq!(
         (&found[1]["event"], &found[1]["raw_base64"]),
@@ -225,13 +228,19 @@ fn d06_texts_of_any_kind_are_kept_and_filters_are_no_sql() {
         let letter = desk.letter("1", text);
         desk.put(
             &store,
-            DeadLetter { key: Some(text.into()), handler: Some(text.into()), ..letter },
+            DeadLetter {
+                key: Some(text.into()),
+                share: Some(text.into()),
+                handler: Some(text.into()),
+                ..letter
+            },
         );
     }
     let letters = desk.letters();
     for text in nasty {
         let filter = Filter {
             key: Some(text.to_owned()),
+            share: Some(text.to_owned()),
             handler: Some(text.to_owned()),
             ..Filter::default()
         };

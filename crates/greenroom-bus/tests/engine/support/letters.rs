@@ -24,6 +24,7 @@ pub(crate) struct Letter {
     pub(crate) source: Arc<str>,
     pub(crate) position: u64,
     pub(crate) pool: Option<Arc<str>>,
+    pub(crate) share: Option<Arc<str>>,
     pub(crate) rejected: Vec<OutputRejection>,
 }
 
@@ -99,6 +100,7 @@ fn keep(state: &State, letter: DeadLetter, behind: usize) -> Ack {
         source: letter.source,
         position: letter.position,
         pool: letter.pool,
+        share: letter.share,
         rejected: letter.rejected,
     });
     letter.ack

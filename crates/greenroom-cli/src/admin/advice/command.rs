@@ -26,6 +26,7 @@ pub(super) fn command(ask: &str) -> Option<String> {
             let mut of = form_urlencoded::parse(query.as_bytes());
             format!("why {}", of.next().map(|(_, key)| quoted(&key))?)
         }
+        ("GET", ["pools", name, "shares"]) => format!("share list {}", quoted(name)),
         ("POST", ["reload"]) => "reload".to_owned(),
         ("GET", ["dead-letters"]) => "dead-letters list --by group".to_owned(),
         _ => return None,
@@ -52,6 +53,7 @@ mod tests {
                 Some("greenroom key skip a --handler push --event 'e 1'"),
             ),
             ("GET /api/keys?key=a+b", Some("greenroom why 'a b'")),
+            ("GET /api/pools/erp/shares", Some("greenroom share list erp")),
             ("POST /api/reload", Some("greenroom reload")),
             ("GET /api/dead-letters", Some("greenroom dead-letters list --by group")),
             ("GET /api/run", None),

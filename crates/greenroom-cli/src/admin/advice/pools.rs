@@ -5,6 +5,7 @@ use std::time::Duration;
 use url::form_urlencoded;
 
 use super::{
+    busy_shares::BusyShare,
     finding::{Finding, Severity},
     lines::OptionLines,
     seen::{HotKey, Pool, Seen},
@@ -122,6 +123,66 @@ pub(super) fn hot_key(seen: &Seen, found: &mut Vec<Finding>) {
             None => finding,
         };
         found.push(finding);
+    }
+}
+
+/// A share with this part of the workers is worth a word.
+const MOST: f64 = 0.8;
+/// If no other share has had so much of them, nobody minds.
+const SOME: f64 = 0.01;
+
+/// Shares that have nearly all workers, while others are there, too.
+pub(super) fn busy_share(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in &seen.pools {
+        let Some(BusyShare { name, workers, others }) = &pool.now.share else { continue };
+        let live = pool.now.live as f64;
+        if pool.now.live < 2 || *workers < MOST * live || *others < SOME * live {
+            continue;
+        }
+        let part = (100.0 * workers / live).min(99.0);
+        let whose = match name {
+            Some(name) => format!("The share `{name}` holds"),
+            None => "Events without a share hold".to_owned(),
+        };
+        let finding = Finding::new(
+            "busy_share",
+            Severity::Hint,
+            about(pool),
+            format!("{whose} {part:.0}% of the workers of the pool `{}`", pool.name),
+        )
+        .figures(format!(
+            "{workers:.1} of {} in the last seconds, and {others:.1} for all other shares",
+            count(pool.now.live as u64, "worker"),
+        ))
+        .why(
+            "The others have their turn, but each has to wait until an attempt of this share ends.",
+        )
+        .ask(format!("GET /api/pools/{}/shares", pool.name));
+        let Some(name) = name else {
+            found.push(finding.change(
+                "Let `share_by` name something that these events have, or give the others a \
+                 larger `weight` if they are worth more.",
+            ));
+            continue;
+        };
+        let lines = OptionLines::under(["pools", &pool.name, "shares", &written(name)]);
+        found.push(
+            finding
+                .change(
+                    "If it is not to have that many, give it a cap, or give those that are worth \
+                     more a larger `weight`. A reload applies that:",
+                )
+                .lines(lines.option("in_hand", (pool.workers / 2).max(1)).if_any()),
+        );
+    }
+}
+
+/// A name as it stands in a configuration.
+fn written(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    match name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_plain) {
+        true => name.to_owned(),
+        false => serde_json::Value::from(name).to_string(),
     }
 }
 

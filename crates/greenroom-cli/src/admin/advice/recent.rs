@@ -8,6 +8,8 @@ use std::{
 use greenroom_bus::engine::{AttemptTimes, AttemptsSnapshot, Control, Progress};
 use parking_lot::Mutex;
 
+use super::busy_shares::RecentShares;
+
 /// The time that it covers.
 pub(super) const WITHIN: Duration = Duration::from_secs(60);
 /// The time between two samples.
@@ -27,6 +29,7 @@ pub(in super::super) struct Recent {
     counts: Mutex<VecDeque<RecentCounts>>,
     /// By handler.
     attempts: Mutex<HashMap<&'static str, VecDeque<(Instant, AttemptsSnapshot)>>>,
+    pub(super) shares: RecentShares,
 }
 
 /// The durations of a handler's attempts.
@@ -62,6 +65,7 @@ impl Recent {
     pub(in super::super) fn look(&self, at: Instant, control: &Control) {
         let progress = control.progress();
         self.look_at_attempts(at, control);
+        self.shares.look(at, control);
         self.keep(RecentCounts {
             at,
             dead_lettered: progress.dead_lettered,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use greenroom::advisor::Advice;
 use greenroom_bus::{
     engine::{
-        Control, HandlerView, InputView, LongestLine, OnFull, OutageCause, OutputView, PoolView,
-        ToldLetter,
+        Control, HandlerView, HeldByShare, InputView, LongestLine, OnFull, OutageCause, OutputView,
+        PoolView, ToldLetter,
     },
     handler::CrashLoop,
     sink::Trouble,
@@ -14,6 +14,7 @@ use greenroom_bus::{
 };
 
 use super::{
+    busy_shares::BusyShare,
     lines::ConfigFormat,
     recent::{Came, Recent, Took},
 };
@@ -80,6 +81,8 @@ pub(super) struct PoolNow {
     pub(super) oldest: Option<Duration>,
     /// The key of most waiting events, if workers are idle at the same time.
     pub(super) hot: Option<HotKey>,
+    /// The share with most workers, if nobody gave it limits.
+    pub(super) share: Option<BusyShare>,
 }
 
 /// A key that only one worker at a time handles, while others are idle.
@@ -146,6 +149,8 @@ pub(super) struct Input {
     pub(super) stands_still: bool,
     /// The pool that most of its events wait for.
     pub(super) held_by: Option<String>,
+    /// The share because of which it stands.
+    pub(super) held_by_share: Option<HeldByShare>,
     /// Why its log cannot be written.
     pub(super) log_trouble: Option<String>,
 }
@@ -208,7 +213,10 @@ impl Seen {
         let outputs: Vec<_> = control.output_views().into_iter().map(output).collect();
         Self {
             format: if reload.is_toml() { ConfigFormat::Toml } else { ConfigFormat::Yaml },
-            pools: pools.iter().map(|view| pool(view, control, &config, wedged_after)).collect(),
+            pools: pools
+                .iter()
+                .map(|view| pool(view, control, (&config, wedged_after), recent))
+                .collect(),
             handlers: handlers.map(|of| handler(of, layers, recent)).collect(),
             failures: other_failures(control, &outputs),
             outputs,
@@ -250,7 +258,12 @@ impl Seen {
     }
 }
 
-fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Duration) -> Pool {
+fn pool(
+    view: &PoolView,
+    control: &Control,
+    (config, wedged_after): (&Config, Duration),
+    recent: &Recent,
+) -> Pool {
     let written = config.pools.iter().find(|pool| pool.name == view.name);
     let workers = match view.stats.busy {
         0 => Vec::new(),
@@ -271,6 +284,10 @@ fn pool(view: &PoolView, control: &Control, config: &Config, wedged_after: Durat
             longest: busy().max(),
             oldest: view.stats.oldest,
             hot: hot_key(view, control),
+            share: control
+                .pool(&view.name)
+                .ok()
+                .and_then(|pool| recent.shares.busiest(&view.name, &pool.shares()?)),
         },
         on_full: view.config.on_full,
         rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
@@ -343,6 +360,7 @@ fn input(view: &InputView, reload: &Reload) -> Input {
         },
         stands_still: view.stands_still(),
         held_by: view.held_by.clone(),
+        held_by_share: view.stands_for_share().cloned(),
         log_trouble: reload.trouble(&view.name),
     }
 }

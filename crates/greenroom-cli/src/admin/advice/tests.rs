@@ -10,6 +10,7 @@ use greenroom_bus::{
 };
 
 use super::{
+    busy_shares::BusyShare,
     lines::ConfigFormat,
     recent::{Came, Took},
     seen::{
@@ -36,6 +37,7 @@ fn pool(name: &str) -> Pool {
             longest: None,
             oldest: None,
             hot: None,
+            share: None,
         },
         on_full: OnFull::Pause,
         rate: None,
@@ -84,6 +86,7 @@ fn well() -> Seen {
             parked: InputParked::default(),
             stands_still: false,
             held_by: None,
+            held_by_share: None,
             log_trouble: None,
         }],
         parked: Parked::default(),
@@ -509,4 +512,29 @@ fn o13_the_worst_comes_first() {
         ("hint", "pools.slow"),
     ];
     assert_eq!(told, expected);
+}
+
+#[test]
+fn q11_a_share_that_holds_nearly_all_workers_gets_a_cap() {
+    let mut seen = well();
+    let busy = |workers, others| Some(BusyShare { name: Some("acme".to_owned()), workers, others });
+    seen.pools[0].now.share = busy(7.36, 0.3);
+    let found = one(&seen);
+    assert_eq!((found.kind, found.severity), ("busy_share", Severity::Hint));
+    assert_eq!(found.what, "The share `acme` holds 92% of the workers of the pool `erp`");
+    let lines = found.lines.unwrap();
+    assert_eq!(
+        lines.text(ConfigFormat::Yaml),
+        "pools:\n  erp:\n    shares:\n      acme:\n        in_hand: 4"
+    );
+    seen.pools[0].now.share =
+        Some(BusyShare { name: Some("a.b".to_owned()), ..busy(8.0, 0.5).unwrap() });
+    let lines = one(&seen).lines.unwrap();
+    assert_eq!(lines.text(ConfigFormat::Toml), "[pools.erp.shares.\"a.b\"]\nin_hand = 4");
+    for (workers, others, why) in
+        [(7.9, 0.0, "nobody else is there"), (6.0, 0.3, "the others have enough")]
+    {
+        seen.pools[0].now.share = busy(workers, others);
+        assert_eq!(findings(&seen), [], "{why}");
+    }
 }

@@ -18,8 +18,8 @@ pub(in crate::admin) const MOST: usize = 1_000;
 pub(in crate::admin) const AT: &str = "/api/dead-letters";
 
 /// The filters of letters.
-pub(in crate::admin) const FILTERS: [&str; 10] =
-    ["id", "reason", "pool", "handler", "input", "key", "event", "group", "since", "upto"];
+pub(in crate::admin) const FILTERS: [&str; 11] =
+    ["id", "reason", "pool", "handler", "input", "key", "share", "event", "group", "since", "upto"];
 
 /// A page of letters, or the property that they are counted by.
 pub(in crate::admin) struct Wanted {
@@ -96,6 +96,7 @@ pub(in crate::admin) fn filter(query: &Query) -> Result<Filter, Refusal> {
         handler: text("handler"),
         input: text("input"),
         key: text("key"),
+        share: text("share"),
         event: text("event"),
         group: text("group"),
         since: since.transpose()?,

@@ -336,10 +336,10 @@ fn not_written(error: WriteError) -> String {
 }
 
 fn of(filter: &LettersFilter) -> Filter {
-    let LettersFilter { ids, pool, handler, input, key, event, reason, group, since } =
+    let LettersFilter { ids, pool, handler, input, key, share, event, reason, group, since } =
         filter.clone();
     let since = since.as_deref().and_then(Filter::moment);
-    Filter { ids, pool, handler, input, key, event, reason, group, since, upto: None }
+    Filter { ids, pool, handler, input, key, share, event, reason, group, since, upto: None }
 }
 
 /// The same filter for a daemon.
@@ -354,6 +354,7 @@ fn query(filter: &LettersFilter) -> Serializer<'static, String> {
         ("handler", &filter.handler),
         ("input", &filter.input),
         ("key", &filter.key),
+        ("share", &filter.share),
         ("event", &filter.event),
         ("group", &filter.group),
         ("since", &filter.since),

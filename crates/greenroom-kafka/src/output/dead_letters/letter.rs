@@ -2,14 +2,14 @@
 
 use std::{borrow::Cow, time::Instant};
 
-use greenroom_bus::dead_letter::DeadLetter;
+use greenroom_bus::{dead_letter::DeadLetter, record::Mapping};
 use rdkafka::{
     Message,
     message::{BorrowedMessage, Header, OwnedHeaders},
 };
 
 use crate::{
-    decode::{CONTENT_TYPE, RecordFormat},
+    decode::{self, CONTENT_TYPE},
     marks::{self, Form, Marks},
     place::Place,
 };
@@ -59,8 +59,8 @@ impl Letter {
 
     /// Whether it is about this record, that is, the record that was taken. In a recreated topic,
     /// another record is at its offset.
-    pub(super) fn is_of(&self, record: &BorrowedMessage<'_>, format: &RecordFormat) -> bool {
-        match (format.taken(record).event, &self.letter.event, &self.letter.raw) {
+    pub(super) fn is_of(&self, record: &BorrowedMessage<'_>, records: Option<&Mapping>) -> bool {
+        match (decode::taken(records, record).event, &self.letter.event, &self.letter.raw) {
             (Ok(read), Some(taken), _) => read == *taken,
             (Err(read), _, Some(taken)) => read.raw == *taken,
             _ => false,
@@ -121,6 +121,7 @@ impl Letter {
             (marks::INPUT, Some(&*letter.input)),
             ("greenroom_pool", letter.pool.as_deref()),
             (marks::HANDLER, letter.handler.as_deref()),
+            ("greenroom_share", letter.share.as_deref()),
             ("greenroom_trace_id", letter.trace_id()),
             ("greenroom_first_at", Some(&*first_at)),
             ("greenroom_last_at", Some(&*last_at)),
@@ -170,6 +171,7 @@ mod tests {
             pool: Some("p".into()),
             handler: None,
             key: Some("k".into()),
+            share: Some("acme".into()),
             replayed: None,
             rejected: vec![OutputRejection {
                 output: "out".into(),

@@ -5,7 +5,10 @@ use std::hash::Hash;
 use super::{PoolBuilder, functions::KeyOf};
 use crate::{
     Actor, SpawnError,
-    pool::shares::{Share, ShareDesk, ShareLimits},
+    pool::{
+        core::shares::ByShare,
+        shares::{Share, ShareDesk, ShareLimits},
+    },
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
@@ -14,8 +17,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// [weight](ShareLimits::weight), however many messages or keys it has. What one does not use,
     /// the others have. See [`shares`](crate::shares).
     ///
-    /// For pools with [`ordered_by`](Self::ordered_by), whose order stays, and for pools without:
-    /// messages of one sender and share are then started in the order of acceptance.
+    /// For pools with [`ordered_by`](Self::ordered_by), which comes before it and whose order
+    /// stays, and for pools without: messages of one sender and share are then started in the
+    /// order of acceptance.
     ///
     /// The function runs in the workers, more than once for a message. It should be cheap: a
     /// number, or an `Arc<str>`. A message of which it panics has the common share.
@@ -44,6 +48,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         share: impl Fn(&A::Message) -> S + Send + Sync + 'static,
     ) -> Self {
         self.share_of = Some(Box::new(move |message| share(message).into()));
+        self.sharing = Some(Box::new(ByShare));
         self.limits().shared = true;
         self
     }
@@ -69,6 +74,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         }
         if self.push.is_some() {
             return Err(SpawnError::SharesArePulled { pool: self.config.name.to_string() });
+        }
+        if self.sharing.is_none() {
+            return Err(SpawnError::SharesBeforeOrder { pool: self.config.name.to_string() });
         }
         let ordered = self.key_of.is_some();
         let without: KeyOf<A::Message, K> = Box::new(|_| None);

@@ -16,8 +16,8 @@ use greenroom_queue::{
     sync::{Notify, Ordering},
 };
 
-use super::{Core, Hashed, Key};
-use crate::{Actor, CallError, Class, pool::outgoing::OutgoingOf};
+use super::{Core, Hashed, Key, push::place};
+use crate::{Actor, CallError, pool::outgoing::OutgoingOf};
 
 impl<A: Actor, K: Key> Core<A, K> {
     /// How many messages may wait behind one key.
@@ -66,10 +66,7 @@ pub(super) fn push_counted<A: Actor, K: Key>(
     }
     // A caller that waited for the reply would wait for an operator.
     let port = payload.extra.as_mut().filter(|_| parked).and_then(|extra| extra.port.take());
-    let first = inbox.push(payload, key, |number| core.stamp(number));
-    if payload.class == Class::Urgent {
-        core.queue.wake.set_urgent(index);
-    }
+    let first = place(core, index, &mut inbox, payload, key);
     let freed = outbox.take_freed();
     drop((inbox, outbox));
     if let Some(port) = port {

@@ -24,7 +24,7 @@ pub(crate) fn next_of_batch<A: Actor, K: Key>(
     source: Source,
 ) -> Option<Queued<A, K>> {
     match source {
-        _ if core.frame.shares.is_some() => core.next_of_share(worker, source),
+        _ if core.frame.shares.is_some() => core.sharing.as_ref()?.next(core, worker, source),
         Source::Lane { index, id, .. } => {
             let mut outbox = core.queue.shards[index].outbox.lock();
             if !joins(outbox.lanes.get(id)?.front()?) {

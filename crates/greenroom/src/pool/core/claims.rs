@@ -69,5 +69,5 @@ pub(super) fn try_place_claimed<A: Actor, K: Key>(
 
 /// The message has its bytes.
 pub(super) fn has_claimed<M, R, E>(payload: &mut Outgoing<M, R, E>, claim: Claim) {
-    payload.extra.get_or_insert_with(|| Extra::new(None)).claim = Some(claim);
+    payload.extra.get_or_insert_with(Extra::without_port).claim = Some(claim);
 }

@@ -24,7 +24,8 @@ impl<A: Actor, K: Key> Control<A> for Core<A, K> {
     }
 
     fn share_of(&self, message: &A::Message) -> Share {
-        Core::share_of(self, message)
+        let sharing = self.sharing.as_ref();
+        sharing.map_or(Share::COMMON, |sharing| sharing.share_of(self, message))
     }
 
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error> {

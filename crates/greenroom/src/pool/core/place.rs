@@ -122,7 +122,9 @@ impl<A: Actor, K: Key> Watched for Core<A, K> {
         let (revoked, taken) = self.queue.revoke_stuck_tokens();
         let taken = taken.wrapping_add(take_back_what_is_left(self));
         let still = taken == before;
-        self.look_at_shares(taken.wrapping_sub(before));
+        if let Some(sharing) = &self.sharing {
+            sharing.look(self, taken.wrapping_sub(before));
+        }
         if taken.wrapping_sub(before) < FEW_IN_A_TICK && self.queue.wake.any_ready() {
             self.note_pace(TICK);
         }

@@ -84,13 +84,7 @@ fn look_and_push<A: Actor, K: Key>(
         });
     }
     inbox.credit -= 1;
-    let is_late = core.is_late();
-    let urgent = payload.is_urgent();
-    let first =
-        inbox.push(payload, key, |number| core.frame.telemetry.coarse.stamp(number, is_late));
-    if urgent {
-        core.queue.wake.set_urgent(index);
-    }
+    let first = place(core, index, &mut inbox, payload, key);
     let unmeasured = core.frame.telemetry.coarse.unmeasured_from(inbox.accepted);
     inbox.open_fast_path(unmeasured);
     drop(inbox);
@@ -171,9 +165,24 @@ pub(crate) fn push_quietly<A: Actor, K: Key>(
     if inbox.closed {
         return Err(Refused::Closed);
     }
-    let first = inbox.push(payload, key, |number| core.stamp(number));
-    if payload.class.is_urgent() {
+    Ok(place(core, index, &mut inbox, payload, key))
+}
+
+/// Puts a message into the inbox of its shard. True if the shard is to be announced. In one
+/// place, because what is passed to the inbox is a type of its own at each.
+#[inline]
+pub(super) fn place<A: Actor, K: Key, P: LendOutgoing<A::Message, A::Reply, A::Error>>(
+    core: &Core<A, K>,
+    index: usize,
+    inbox: &mut InboxGuard<'_, A, K>,
+    payload: &mut P,
+    key: Hashed<K>,
+) -> bool {
+    let (is_late, urgent) = (core.is_late(), payload.is_urgent());
+    let stamp = |number| core.frame.telemetry.coarse.stamp(number, is_late);
+    let first = inbox.push(payload, key, stamp);
+    if urgent {
         core.queue.wake.set_urgent(index);
     }
-    Ok(first)
+    first
 }

@@ -31,6 +31,7 @@ use crate::{
     pool::{
         frame,
         shares::{Share, ShareTicket},
+        sharing::Sharing,
         worker::in_flight::Source,
     },
 };
@@ -63,56 +64,49 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Sorted<'_, A, K> {
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The share of a message. One whose function panics is in the common one.
-    pub(crate) fn share_of(&self, message: &A::Message) -> Share {
-        let Some(share_of) = &self.settings.share_of else { return Share::COMMON };
-        let mut share = Share::COMMON;
-        discard(panic_of(&mut || share = share_of(message)));
-        share
+/// A pool whose messages have shares.
+pub(crate) struct ByShare;
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Sharing<A, K, Core<A, K>> for ByShare {
+    fn share_of(&self, pool: &Core<A, K>, message: &A::Message) -> Share {
+        pool.share_of(message)
     }
 
-    /// Takes the first message of the share whose turn it is. The caller has no place.
-    pub(crate) fn take_shared_out(&self, worker: usize, cursor: &mut u32) -> TakenMessage<A, K> {
+    fn take_out(&self, pool: &Core<A, K>, worker: usize, cursor: &mut u32) -> TakenMessage<A, K> {
         let mut left = SORTED_AT_ONCE;
         while left > 0
-            && let Some(index) = self.queue.wake.claim(*cursor)
+            && let Some(index) = pool.queue.wake.claim(*cursor)
         {
             *cursor = (index as u32 + 1) % 64;
             // The bit of the shares comes back below, if there is something.
-            if index < self.queue.shards.len() {
-                self.sort_in(index, worker, &mut left);
+            if index < pool.queue.shards.len() {
+                pool.sort_in(index, worker, &mut left);
             }
         }
         loop {
-            let picked = frame::shares::work(self, |shares, now| shares.pick(worker, now))??;
-            if let Some(taken) = self.take_picked(worker, picked) {
+            let picked = frame::shares::work(pool, |shares, now| shares.pick(worker, now))??;
+            if let Some(taken) = pool.take_picked(worker, picked) {
                 return Some(taken);
             }
-            frame::shares::work(self, |shares, now| shares.not_started(worker, now));
+            frame::shares::not_started(pool, worker);
         }
     }
 
-    /// Handlers may turn out to be quick. Until the watchdog has looked, messages are started in
-    /// the order of acceptance; without it, in the order of their shares.
-    pub(super) fn begin_in_order_of_acceptance(&self) {
-        let (Some(_), Some(gate)) = (&self.frame.shares, &self.frame.limits) else { return };
+    fn begin(&self, pool: &Core<A, K>) {
+        let (Some(_), Some(gate)) = (&pool.frame.shares, &pool.frame.limits) else { return };
         let may_be_quick =
-            self.frame.telemetry.coarse.is_watched() && self.settings.functions.batching.is_none();
-        let is_even = frame::shares::work(self, |shares, _| shares.is_even());
+            pool.frame.telemetry.coarse.is_watched() && pool.settings.functions.batching.is_none();
+        let is_even = frame::shares::work(pool, |shares, _| shares.is_even());
         if may_be_quick && is_even == Some(true) {
             gate.set_shared(false);
         }
     }
 
-    /// Called by the watchdog, with the messages that were taken since the last time: decides
-    /// whether messages are started in the order of their shares. If handlers are quick and little
-    /// waits, the order of acceptance is as fair, within [`SOON`].
-    pub(super) fn look_at_shares(&self, taken: u64) {
-        let (Some(desk), Some(gate)) = (&self.frame.shares, &self.frame.limits) else { return };
-        let waiting = self.queue.permits.in_use(self) as u64;
+    fn look(&self, pool: &Core<A, K>, taken: u64) {
+        let (Some(desk), Some(gate)) = (&pool.frame.shares, &pool.frame.limits) else { return };
+        let waiting = pool.queue.permits.in_use(pool) as u64;
         if !gate.is_shared() {
-            let is_late = waiting > taken.saturating_mul(SOON) || !self.queue.wake.is_quick();
+            let is_late = waiting > taken.saturating_mul(SOON) || !pool.queue.wake.is_quick();
             let late = if is_late { desk.late.load(Ordering::Relaxed) + 1 } else { 0 };
             desk.late.store(late, Ordering::Relaxed);
             if late >= LATE_TICKS {
@@ -120,66 +114,72 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             }
             return;
         }
-        if self.settings.functions.batching.is_some() {
+        if pool.settings.functions.batching.is_some() {
             return;
         }
-        let is_soon = frame::shares::work(self, |shares, _| {
+        let is_soon = frame::shares::work(pool, |shares, _| {
             let pace = shares.quick_pace().filter(|_| shares.is_even())?;
             Some(u128::from(waiting.saturating_mul(pace)) < TICK.as_nanos() * u128::from(SOON))
         });
         if is_soon.flatten() == Some(true) {
             desk.late.store(0, Ordering::Relaxed);
-            self.queue.wake.set_quick(true);
+            pool.queue.wake.set_quick(true);
             gate.set_shared(false);
-            let _: TakenMessage<A, K> = self.take_strays();
+            let _: TakenMessage<A, K> = self.take_strays(pool);
         }
     }
 
-    /// Lanes that stand in lines although messages are not started in the order of their shares go
-    /// back to the ready lanes of their shards. Nothing is taken.
     #[cold]
-    pub(super) fn take_strays(&self) -> TakenMessage<A, K> {
-        while let Some(line) = frame::shares::work(self, ShareQueue::take_line).flatten() {
+    fn take_strays(&self, pool: &Core<A, K>) -> TakenMessage<A, K> {
+        while let Some(line) = frame::shares::work(pool, ShareQueue::take_line).flatten() {
             for ShareTicket { index, id, number } in line {
-                let mut outbox = self.queue.shards[index].outbox.lock();
+                let mut outbox = pool.queue.shards[index].outbox.lock();
                 let lane = outbox.lanes.get(id);
                 if lane.is_some_and(|lane| lane.state == LaneState::Shared(number))
                     && outbox.make_ready(id)
                 {
-                    self.queue.wake.set_urgent(index);
+                    pool.queue.wake.set_urgent(index);
                 }
                 drop(outbox);
-                self.queue.wake.mark(index);
+                pool.queue.wake.mark(index);
             }
         }
         None
     }
 
-    /// The next message that is handled together with what this worker has in hand: of its key and
-    /// its share, or, without a key, of its share.
-    pub(crate) fn next_of_share(&self, worker: usize, source: Source) -> Option<Queued<A, K>> {
+    fn next(&self, pool: &Core<A, K>, worker: usize, source: Source) -> Option<Queued<A, K>> {
         let Source::Lane { index, id, .. } = source else { return None };
         if id.is_keyless() {
-            self.frame.shares.as_deref().filter(|desk| !desk.ordered)?;
-            let ticket = frame::shares::work(self, |shares, now| shares.pick_beside(worker, now))??;
-            return self.take_out(ticket);
+            pool.frame.shares.as_deref().filter(|desk| !desk.ordered)?;
+            let ticket = frame::shares::work(pool, |shares, now| shares.pick_beside(worker, now))??;
+            return pool.take_out(ticket);
         }
-        let mut outbox = self.queue.shards[index].outbox.lock();
+        let mut outbox = pool.queue.shards[index].outbox.lock();
         let entry = outbox.lanes.pop_front(id)?;
         drop(outbox);
-        let share = self.share_of(&entry.message);
-        let of_hand = frame::shares::work(self, |shares, _| shares.in_hand_of(worker).cloned());
+        let share = pool.share_of(&entry.message);
+        let of_hand = frame::shares::work(pool, |shares, _| shares.in_hand_of(worker).cloned());
         let is_same = of_hand.flatten() == Some(share);
-        let mut outbox = self.queue.shards[index].outbox.lock();
+        let mut outbox = pool.queue.shards[index].outbox.lock();
         if is_same {
             outbox.left(&entry);
             outbox.taken = outbox.taken.wrapping_add(1);
-            self.queue.note_taken(index, &outbox);
+            pool.queue.note_taken(index, &outbox);
             return Some(entry);
         }
         let unplaced = outbox.lanes.unpop(id, entry);
         debug_assert!(unplaced.is_ok(), "a lane that is run is there");
         None
+    }
+}
+
+impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+    /// The share of a message. One whose function panics is in the common one.
+    fn share_of(&self, message: &A::Message) -> Share {
+        let Some(share_of) = &self.settings.share_of else { return Share::COMMON };
+        let mut share = Share::COMMON;
+        discard(panic_of(&mut || share = share_of(message)));
+        share
     }
 
     /// The only message of a lane without a key, which is run by nobody.

@@ -1,6 +1,6 @@
 //! The shares of a pool, and who is woken because of them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use greenroom_queue::shares::ShareQueue;
 
@@ -30,6 +30,17 @@ pub(crate) fn change<R>(
     }
     call_worker(pool);
     Some(result)
+}
+
+/// Nothing of this share is started for so long. False in a pool without shares.
+pub(crate) fn hold(pool: &dyn AnyCore, share: &Share, during: Duration) -> bool {
+    let during = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
+    change(pool, |shares, now| shares.hold(share, now.saturating_add(during), now)).is_some()
+}
+
+/// The worker in this slot has not started what it took.
+pub(crate) fn not_started(pool: &dyn AnyCore, slot: usize) {
+    work(pool, |shares, now| shares.not_started(slot, now));
 }
 
 /// From now on messages are started in the order of their shares.
@@ -69,7 +80,7 @@ impl ShareHand {
 
     /// What was taken was not started.
     pub(crate) fn not_started(&self) {
-        work(&*self.pool, |shares, now| shares.not_started(self.slot, now));
+        not_started(&*self.pool, self.slot);
     }
 
     /// The attempt has ended, and its worker goes on.

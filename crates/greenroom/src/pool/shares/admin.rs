@@ -1,6 +1,6 @@
 //! The shares of a running pool, looked at and changed.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use greenroom_queue::shares::ShareQueue;
 use tokio::time::Instant;
@@ -64,6 +64,21 @@ impl<A: Actor> Shares<A> {
             waiting.into_iter().map(|(name, messages)| ShareStatus::idle(name, defaults, messages)),
         );
         all
+    }
+
+    /// How many attempts each share has in hand that has any. Looks at the workers alone.
+    pub fn in_hand(&self) -> HashMap<Share, usize> {
+        let mut in_hand = HashMap::new();
+        self.change(|shares, _| {
+            shares.in_hand().for_each(|share| *in_hand.entry(share.clone()).or_default() += 1);
+        });
+        in_hand
+    }
+
+    /// Time in hand of all shares together.
+    pub fn time_in_hand(&self) -> Duration {
+        let time = self.change(|shares, now| shares.time_in_hand(now));
+        Duration::from_nanos(time.unwrap_or(0))
     }
 
     /// One share. Looks at every waiting message, as [`list`](Self::list).

@@ -21,7 +21,7 @@ pub struct ShareStatus {
     pub waiting: usize,
     /// Attempts in hand.
     pub in_hand: usize,
-    /// Time in hand, since the share last came into memory.
+    /// Time in hand. What it had before it was last in memory counts if it is one of the busiest.
     pub held: Duration,
     /// What it waits for.
     pub state: ShareState,

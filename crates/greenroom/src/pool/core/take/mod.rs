@@ -103,7 +103,9 @@ fn take_from<A: Actor, K: Key>(
     index: usize,
     worker: usize,
 ) -> TakenMessage<A, K> {
-    let Some(shard) = core.queue.shards.get(index) else { return core.take_strays() };
+    let Some(shard) = core.queue.shards.get(index) else {
+        return core.sharing.as_ref()?.take_strays(core);
+    };
     let mut outbox = shard.outbox.lock();
     if core.has_ended() {
         return None;

@@ -179,8 +179,15 @@ impl<K: Keyed> Stage<K> {
             shares: None,
             derived,
         };
-        let core =
-            Core::new(config, None, settings, None, 1, tokio::runtime::Handle::current(), None);
+        let core = Core::new(
+            config,
+            None,
+            settings,
+            (None, None),
+            1,
+            tokio::runtime::Handle::current(),
+            None,
+        );
         let worker = |_| Worker { source: Source::None, in_hand: None, attempts: 0, cursor: 0 };
         let workers = (0..workers).map(worker).collect();
         Self { core, workers, pushed: 0, done: HashSet::new(), last: HashMap::new() }

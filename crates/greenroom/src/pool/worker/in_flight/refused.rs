@@ -74,7 +74,7 @@ fn wait_for_somebody<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
     let accepted = in_flight.delivery.queued_at();
     let due = core.frame.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
     let Some(mut entry) = take_entry(in_flight, Stamp::coarse(due)) else { return };
-    let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+    let extra = entry.extra.get_or_insert_with(ExtraOf::<A>::without_port);
     (extra.refusals, extra.accepted, extra.next.parked) = (None, Some(accepted), true);
     start_clock(&core.erased());
     let entries = Entries::<A, K>::only(entry);

@@ -178,7 +178,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let Some(message) = self.take_message() else {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
         };
-        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+        let mut extra = self.delivery.extra.take().unwrap_or_else(ExtraOf::<A>::without_port);
         extra.accepted = Some(accepted);
         extra.next.parked = true;
         self.out_of_hand(false);
@@ -462,7 +462,7 @@ fn failed_extra<A: Actor, K: Key>(
     failure: Failure<A::Error>,
 ) -> Box<ExtraOf<A>> {
     let accepted = in_flight.delivery.queued_at();
-    let mut extra = in_flight.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+    let mut extra = in_flight.delivery.extra.take().unwrap_or_else(ExtraOf::<A>::without_port);
     extra.accepted = Some(accepted);
     extra.attempts += 1;
     extra.next.parked = true;

@@ -19,15 +19,14 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         {
             return taken;
         }
-        let core = &self.worker.core;
-        let Some((source, entry)) = core.take_shared_out(self.worker.slot, &mut self.rounds.cursor)
-        else {
+        let (core, slot) = (&self.worker.core, self.worker.slot);
+        let Some(sharing) = &core.sharing else { return Taken::Nothing };
+        let Some((source, entry)) = sharing.take_out(core, slot, &mut self.rounds.cursor) else {
             return Taken::Nothing;
         };
         let taken = self.begin(source, entry);
         if taken == Taken::Skipped {
-            let slot = self.worker.slot;
-            frame::shares::work(&*self.worker.core, |shares, now| shares.not_started(slot, now));
+            frame::shares::not_started(&*self.worker.core, slot);
         }
         taken
     }
