@@ -16,8 +16,11 @@ use greenroom_queue::{
     sync::{Notify, Ordering},
 };
 
-use super::{Core, Hashed, Key, push::place};
-use crate::{Actor, CallError, pool::outgoing::OutgoingOf};
+use super::{Core, Hashed, InboxGuard, Key};
+use crate::{
+    Actor, CallError,
+    pool::outgoing::{LendOutgoing, OutgoingOf},
+};
 
 impl<A: Actor, K: Key> Core<A, K> {
     /// How many messages may wait behind one key.
@@ -227,4 +230,23 @@ impl<A: Actor, K: Key> Drop for InLine<'_, A, K> {
         drop(outbox);
         serve_key_line(&self.core, self.index);
     }
+}
+
+/// Puts a message into the inbox of its shard. True if the shard is to be announced. In one
+/// place, because what is passed to the inbox is a type of its own at each.
+#[inline]
+pub(super) fn place<A: Actor, K: Key, P: LendOutgoing<A::Message, A::Reply, A::Error>>(
+    core: &Core<A, K>,
+    index: usize,
+    inbox: &mut InboxGuard<'_, A, K>,
+    payload: &mut P,
+    key: Hashed<K>,
+) -> bool {
+    let (is_late, urgent) = (core.is_late(), payload.is_urgent());
+    let stamp = |number| core.frame.telemetry.coarse.stamp(number, is_late);
+    let first = inbox.push(payload, key, stamp);
+    if urgent {
+        core.queue.wake.set_urgent(index);
+    }
+    first
 }

@@ -8,7 +8,7 @@ use greenroom_queue::{
 
 use super::{
     Core, InboxGuard, Key,
-    backlog::{lacks_key, push_counted},
+    backlog::{lacks_key, place, push_counted},
 };
 use crate::{
     Actor,
@@ -166,23 +166,4 @@ pub(crate) fn push_quietly<A: Actor, K: Key>(
         return Err(Refused::Closed);
     }
     Ok(place(core, index, &mut inbox, payload, key))
-}
-
-/// Puts a message into the inbox of its shard. True if the shard is to be announced. In one
-/// place, because what is passed to the inbox is a type of its own at each.
-#[inline]
-pub(super) fn place<A: Actor, K: Key, P: LendOutgoing<A::Message, A::Reply, A::Error>>(
-    core: &Core<A, K>,
-    index: usize,
-    inbox: &mut InboxGuard<'_, A, K>,
-    payload: &mut P,
-    key: Hashed<K>,
-) -> bool {
-    let (is_late, urgent) = (core.is_late(), payload.is_urgent());
-    let stamp = |number| core.frame.telemetry.coarse.stamp(number, is_late);
-    let first = inbox.push(payload, key, stamp);
-    if urgent {
-        core.queue.wake.set_urgent(index);
-    }
-    first
 }
