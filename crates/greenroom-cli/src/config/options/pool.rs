@@ -214,9 +214,9 @@ words! {
 }
 
 options! {
-    /// In place of a number.
+    /// Instead of a number.
     pub struct LimitConfig = "a limit" {
-        /// As many as the target bears, measured by how long attempts take and how many fail.
+        /// As many as the target can take, measured by how long attempts take and how many fail.
         adaptive: AdaptiveConfig = group();
     }
 }
@@ -249,7 +249,7 @@ options! {
     pub struct AutoscaleConfig = "autoscale", then AutoscaleConfig::ordered {
         /// The fewest workers.
         min: usize = count(1..=65_536).default("1");
-        /// The most workers: as many as the target bears at once.
+        /// The most workers: as many as the target can take at once.
         max: usize = count(1..=65_536);
         /// How long an event may wait before the pool is late.
         target_age: Duration = duration(1..=DAY_MS).default("100ms");
@@ -270,9 +270,9 @@ options! {
         /// Its part of the workers' time, relative to other shares: twice the weight, twice the
         /// time; 1 by default.
         weight: Option<u32> = count(1..=1_000_000).optional();
-        /// How many of its events are in hand at once, at most; with 0, none at all.
+        /// The most events in hand at once; with 0, none.
         in_hand: Option<usize> = count(0..=65_536).optional();
-        /// How many attempts at its events are started in such a time, at most.
+        /// The most attempts to start per second, minute or hour.
         rate: Option<Rate> = rate().optional();
     }
 }
