@@ -32,6 +32,7 @@ pub use self::{
     egress::dead_letters::ToldLetter,
     intake::{
         budget::InputConfig,
+        held_by::HeldByShare,
         view::{InputView, PartitionView},
     },
     lifecycle::{builder::EngineBuilder, engine::Engine, phase::Phase},

@@ -28,6 +28,7 @@ pub(crate) mod recording;
 pub(crate) mod rejections;
 pub(crate) mod replaying;
 pub(crate) mod retries;
+pub(crate) mod share_rooms;
 pub(crate) mod shown;
 pub(crate) mod under_way;
 pub(crate) mod worker;

@@ -50,7 +50,7 @@ pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Optio
         let _ = write!(out, ", last error: {error}");
     }
     if let Some(share) = &key.share {
-        let _ = write!(out, "; {}", shares::text(share));
+        let _ = write!(out, "; {}", shares::text(share, key.beside));
     }
     if let Some(output) = held_by {
         let pool = &key.pool;

@@ -377,6 +377,8 @@ fn defaults_are_those_of_the_specification() {
         engine: Engine::Keyed,
         max_per_key: None,
         batch: None,
+        share_queue: None,
+        on_share_full: None,
         on_full: OnFull::Pause,
         timeout: None,
         max_restarts: 3,
@@ -401,7 +403,7 @@ fn defaults_are_those_of_the_specification() {
         (handler.retry.attempts, handler.pool.as_str(), handler.key_required),
         (5, "default", false)
     );
-    assert_eq!(handler.retry.backoff.to_string(), "200ms..30s");
+    assert_eq!(handler.retry, greenroom_bus::engine::Retry::default());
     assert_eq!(config.outputs[0].on, ["**"]);
     let file = config.outputs[0].kind.downcast_ref::<FileOutput>().unwrap();
     assert!(!file.truncate);

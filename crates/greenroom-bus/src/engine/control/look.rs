@@ -131,8 +131,11 @@ pub struct KeyView {
     pub attempts: u32,
     /// The event that has parked it, if it is parked.
     pub parked_for: Option<ParkedEvent>,
-    /// The share of the first of its events that waits in the pool, if they have shares.
+    /// The share of the first of its events that waits in the pool or beside it, if they have
+    /// shares.
     pub share: Option<ShareStatus>,
+    /// How many events of that share wait beside the pool.
+    pub beside: usize,
 }
 
 /// A key's events in one partition.
@@ -318,7 +321,9 @@ impl Control {
         let state = why.as_ref().map(|why| why.state);
         let is_parked = matches!(state, Some(KeyState::Parked { .. }));
         let pool = PoolControl { control: self.clone(), place: handler.pool };
-        let share = pool.shares().and_then(|shares| shares.status_of_line(line));
+        let shares = pool.shares();
+        let share = shares.as_ref().and_then(|shares| shares.status_of_line(line));
+        let beside = shares.zip(share.as_ref()).map(|(all, share)| all.beside(&share.share));
         Some(KeyView {
             key: line.key.to_string(),
             handler: handler.name.to_string(),
@@ -330,6 +335,7 @@ impl Control {
             attempts: handler.retry().attempts,
             parked_for: self.shared.process.parked.event(line).filter(|_| is_parked),
             share,
+            beside: beside.unwrap_or(0),
         })
     }
 

@@ -347,6 +347,9 @@ fn built<'a>(
 fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -> Attempt {
     let entry = &shared.process.handlers[job.handler()];
     job.attempts = job.attempts.saturating_add(1);
+    if let Some(room) = job.room() {
+        room.leaves();
+    }
     if job.attempts > 1 {
         pool.further_attempts.fetch_add(1, Ordering::Relaxed);
     } else if entry.config.factory.watches_settlement() {

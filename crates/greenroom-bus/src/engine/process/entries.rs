@@ -1,12 +1,15 @@
 //! The handlers and pools of an engine, each at its place.
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 
 use super::{
     attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, pool_shares::PoolShares,
-    retries::Retries, shown::ShownEvents,
+    retries::Retries, share_rooms::ShareRooms, shown::ShownEvents,
 };
 use crate::{
     name::Name,
@@ -66,6 +69,8 @@ pub(crate) struct PoolSettings {
     /// Events stand in line where their handlers say so.
     pub(crate) keeps_order: bool,
     pub(crate) on_full: OnFull,
+    /// The rooms of its shares, if its events have some.
+    pub(crate) rooms: Option<Arc<ShareRooms>>,
     /// Attempts that failed.
     pub(crate) failed_attempts: AtomicU64,
     /// Attempts that were not the first of their event.

@@ -78,6 +78,9 @@ pub(crate) fn failed(
     failure: Failure,
     probe: Probe<'_>,
 ) -> BusError {
+    if let Some(room) = job.room() {
+        room.returns();
+    }
     let entry = &shared.process.handlers[job.handler()];
     let (retry, now) = (entry.retry(), Instant::now());
     let (streak, forgiven) = entry.circuit.streak(job.extras_mut().tries.streak());
@@ -274,6 +277,9 @@ fn row(retry: Retry) -> Rule {
 
 /// A job parks its key. Its error stays with it for the report.
 fn park(shared: &Shared, job: &mut PoolJob, error: &str) {
+    if let Some(room) = job.room() {
+        room.leaves();
+    }
     let extras = job.extras_mut();
     extras.parked_for = Some(error.into());
     // A later attempt is the first again.
