@@ -7,11 +7,12 @@ mod output;
 
 use std::{path::PathBuf, time::Duration};
 
+use greenroom::Backoff;
 use greenroom_bus::source::StartAt;
 use greenroom_config::{
     At, Secret, Take, Typed, count, defaults_beside, duration, durations, flag, group, options,
     path, size, text, texts,
-    units::{DAY_MS, DurationRange, GIB},
+    units::{DAY_MS, GIB},
     word, words,
 };
 
@@ -88,9 +89,9 @@ options! {
         /// How many messages are being published at once; only one at a time for each key.
         concurrency: usize = count(1..=4_096).default("1000");
         /// The first and the longest wait after a temporary failure.
-        backoff: DurationRange = durations().default("100ms..10s");
+        backoff: Backoff = durations().to::<Backoff>().default("100ms..10s");
         /// The first and the longest wait of a paused output before it tries again.
-        probe: DurationRange = durations().default("1s..60s");
+        probe: Backoff = durations().to::<Backoff>().default("1s..60s");
         /// The credentials. Without it, only those in the URL.
         auth: Option<NatsAuth> = group().optional();
         /// Requires TLS.

@@ -57,18 +57,15 @@ impl Default for OutageConfig {
     }
 }
 
-/// The events that a stop ([`Control::drain`](super::Control::drain)) waits for. The rest is given
-/// back by an input that keeps its positions, so that it is delivered again; for other inputs it is
-/// refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Finish {
-    /// Events that handlers have in hand; for inputs that keep no positions, all events taken.
-    #[default]
-    ByInput,
-    /// Events that handlers have in hand.
-    InHand,
-    /// All that was taken.
-    All,
+words! {
+    /// The events that a stop ([`Control::drain`](super::Control::drain)) waits for.
+    pub enum Finish {
+        /// Events that handlers have in hand. Waiting events are given back, or refused if their
+        /// input stores no positions.
+        InHand = "in_hand",
+        /// All events that were read.
+        All = "all",
+    }
 }
 
 /// An engine that cannot be built.

@@ -12,7 +12,9 @@ use greenroom::{
     shares::ShareLimits,
 };
 
-use greenroom_config::words;
+use greenroom_config::{
+    count, defaults_beside, duration, durations, options, units::DAY_MS, words,
+};
 
 use super::matcher::Matcher;
 use crate::{
@@ -272,21 +274,23 @@ pub enum AckWhen {
 /// The pool that always exists.
 pub const DEFAULT_POOL: &str = "default";
 
-/// How failed attempts are repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// Attempts in all; 5 by default.
-    pub attempts: u32,
-    /// The waits between them; 200 ms to 30 s by default.
-    pub backoff: Backoff,
-    /// No further attempt is made this long after the first failure; unlimited by default. Time in
-    /// an outage of the handler does not count.
-    pub total: Option<Duration>,
+options! {
+    /// A failed event is retried in its place: later events of its key wait, the worker does not.
+    #[derive(Copy, Eq)]
+    pub struct Retry = "retry" {
+        /// How often an event is tried in total; then it is a dead letter.
+        attempts: u32 = count(1..=1_000_000).default("5");
+        /// The wait before the second attempt and the longest wait; it doubles in between, with
+        /// jitter.
+        backoff: Backoff = durations().to::<Backoff>().default("200ms..30s");
+        /// No further attempt is made this long after the first failure; unlimited by default.
+        /// Outages do not count.
+        total: Option<Duration> = duration(1..=30 * DAY_MS).optional();
+    }
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        let backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
-        Self { attempts: 5, backoff, total: None }
+        defaults_beside(&[])
     }
 }

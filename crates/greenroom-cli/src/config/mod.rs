@@ -23,7 +23,7 @@ use std::{env, path::Path};
 pub(crate) use greenroom_config::units::{duration, rate, size};
 pub use greenroom_config::{
     CountOr, Kinds, Options, Place, Problem, Problems, Secret, Severity, Span, Word, plural,
-    units::{DurationRange, Rate},
+    units::Rate,
 };
 use greenroom_config::{Format, World, apply, decode, directory_of, interpolate, text_of};
 

@@ -277,11 +277,11 @@ impl Input {
     }
 
     /// A stop came that waits for the events of this `finish`; no others are started any more.
-    pub(crate) fn stops(&self, finish: Finish) {
+    pub(crate) fn stops(&self, finish: Option<Finish>) {
         match (finish, self.delivers_again()) {
-            (Finish::All, _) | (Finish::ByInput, false) => {}
-            (Finish::InHand, false) => self.partitions.give_up(GivenUp::Refused),
-            (Finish::ByInput | Finish::InHand, true) => self.partitions.give_up(GivenUp::GivenBack),
+            (Some(Finish::All), _) | (None, false) => {}
+            (Some(Finish::InHand), false) => self.partitions.give_up(GivenUp::Refused),
+            (Some(Finish::InHand) | None, true) => self.partitions.give_up(GivenUp::GivenBack),
         }
     }
 

@@ -72,7 +72,7 @@ pub struct EngineBuilder {
     recorder: Option<Arc<dyn Recorder>>,
     loopback: Option<LoopbackConfig>,
     deadline: Duration,
-    finish: Finish,
+    finish: Option<Finish>,
     line_of: LineOf,
 }
 
@@ -118,7 +118,7 @@ impl Default for EngineBuilder {
             recorder: None,
             loopback: None,
             deadline: DEADLINE,
-            finish: Finish::default(),
+            finish: None,
             line_of: |job| job.line.clone(),
         }
     }
@@ -369,8 +369,8 @@ impl EngineBuilder {
 
     /// Which events a drain waits for; by default, those in hand for inputs that keep their
     /// positions, and all that were taken for the others.
-    pub fn finish(mut self, finish: Finish) -> Self {
-        self.finish = finish;
+    pub fn finish(mut self, finish: impl Into<Option<Finish>>) -> Self {
+        self.finish = finish.into();
         self
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use greenroom::Backoff;
 use greenroom_config::{
-    At, Secret, count, defaults_beside, duration, durations, group, options,
-    units::{DAY_MS, DurationRange},
-    url, variables, word, words,
+    At, Secret, count, defaults_beside, duration, durations, group, options, units::DAY_MS, url,
+    variables, word, words,
 };
 
 use super::Batching;
@@ -39,7 +39,7 @@ options! {
         timeout: Duration = duration(1..=DAY_MS).default("5s");
         /// The first and the longest wait after a failed attempt. A `Retry-After` of the target
         /// overrides it.
-        backoff: DurationRange = durations().default("200ms..30s");
+        backoff: Backoff = durations().to::<Backoff>().default("200ms..30s");
         /// Changes to the meaning of answers, as for `http` handlers. `settle` means that the event
         /// is stored; `park` is the same as `reject`.
         status: Vec<(String, String)> = variables().default("{}");

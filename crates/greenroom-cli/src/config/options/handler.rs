@@ -1,14 +1,11 @@
 //! Handlers of events.
 
+use greenroom_bus::engine::Retry;
 use greenroom_config::{
     At, Chosen, count, each, flag, group, list, options, text, texts, variables, word, words,
 };
 
-use super::{
-    condition::FieldCondition,
-    layer::LayerConfig,
-    pool::{PoolConfig, Retry},
-};
+use super::{condition::FieldCondition, layer::LayerConfig, pool::PoolConfig};
 use crate::config::kinds::Handlers;
 
 /// The `order_by` or `share_by` of a handler that has none, whatever its pool says.

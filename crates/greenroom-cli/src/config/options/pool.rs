@@ -8,12 +8,11 @@ use greenroom::{
     event_pool::{Engine, Preset},
     limits::{Adaptive, Mode},
 };
-use greenroom_bus::engine::OnFull;
+use greenroom_bus::engine::{OnFull, Retry};
 use greenroom_config::{
-    At, CountOr, count, count_or, duration, durations, each, flag, group, number, options, rate,
-    size, text,
+    At, CountOr, count, count_or, duration, each, flag, group, number, options, rate, size, text,
+    units::Rate,
     units::{DAY_MS, GIB},
-    units::{DurationRange, Rate},
     word, words,
 };
 
@@ -106,7 +105,7 @@ options! {
         timeout: Option<Duration> = duration(1..=DAY_MS).optional();
         /// Lets the pool change its number of workers by itself, within bounds. It starts with
         /// `workers`, or with `min` if neither that nor a `preset` is given.
-        autoscale: Option<AutoscaleConfig> = group().optional();
+        autoscale: Option<Autoscale> = group().optional();
         /// Whether an advisor watches the pool for minutes at a time and recommends changes to its
         /// `queue` and `workers` (`greenroom advise`, the dashboard): `off` or `say`. By default,
         /// the `autotune` of the top level.
@@ -243,28 +242,6 @@ options! {
 }
 
 options! {
-    /// Checked once a second: a pool grows when its workers are busy and waiting events are late,
-    /// and shrinks when fewer workers have been enough for a while.
-    #[derive(Copy)]
-    pub struct AutoscaleConfig = "autoscale", then AutoscaleConfig::ordered {
-        /// The fewest workers.
-        min: usize = count(1..=65_536).default("1");
-        /// The most workers: as many as the target can take at once.
-        max: usize = count(1..=65_536);
-        /// How long an event may wait before the pool is late.
-        target_age: Duration = duration(1..=DAY_MS).default("100ms");
-        /// The least time between a change and the next growth: as long as a worker needs to start
-        /// and to take effect.
-        up_cooldown: Duration = duration(0..=DAY_MS).default("5s");
-        /// How long fewer workers must have been enough before the pool shrinks.
-        down_cooldown: Duration = duration(0..=DAY_MS).default("30s");
-        /// The share of their time that workers may be busy. A late pool grows only if they are
-        /// busier.
-        busy_share: f64 = number(0.01..=1.0).default("0.8");
-    }
-}
-
-options! {
     /// Options that are left out are those of `default`.
     pub struct ShareConfig named name = "a share" {
         /// Its part of the workers' time, relative to other shares: twice the weight, twice the
@@ -292,21 +269,6 @@ options! {
     }
 }
 
-options! {
-    /// A failed event is retried in its place: later events of its key wait, the worker does not.
-    #[derive(Copy, Eq)]
-    pub struct Retry = "retry" {
-        /// How often an event is tried in total; then it is a dead letter.
-        attempts: u32 = count(1..=1_000_000).default("5");
-        /// The wait before the second attempt and the longest wait; it doubles in between, with
-        /// jitter.
-        backoff: DurationRange = durations().default("200ms..30s");
-        /// No further attempt is made this long after the first failure; unlimited by default.
-        /// Outages do not count.
-        total: Option<Duration> = duration(1..=30 * DAY_MS).optional();
-    }
-}
-
 impl AdaptiveConfig {
     fn ordered(self, at: &mut At<'_>) -> Option<Self> {
         let (min, max) = (("min", self.min), ("max", self.max));
@@ -331,20 +293,5 @@ impl From<AdaptiveConfig> for Adaptive {
             tolerance,
             mode: if observe { Mode::Observe } else { Mode::Enforce },
         }
-    }
-}
-
-impl From<AutoscaleConfig> for Autoscale {
-    fn from(config: AutoscaleConfig) -> Self {
-        let AutoscaleConfig { min, max, target_age, up_cooldown, down_cooldown, busy_share } =
-            config;
-        Self { min, max, target_age, up_cooldown, down_cooldown, busy_share }
-    }
-}
-
-impl AutoscaleConfig {
-    fn ordered(self, at: &mut At<'_>) -> Option<Self> {
-        at.ordered("min", ("min", self.min), ("max", self.max))?;
-        Some(self)
     }
 }
