@@ -90,7 +90,7 @@ impl<A: Actor, K: Key> Many<'_, A, K> {
         let Some(message) = messages.pop_front() else { return Err(Refused::Closed) };
         let mut payload = Outgoing::new(message, None);
         let index = self.core.shard_of(&key, sender);
-        let pushed = push_quietly(&self.core, index, &mut payload, key, false);
+        let pushed = push_quietly(self.core, index, &mut payload, key, false);
         if let Some(message) = payload.message {
             messages.push_front(message);
         }

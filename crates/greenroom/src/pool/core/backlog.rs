@@ -148,7 +148,7 @@ pub(super) fn stand_in_line<'a, A: Actor, K: Key>(
     drop((inbox, outbox));
     // The one that looks once more has been told, in a way, that there may be room: those
     // behind rely on it.
-    let line = InLine { core: core, index, hash, room, alone, woken: alone };
+    let line = InLine { core, index, hash, room, alone, woken: alone };
     give_back_unused(core, unused);
     line
 }
@@ -228,7 +228,7 @@ impl<A: Actor, K: Key> Drop for InLine<'_, A, K> {
             backlog.step_out(self.hash, self.woken);
         }
         drop(outbox);
-        serve_key_line(&self.core, self.index);
+        serve_key_line(self.core, self.index);
     }
 }
 
