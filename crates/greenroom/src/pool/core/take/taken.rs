@@ -20,7 +20,7 @@ pub(crate) const QUOTA: u32 = 16;
 
 pub(crate) type TakenMessage<A, K> = Option<(Source, Queued<A, K>)>;
 
-pub(in crate::pool::core) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
+pub(crate) type Outboxed<'a, A, K> = Locked<'a, OutboxOf<A, K>>;
 
 /// Messages of a run.
 pub(crate) fn budget(wake: &Wake) -> u32 {
