@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom_config::{count, duration, options, units::DAY_MS, words};
+use greenroom_config::{count, duration, options, units::DAY_MS, word, words};
 
 use super::control::change::ChangeError;
 use crate::router::RouterError;
@@ -19,6 +19,16 @@ words! {
     }
 }
 
+words! {
+    /// Whose failures make an outage.
+    pub enum OutagePer {
+        /// Those of all events of a handler.
+        Handler = "handler",
+        /// Those of each share by itself.
+        Share = "share",
+    }
+}
+
 options! {
     /// In an outage, attempts are not counted and no event becomes a dead letter: events wait, and
     /// one at a time probes.
@@ -28,6 +38,10 @@ options! {
         failures: u32 = count(2..=1_000_000).default("20");
         /// A time with only failures, of at least two events, that is an outage.
         window: Duration = duration(1..=DAY_MS).default("10s");
+        /// Whose failures are an outage: those of all events of a `handler`, or those of each
+        /// `share` (docs/shares.md). With `share`, the other shares go on, and the handler is in
+        /// outage only if most of the shares with attempts are.
+        per: OutagePer = word().default("handler");
         /// How long a run waits, after all inputs have ended, for a handler in outage, for an
         /// output that fails or is paused (counted from the last event that it stored or rejected,
         /// if that is later), and for a store that cannot give dead letters for a replay. Then it
@@ -38,7 +52,8 @@ options! {
 
 impl Default for OutageConfig {
     fn default() -> Self {
-        Self { failures: 20, window: Duration::from_secs(10), limit: Duration::from_secs(300) }
+        let (window, limit) = (Duration::from_secs(10), Duration::from_secs(300));
+        Self { failures: 20, window, per: OutagePer::Handler, limit }
     }
 }
 

@@ -8,6 +8,7 @@
 pub(crate) mod attempt;
 pub(crate) mod attempt_figures;
 pub(crate) mod circuit;
+pub(crate) mod circuits;
 pub(crate) mod emit;
 pub(crate) mod entries;
 pub(crate) mod failures;

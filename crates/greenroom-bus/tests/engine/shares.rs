@@ -12,7 +12,7 @@ use greenroom::{
     shares::{ShareLimits, ShareState},
 };
 use greenroom_bus::{
-    engine::{HandlerConfig, InputConfig, OnFull, PoolConfig},
+    engine::{HandlerConfig, InputConfig, OnFull, OutageConfig, OutagePer, PoolConfig, Retry},
     event::{Event, OrderBy},
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
     metrics::Observer,
@@ -496,4 +496,99 @@ async fn q08_events_behind_a_parked_key_take_no_room_of_their_share() {
     assert_eq!(ends.lock().unwrap().len(), 191, "the other keys go on");
     control.stop_now();
     drop(run.await.unwrap());
+}
+
+/// Fails for the shares that this says, until this long after the start; notes its attempts.
+fn failing(
+    is_down: fn(&str) -> bool,
+    until: Duration,
+    attempts: &Arc<Mutex<Vec<(String, Duration)>>>,
+) -> Arc<dyn HandlerFactory> {
+    let (attempts, began) = (attempts.clone(), Instant::now());
+    handle(move |event, _| {
+        attempts.lock().unwrap().push((event.id().to_owned(), began.elapsed()));
+        async move {
+            tokio::time::sleep(ms(10)).await;
+            match is_down(event.id()) && began.elapsed() < until {
+                true => Err(Failure::retry("503")),
+                false => Ok(Outputs::Same),
+            }
+        }
+    })
+}
+
+fn per_share(factory: Arc<dyn HandlerFactory>, source: Script) -> Bench {
+    Bench::new().set(|builder| {
+        let outage = OutageConfig { per: OutagePer::Share, ..OutageConfig::default() };
+        let retry = Retry { attempts: 3, ..Retry::default() };
+        builder
+            .input(Box::new(source))
+            .outage(outage)
+            .pool("default", shared(8))
+            .handler("h", HandlerConfig { retry: Some(retry), ..on(&["t"], factory) })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_one_share_in_outage_leaves_the_others_alone_and_loses_nothing() {
+    let attempts = Arc::default();
+    let factory = failing(|id| id.starts_with("acme"), Duration::from_secs(60), &attempts);
+    let others = (0..200).map(|n| of(["bolt", "cord", "dune"][n % 3], n));
+    let events: Vec<_> = (0..100).map(|n| of("acme", n)).chain(others).collect();
+    let engine = per_share(factory, Script::of(events)).engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(30_000)).await;
+    let handler = control.handler_views().remove(0);
+    assert_eq!(handler.outage, None, "only one of four shares is in outage");
+    let shares = control.pool("default").unwrap().shares().unwrap();
+    let outage = shares.outage(&"acme".into()).expect("the share is in outage");
+    assert_eq!(outage.error, "503");
+    assert!(shares.outage(&"bolt".into()).is_none());
+    assert!(control.why("acme-7").pop().unwrap().share_outage.is_some());
+    let report = checked(run.await.unwrap());
+    assert_eq!((report.handled, report.dead_lettered), (300, 0));
+    let attempts = attempts.lock().unwrap();
+    let bolt = attempts.iter().filter(|(id, _)| !id.starts_with("acme"));
+    assert!(bolt.map(|(_, at)| *at).max().unwrap() < ms(2_000), "the others go on");
+    // 20 failures make the outage, with those in hand; then one probes at a time, up to 5 s apart.
+    let failed = attempts.iter().filter(|(id, _)| id.starts_with("acme")).count() - 100;
+    assert!((20..60).contains(&failed), "{failed} attempts failed in a minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_the_handler_is_in_outage_only_when_most_shares_are() {
+    let attempts = Arc::default();
+    let factory = failing(|id| !id.starts_with("dune"), Duration::from_secs(60), &attempts);
+    let all = (0..400).map(|n| of(["acme", "bolt", "cord", "dune"][n % 4], n));
+    let engine =
+        per_share(factory, Script::of(all.collect::<Vec<_>>())).engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(30_000)).await;
+    assert!(control.handler_views().remove(0).outage.is_some());
+    let report = checked(run.await.unwrap());
+    assert_eq!((report.handled, report.dead_lettered), (400, 0));
+    let attempts = attempts.lock().unwrap();
+    let dune = attempts.iter().filter(|(id, _)| id.starts_with("dune"));
+    assert!(dune.map(|(_, at)| *at).max().unwrap() < ms(3_000), "one that works goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_a_single_event_of_a_share_burns_its_attempts() {
+    let attempts = Arc::default();
+    let factory = failing(|id| id.starts_with("acme"), Duration::from_secs(3_600), &attempts);
+    let events: Vec<_> = (0..50).map(|n| of("bolt", n)).chain([of("acme", 0)]).collect();
+    let report = per_share(factory, Script::of(events)).run().await;
+    assert_eq!((report.handled, report.dead_lettered), (50, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_a_share_in_outage_beyond_the_limit_ends_the_run_and_is_named() {
+    let factory =
+        failing(|id| id.starts_with("acme"), Duration::from_secs(36_000), &Arc::default());
+    let report = per_share(factory, Script::of(flood(50, 50))).run().await;
+    assert_eq!((report.handled, report.dead_lettered, report.refused), (50, 0, 50));
+    let error = "the share \"acme\" at the handler \"h\" has been in outage for 300 s: 503";
+    assert!(report.errors[0].contains(error), "{report:?}");
 }

@@ -59,7 +59,13 @@ pub(super) async fn list(
     let lines = (!by_hand.is_empty()).then(|| lines(&pool, by_hand.iter()));
     Ok(Json::ok(json!({
         "pool": pool,
-        "shares": all.iter().take(most).map(|share| view(share, shares.beside(&share.share))).collect::<Value>(),
+        "shares": all.iter().take(most).map(|share| {
+            let mut seen = view(share, shares.beside(&share.share));
+            seen["outage"] = shares.outage(&share.share).map(|outage| {
+                json!({ "lasted_ms": millis(outage.lasted), "last_error": outage.error })
+            }).into();
+            seen
+        }).collect::<Value>(),
         // How many events of one share may wait in the pool.
         "share_queue": shares.share_queue(),
         "count": all.len(),

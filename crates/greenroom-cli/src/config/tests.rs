@@ -18,7 +18,7 @@ use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
 use greenroom_bus::{
-    engine::{NoHandler, OnFull, OutageConfig},
+    engine::{NoHandler, OnFull, OutageConfig, OutagePer},
     sink::file::FileOutput,
 };
 use greenroom_config::{Word, World, defaults, schema::Group};
@@ -365,6 +365,7 @@ fn defaults_are_those_of_the_specification() {
     let outage = OutageConfig {
         failures: 20,
         window: Duration::from_secs(10),
+        per: OutagePer::Handler,
         limit: Duration::from_secs(300),
     };
     assert_eq!(config.outage, outage);

@@ -28,7 +28,7 @@ use crate::{
         },
         intake::{budget::InputConfig, destinations::Destinations, inputs::Inputs},
         process::{
-            circuit::Circuit,
+            circuits::Circuits,
             entries::{HandlerEntry, PoolSettings},
             failures::{FailedEvent, Failures, OnFailure},
             key_audit::KeyAudit,
@@ -429,7 +429,7 @@ impl EngineBuilder {
             let mut config = config.clone().inherit(&pools[pool].1);
             config.factory = self.routing.layers.around(config.factory);
             shared_out[pool] |= config.share_by.is_some();
-            HandlerEntry::new(name, config, pool, Circuit::new(self.outage))
+            HandlerEntry::new(name, config, pool, Circuits::new(self.outage))
         });
         let handlers: Vec<_> = handlers.collect();
         let settings =

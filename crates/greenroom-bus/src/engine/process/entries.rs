@@ -8,7 +8,7 @@ use std::{
 use parking_lot::Mutex;
 
 use super::{
-    attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, pool_shares::PoolShares,
+    attempt_figures::AttemptFigures, circuits::Circuits, pause::PauseGate, pool_shares::PoolShares,
     retries::Retries, share_rooms::ShareRooms, shown::ShownEvents,
 };
 use crate::{
@@ -22,7 +22,7 @@ pub(crate) struct HandlerEntry {
     pub(crate) config: HandlerConfig,
     /// The place of its pool.
     pub(crate) pool: usize,
-    pub(crate) circuit: Circuit,
+    pub(crate) circuits: Circuits,
     pub(crate) pause: PauseGate,
     /// Events that had no value at its `order_by`, and so stand in no line.
     pub(crate) without_key: AtomicU64,
@@ -32,13 +32,13 @@ pub(crate) struct HandlerEntry {
 }
 
 impl HandlerEntry {
-    pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, circuit: Circuit) -> Self {
+    pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, circuits: Circuits) -> Self {
         let retry = Mutex::new(config.retry.unwrap_or_default());
         Self {
             name: Name::new(name),
             config,
             pool,
-            circuit,
+            circuits,
             pause: PauseGate::default(),
             without_key: AtomicU64::new(0),
             attempts: AttemptFigures::default(),

@@ -11,7 +11,9 @@ use tokio::time::Instant;
 
 use super::PoolControl;
 use crate::engine::{
-    account::order_audit::OrderLine, control::change::ChangeError, process::worker::BusWorker,
+    account::order_audit::OrderLine,
+    control::change::ChangeError,
+    process::{circuit::OutageView, worker::BusWorker},
 };
 
 /// The shares of a pool of a running engine. Changes last until the end of the run.
@@ -59,6 +61,15 @@ impl PoolSharesControl {
     pub fn beside(&self, share: &Share) -> usize {
         let name = (*share != Share::COMMON).then(|| share.to_string().into());
         self.pool.settings().rooms.as_ref().map_or(0, |rooms| rooms.beside(&name))
+    }
+
+    /// The longest outage of this share at a handler of the pool, if shares are told apart.
+    pub fn outage(&self, share: &Share) -> Option<OutageView> {
+        let name = (*share != Share::COMMON).then(|| share.to_string().into());
+        let handlers = self.pool.control.shared.process.handlers.iter();
+        let here = handlers.filter(|handler| handler.pool == self.pool.place);
+        let outages = here.filter_map(|handler| handler.circuits.share_outage(&name));
+        outages.max_by_key(|outage| outage.lasted)
     }
 
     /// The limits of shares without limits of their own.
