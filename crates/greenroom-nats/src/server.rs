@@ -1,4 +1,4 @@
-//! Which server to connect to, and as whom.
+//! The server to connect to, and the credentials.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ macro_rules! connects {
 connects!(NatsInput NatsOutput NatsLetters);
 
 options! {
-    /// As whom to connect: exactly one. Write `${NAME}` or `file:PATH` for what is secret.
+    /// The credentials: exactly one. Write `${NAME}` or `file:PATH` for secrets.
     #[derive(Eq)]
     pub enum NatsAuth = "auth" {
         /// A token.
@@ -45,7 +45,7 @@ options! {
         User(NatsUser) as "user" = group();
         /// The seed of an NKey.
         NKey(Secret<String>) as "nkey" = text().secret();
-        /// What is in a credentials file: `file:PATH`.
+        /// The content of a credentials file: `file:PATH`.
         Credentials(Secret<String>) as "credentials" = text().secret();
     }
 }
@@ -62,7 +62,7 @@ options! {
 }
 
 impl NatsServer {
-    /// Its servers, without what is secret in their URLs.
+    /// Its servers, without the secrets in their URLs.
     #[cfg(feature = "client")]
     pub(crate) fn shown(&self) -> String {
         let shown: Vec<&str> = self.servers.iter().map(|server| without_secrets(server)).collect();

@@ -11,7 +11,7 @@ use crate::options::RedisInput;
 
 /// The entry in the registry of kinds.
 pub const INPUT: Listing<dyn InputKind> =
-    input::<RedisInput>("redis", "Reads streams of Redis as a consumer of a group.");
+    input::<RedisInput>("redis", "Reads Redis streams as a member of a consumer group.");
 
 impl InputKind for RedisInput {
     fn record(&self) -> Option<RecordShape> {

@@ -39,7 +39,7 @@ options! {
         /// The key of an entry. It is the extension `partitionkey` of events, for `order_by:
         /// partitionkey`, and the `key` of records.
         key: Option<RedisKey> = group().optional();
-        /// Certificates to use in place of those of the system.
+        /// Certificates to use instead of the system's.
         tls: Option<RedisTls> = group().optional();
         /// How long to try to connect at the start. A lost connection is retried without end.
         connect_within: Duration = duration(1..=DAY_MS).default("30s");
@@ -59,9 +59,9 @@ options! {
 options! {
     /// Files are PEM, and are read at the start.
     pub struct RedisTls = "tls", then RedisTls::checked {
-        /// A file with the certificates of trusted authorities, in place of those of the system.
+        /// A file with the certificates of trusted authorities, instead of the system's.
         ca: Option<PathBuf> = path().optional();
-        /// A file with the certificate to show to the server.
+        /// A file with the certificate to present to the server.
         cert: Option<PathBuf> = path().optional();
         /// The file with its private key.
         key: Option<PathBuf> = path().optional();

@@ -11,7 +11,7 @@ use greenroom_config::Listing;
 use super::KafkaInput;
 
 /// Its line in the registry.
-pub const INPUT: Listing<dyn InputKind> = input::<KafkaInput>("kafka", "Reads topics of Kafka.");
+pub const INPUT: Listing<dyn InputKind> = input::<KafkaInput>("kafka", "Reads Kafka topics.");
 
 impl InputKind for KafkaInput {
     fn record(&self) -> Option<RecordShape> {

@@ -17,7 +17,7 @@ use super::KafkaLetters;
 
 /// Its line in the registry.
 pub const LETTERS: Listing<dyn LettersKind> =
-    letters::<KafkaLetters>("kafka", "Publishes them to a topic of Kafka in place of the file.");
+    letters::<KafkaLetters>("kafka", "Publishes them to a Kafka topic instead of the file.");
 
 impl LettersKind for KafkaLetters {
     fn place(&self) -> String {

@@ -12,7 +12,7 @@ use super::KafkaOutput;
 
 /// Its line in the registry.
 pub const OUTPUT: Listing<dyn OutputKind> =
-    output::<KafkaOutput>("kafka", "Publishes to a topic of Kafka.");
+    output::<KafkaOutput>("kafka", "Publishes to a Kafka topic.");
 
 impl OutputKind for KafkaOutput {
     #[cfg(feature = "client")]

@@ -16,7 +16,7 @@ use super::NatsLetters;
 /// Its line in the registry.
 pub const LETTERS: Listing<dyn LettersKind> = letters::<NatsLetters>(
     "nats",
-    "Publishes them to a subject of NATS JetStream in place of the file.",
+    "Publishes them to a NATS JetStream subject instead of the file.",
 );
 
 impl LettersKind for NatsLetters {

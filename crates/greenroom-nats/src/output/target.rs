@@ -6,7 +6,6 @@ use async_nats::jetstream::{
     context::{GetStreamByNameErrorKind, PublishError},
     message::PublishMessage,
 };
-use greenroom::Backoff;
 use greenroom_bus::{
     event::Event,
     sink::remote::{Attempted, Remote, RequestPace, TargetHad, WaitingEvent},
@@ -42,7 +41,6 @@ impl Remote for NatsTarget {
 
     fn pace(&self) -> RequestPace {
         let NatsOutput { concurrency, backoff, probe, .. } = self.output;
-        let [backoff, probe] = [backoff, probe].map(|range| Backoff::new(range.from, range.to));
         RequestPace { concurrency, batching: None, backoff, probe }
     }
 

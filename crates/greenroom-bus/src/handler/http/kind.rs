@@ -26,63 +26,64 @@ pub const HANDLER: Listing<dyn HandlerKind> =
     handler::<HttpOptions>("http", "Posts the event to a URL, as CloudEvents over HTTP.").live();
 
 options! {
-    /// 2xx settles; 408, 425, 429, 5xx, a timeout or a refused connection is tried again; 401
-    /// and 403 pause the handler; any other answer makes a dead letter. A reload changes all of
-    /// it.
+    /// 2xx settles; 408, 425, 429, 5xx, a timeout or a refused connection is tried again; 401 and
+    /// 403 pause the handler; any other answer makes a dead letter. A reload changes all these
+    /// options.
     pub struct HttpOptions = "http", then HttpOptions::checked {
-        /// Where to post to: a URL, or where each event has its own.
+        /// The URL to post to, or where each event has its own.
         url: PostTo = group();
-        /// Headers added to each request. `ce-*`, `content-type` and the like are written by
-        /// greenroom and cannot be set.
+        /// Headers to add to each request. `ce-*`, `content-type` and others that greenroom writes
+        /// cannot be set.
         headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
-        /// How the target is told who posts. Without it, by nothing but the URL and the headers.
+        /// The credentials to send. Without it, only those in the URL and the headers.
         auth: Option<Auth> = group().optional();
-        /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
+        /// The authorities to trust, and the client certificate. Without it, the authorities of the
+        /// system, and no certificate.
         tls: Option<HttpTls> = group().optional();
-        /// Signs each request by Standard Webhooks with the secrets of its share.
+        /// Signs each request as Standard Webhooks specifies, with the secrets of its share.
         signature: Option<WebhookSignature> = group().optional();
         /// How long one attempt may take.
         timeout: Duration = duration(1..=DAY_MS).default("5s");
-        /// The longest answer with events that is read; a longer one makes a dead letter. An
-        /// answer without events may have any length.
+        /// The longest answer with events; a longer one makes a dead letter. An answer without
+        /// events may have any length.
         max_response: u64 = size(1024..=GIB).default("16MiB");
         /// `binary` sends the data as the body and the attributes as `ce-` headers;
         /// `structured` sends the event as JSON.
         mode: Mode = word().default("binary");
-        /// With `true`, an event that was accepted goes to the outputs when the answer holds no
-        /// event.
+        /// With `true`, an accepted event goes to the outputs if the answer contains no events.
         pass: bool = flag().default("false");
-        /// What follows from an answer, where that is to differ from the usual: a status
-        /// (`404`), a class (`5xx`), a range (`520..529`), `timeout` or `connection`, each with
-        /// `settle`, `retry`, `hold`, `pause`, `pause_share`, `reject` or `park`. The narrowest
-        /// decides. `greenroom explain-status` prints what holds.
+        /// Changes to the meaning of answers: a status (`404`), a class (`5xx`), a range
+        /// (`520..529`), `timeout` or `connection`, each with `settle`, `retry`, `hold`, `pause`,
+        /// `pause_share`, `reject` or `park`. The narrowest match applies. `greenroom
+        /// explain-status` prints the result.
         status: Vec<(String, String)> = variables().default("{}");
     }
 }
 
 options! {
-    /// `webhook-id`, `webhook-timestamp` and `webhook-signature`, which tell the target who posts.
+    /// Adds `webhook-id`, `webhook-timestamp` and `webhook-signature`, by which the target can
+    /// verify the sender.
     pub struct WebhookSignature = "signature" {
-        /// A JSON file with one secret of each share, or two while one takes the place of the
-        /// other: `{"acme": "whsec_..", "bolt": ["whsec_..", "whsec_.."]}`. It is read again when
-        /// it has changed. A share is a value of `share_by`.
+        /// A JSON file with one secret for each share, or two during a rotation: `{"acme":
+        /// "whsec_..", "bolt": ["whsec_..", "whsec_.."]}`. It is read again when it has changed. A
+        /// share is a value of `share_by`.
         secrets: PathBuf = path();
     }
 }
 
 options! {
-    /// One URL for all events, which is written in place of the mapping, or `from` with `allow`.
+    /// One URL for all events, which may replace the mapping, or `from` with `allow`.
     pub struct PostTo = "`url`", short "to", then PostTo::checked {
         /// The URL of all events.
         to: Option<Secret<String>> = url().secret().optional();
-        /// Where an event has the URL that it is posted to: an attribute, an extension, or a JSON
-        /// pointer into the data, as for `order_by`. An event without one, or with one that is not
-        /// allowed, makes a dead letter.
+        /// Where an event has its URL: an attribute, an extension, or a JSON pointer into the data,
+        /// as for `order_by`. An event without a URL, or with one that is not allowed, becomes a
+        /// dead letter.
         from: Option<String> = text().optional();
         /// The URLs that events may name: `https://*.example.com/**`. `*` is one segment of the
-        /// host or path, `**` any number of them; a port other than the usual is written, or `*`
-        /// for any. Addresses that are not public, such as 127.0.0.1 or 10.0.0.1, are refused also
-        /// if a name resolves to them, unless a range is listed, too: `10.0.0.0/8`.
+        /// host or path, `**` any number of them. Write an unusual port, or `*` for any. Addresses
+        /// that are not public, such as 127.0.0.1 or 10.0.0.1, are refused, even if a name resolves
+        /// to them, unless their range is listed too: `10.0.0.0/8`.
         allow: Option<Vec<String>> = texts().optional();
     }
 }

@@ -20,12 +20,12 @@ pub const OUTPUT: Listing<dyn OutputKind> = output::<FileOutput>(
 options! {
     /// Written and synced before the events are acknowledged.
     pub struct FileOutput = "a file output", then FileOutput::checked {
-        /// The file. It is created when it is missing; its directory is not. `-` is standard
-        /// output, which one output can have: the report goes to standard error then.
+        /// The file. It is created if it is missing; its directory is not. `-` is standard output,
+        /// which only one output can use: the report then goes to standard error.
         path: PathBuf = path();
-        /// With `true`, every run starts the file anew. Files that were put aside stay.
+        /// With `true`, every run begins with an empty file. Rotated files stay.
         truncate: bool = flag().default("false");
-        /// Puts the file aside when it is large or old.
+        /// Rotates the file when it is large or old.
         rotate: Option<Rotate> = group().optional();
     }
 }

@@ -109,7 +109,7 @@ impl Remote for HttpTarget {
         RequestPace {
             concurrency,
             batching: (mode == HttpOutputMode::Batch).then_some(batch),
-            backoff: Backoff::new(backoff.from, backoff.to),
+            backoff,
             probe: self.probe,
         }
     }

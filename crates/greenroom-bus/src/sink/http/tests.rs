@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_config::{Secret, table::assert_options, units::DurationRange};
+use greenroom_config::{Secret, table::assert_options};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -116,13 +116,9 @@ fn header<'a>(request: &'a str, name: &str) -> &'a str {
 fn config(url: &str) -> HttpOutput {
     HttpOutput {
         timeout: Duration::from_millis(500),
-        backoff: between(Duration::from_millis(5), Duration::from_millis(20)),
+        backoff: Backoff::new(Duration::from_millis(5), Duration::from_millis(20)),
         ..HttpOutput::new(url)
     }
-}
-
-fn between(from: Duration, to: Duration) -> DurationRange {
-    DurationRange { from, to }
 }
 
 /// Paused, it probes with one request after a few milliseconds.
@@ -594,7 +590,7 @@ async fn confirmed(
 
 /// Sent again after an hour.
 fn patient(config: HttpOutput) -> HttpOutput {
-    HttpOutput { backoff: between(LONG, LONG), ..config }
+    HttpOutput { backoff: Backoff::new(LONG, LONG), ..config }
 }
 
 #[tokio::test]
@@ -839,7 +835,7 @@ async fn d13_a_retry_after_of_nothing_leaves_the_backoff() {
     });
     let server = server.await;
     let wait = Duration::from_millis(200);
-    let backoff = between(wait, wait);
+    let backoff = Backoff::new(wait, wait);
     let sink = open(HttpOutput { backoff, ..server.config() });
     let started = std::time::Instant::now();
     assert_eq!(deliver(&sink, 1, |_| None).await.confirmed, numbers(1));

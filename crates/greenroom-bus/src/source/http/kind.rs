@@ -15,7 +15,7 @@ use crate::{
 
 /// Its line in the registry.
 pub const INPUT: Listing<dyn InputKind> =
-    input::<HttpInput>("http", "Takes what is posted over HTTP, and answers once it is on disk.");
+    input::<HttpInput>("http", "Takes events over HTTP, and answers once they are on disk.");
 
 /// Who of the log is told what is done. There is one reader of each log.
 const CONSUMER: &str = "greenroom";
