@@ -6,7 +6,7 @@ import { gzipSync } from "node:zlib";
 const out = process.argv[2] ?? "../crates/greenroom-cli/src/admin/page/assets";
 
 await build({
-  entryPoints: { app: "src/main.tsx" },
+  entryPoints: { app: "src/main.tsx", playground: "src/playground/main.tsx" },
   bundle: true,
   minify: true,
   format: "iife",
@@ -19,13 +19,14 @@ await build({
   outdir: out,
 });
 await copyFile("src/index.html", `${out}/index.html`);
+await copyFile("src/playground/playground.html", `${out}/playground.html`);
 await copyFile("src/favicon.svg", `${out}/favicon.svg`);
 
 let sum = 0;
-for (const name of ["index.html", "app.js", "app.css", "favicon.svg"]) {
+for (const name of ["index.html", "app.js", "app.css", "favicon.svg", "playground.html", "playground.js", "playground.css"]) {
   const bytes = await readFile(`${out}/${name}`);
   const zipped = gzipSync(bytes, { level: 9 }).length;
   sum += zipped;
-  console.log(`${name.padEnd(12)} ${String(bytes.length).padStart(7)} bytes ${String(zipped).padStart(7)} zipped`);
+  console.log(`${name.padEnd(15)} ${String(bytes.length).padStart(7)} bytes ${String(zipped).padStart(7)} zipped`);
 }
-console.log(`${"all".padEnd(12)} ${" ".repeat(13)} ${String(sum).padStart(7)} zipped`);
+console.log(`${"all".padEnd(15)} ${" ".repeat(13)} ${String(sum).padStart(7)} zipped`);

@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
+import "./base.css";
 import "./app.css";
 import { Advice } from "./advice";
 import { Events } from "./events";

@@ -1,23 +1,14 @@
 // The dashboard in a real browser, beside a greenroom that really runs.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, beforeEach, describe, test } from "node:test";
-import { Greenroom, Targets, config, freePort, launch, open, until } from "./stage.mjs";
+import { Greenroom, Targets, assertQuiet, breaches, config, freePort, launch, open, until } from "./stage.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const FLEET = 1024;
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
-
-/** Nothing was written to the console, and nothing has broken the policy. */
-async function assertQuiet(page) {
-  assert.deepEqual(page.faults, []);
-  assert.deepEqual(await page.evaluate(() => window.violations), []);
-}
 
 /** What the daemon found, and its verdict of that. */
 function finding(severity, about) {
@@ -39,13 +30,6 @@ async function look(url, options) {
   await page.goto(url);
   await live(page);
   return page;
-}
-
-/** The breaches of accessibility that axe finds. */
-async function breaches(page) {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`);
 }
 
 describe("a page beside a greenroom under load", () => {

@@ -1,9 +1,11 @@
 // A greenroom that runs, the targets that it calls, and a browser that looks at it.
 
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
@@ -96,6 +98,34 @@ export class Greenroom {
   }
 }
 
+/** A playground that runs. */
+export class Playground {
+  async start() {
+    this.child = spawn(BINARY, ["demo", "--playground", "127.0.0.1:0"], { stdio: ["ignore", "ignore", "pipe"] });
+    this.log = "";
+    this.child.stderr.on("data", (data) => (this.log += data));
+    this.ended = once(this.child, "exit");
+    const address = until(() => /http:\/\/[\d.:]+/.exec(this.log), "it says its address", 20_000);
+    const ended = this.ended.then(() => Promise.reject(new Error(`the playground has ended:\n${this.log}`)));
+    [this.url] = await Promise.race([address, ended]);
+  }
+
+  async state() {
+    return (await fetch(`${this.url}/api/playground`)).json();
+  }
+
+  async setting(name) {
+    return (await this.state()).settings.find((setting) => setting.name === name).value;
+  }
+
+  /** As by Ctrl-C. */
+  async stop() {
+    if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill("SIGINT");
+    await this.ended.catch(() => {});
+    return this.child.exitCode;
+  }
+}
+
 /** Tries again until it is so. */
 export async function until(is, what, within = 10_000) {
   const late = Date.now() + within;
@@ -127,6 +157,21 @@ export async function open(browser, options = {}) {
     document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
   });
   return page;
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Nothing was written to the console, and nothing has broken the policy. */
+export async function assertQuiet(page) {
+  assert.deepEqual(page.faults, []);
+  assert.deepEqual(await page.evaluate(() => window.violations), []);
+}
+
+/** The breaches of accessibility that axe finds. */
+export async function breaches(page) {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target.join(" ")).join(", ")}`);
 }
 
 /** A run with something of everything: quick, slow, stuck handlers, parked keys, dead letters. */

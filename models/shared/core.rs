@@ -73,6 +73,7 @@ pub(crate) struct Core<A: Actor, K> {
     /// Messages that are dead letters.
     pub(crate) letters: Mutex<Vec<A::Message>>,
     pub(crate) left_over: LeftOver<A::Message, A::Reply, A::Error>,
+    sharing: Option<shares::Sharing>,
     pub(crate) frame: Frame,
 }
 
@@ -263,6 +264,7 @@ impl<A: Actor, K: Key> Core<A, K> {
             desks: PerSlot::new(plan.workers),
             letters: Mutex::new(Vec::new()),
             left_over: LeftOver::new(),
+            sharing: None,
             frame: Frame {
                 config: PoolConfig {
                     name: "model".into(),

@@ -45,6 +45,9 @@ pub(crate) mod queue;
 #[expect(unused_imports, reason = "what is handed on is more than the models name")]
 #[path = "../../crates/greenroom-queue/src/shard/mod.rs"]
 pub(crate) mod shard;
+#[expect(unused_imports, reason = "what is handed on is more than the models name")]
+#[path = "../../crates/greenroom-queue/src/shares/mod.rs"]
+pub(crate) mod shares;
 #[path = "../../crates/greenroom-queue/src/slot.rs"]
 pub(crate) mod slot;
 #[path = "../../crates/greenroom-queue/src/stamp.rs"]
@@ -60,8 +63,9 @@ pub(crate) mod watchdog;
 #[path = "../../crates/greenroom-queue/src/watchdog_handle.rs"]
 pub(crate) mod watchdog_handle;
 
-/// The lock around the queues of a shard.
+/// The locks around the queues of a shard, and around shares.
 pub(crate) mod lock {
+    pub(crate) type Mutex<T> = crate::sync::Mutex<T>;
     pub(crate) type Lock<T> = crate::sync::Mutex<T>;
     pub(crate) type Locked<'a, T> = crate::sync::MutexGuard<'a, T>;
 

@@ -22,6 +22,8 @@ mod player;
 pub mod runs;
 #[path = "scenarios/shards.rs"]
 pub mod shards;
+#[path = "scenarios/shares.rs"]
+pub mod shares;
 #[path = "scenarios/wakes.rs"]
 pub mod wakes;
 #[path = "scenarios/withdrawals.rs"]

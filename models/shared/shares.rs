@@ -1,16 +1,21 @@
-//! No pool has shares here.
+//! No pool has shares here: those are tried in `scenarios/shares.rs`.
 
 use std::hash::Hash;
 
 use super::{Core, take::TakenMessage};
 use crate::Actor;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(super) fn look_at_shares(&self, _taken: u64) {}
+pub(crate) enum Sharing {}
 
-    #[expect(clippy::unused_self, reason = "as in the product")]
-    pub(super) fn take_strays(&self) -> TakenMessage<A, K> {
-        None
+impl Sharing {
+    pub(super) fn look<A: Actor, K>(&self, _core: &Core<A, K>, _taken: u64) {
+        match *self {}
+    }
+
+    pub(super) fn take_strays<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+        &self,
+        _core: &Core<A, K>,
+    ) -> TakenMessage<A, K> {
+        match *self {}
     }
 }

@@ -21,6 +21,11 @@ tried! {
         the_end_of_a_pool_and_a_worker_that_parks,
         a_watchdog_that_turns_away_and_a_pool_that_calls_it,
         a_watchdog_that_is_connected_as_a_worker_is_woken;
+    shares:
+        a_hold_that_ends_and_a_worker_that_parks,
+        an_attempt_that_holds_its_share_and_a_worker_that_parks,
+        a_share_that_is_resumed_and_a_worker_that_parks,
+        a_worker_that_dies_at_the_cap_and_a_worker_that_parks;
     withdrawals:
         a_withdrawal_and_the_only_worker,
         a_withdrawal_and_the_only_worker_with_keys,

@@ -14,7 +14,7 @@ use greenroom_bus::{
     event::{Event, ExtraValue},
     handler::{discard::DiscardFactory, pass::PassFactory},
     record::{Mapping, Pick, Record},
-    sink::file::{FileSink, FileSinkOptions},
+    sink::file::{FileOutput, FileSink},
     source::file::{FileSource, FileSourceOptions},
 };
 
@@ -111,10 +111,7 @@ pub async fn engine(
         .output(
             "done",
             vec!["**".parse()?],
-            Arc::new(FileSink::open(
-                output,
-                FileSinkOptions { truncate: true, ..FileSinkOptions::default() },
-            )?),
+            Arc::new(FileSink::open(&FileOutput { truncate: true, ..FileOutput::new(output) })?),
         )
         .dead_letters(Arc::new(FileDeadLetterStore::open(output.with_extension("dead"))?))
         .build()

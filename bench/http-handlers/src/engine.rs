@@ -7,7 +7,7 @@ use greenroom_bus::{
     dead_letter::file::FileDeadLetterStore,
     engine::{Engine, HandlerConfig, PoolConfig, Retry},
     event::Event,
-    handler::http::{HttpConfig, HttpFactory},
+    handler::http::{HttpFactory, HttpOptions},
     source::{Pull, Source, SourceError, Taken},
 };
 
@@ -46,7 +46,7 @@ impl Source for Memory {
 /// Posts all of them, of one subject one after the other where they are ordered. Returns how many
 /// were handled.
 pub async fn run(url: &str, events: Vec<Event>, is_ordered: bool) -> Result<u64, Failure> {
-    let http = HttpFactory::new(HttpConfig { url: url.to_owned(), ..HttpConfig::default() })?;
+    let http = HttpFactory::new(&HttpOptions::new(url))?;
     let mut handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(http));
     if is_ordered {
         handler.order_by = Some("subject".parse()?);

@@ -7,7 +7,7 @@ use greenroom_bus::{
     event::{Event, ExtensionValue, PARTITION_KEY},
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
 };
-use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
+use greenroom_kafka::{KafkaInput, source::KafkaSource};
 use tokio::sync::Notify;
 
 use crate::{Failure, letters::NoLetters, run::Run, side::Task, tally::Tally};
@@ -58,7 +58,7 @@ pub fn key(event: &Event) -> &str {
 }
 
 pub async fn run(task: Task) -> Result<Run, Failure> {
-    let options = KafkaSourceOptions::new(&task.broker, &task.group, [&task.topic]);
+    let input = KafkaInput::new(&task.broker, &task.group, [&task.topic]);
     let (workers, tally) = (task.workers, Arc::new(Tally::new(task.events)));
     let is_done = Arc::new(Notify::new());
     let works = Works { task: Arc::new(task), tally: tally.clone(), is_done: is_done.clone() };
@@ -67,7 +67,7 @@ pub async fn run(task: Task) -> Result<Run, Failure> {
         ..HandlerConfig::new(vec!["**".parse()?], Arc::new(works))
     };
     let engine = Engine::builder()
-        .input(Box::new(KafkaSource::open(options)?))
+        .input(Box::new(KafkaSource::open(input, None)?))
         .pool("default", PoolConfig { workers, ..PoolConfig::default() })
         .handler("all", handler)
         .dead_letters(Arc::new(NoLetters))

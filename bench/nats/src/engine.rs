@@ -7,10 +7,7 @@ use greenroom_bus::{
     engine::{Engine, HandlerConfig, PoolConfig},
     handler::discard::DiscardFactory,
 };
-use greenroom_nats::{
-    NatsServer,
-    source::{NatsSource, NatsSourceOptions},
-};
+use greenroom_nats::{NatsInput, source::NatsSource};
 
 use crate::{BATCH, CAPACITY, Failed, stream::Filled};
 
@@ -21,12 +18,12 @@ const WORKERS: usize = 64;
 /// # Errors
 /// Something went wrong, or not every event was handled once.
 pub async fn read(filled: &Filled, consumer: &str) -> Result<Instant, Failed> {
-    let options = NatsSourceOptions {
-        capacity: CAPACITY,
+    let input = NatsInput {
+        capacity: Some(CAPACITY),
         batch: BATCH,
-        ..NatsSourceOptions::new(&filled.name, consumer)
+        ..NatsInput::new(&filled.address, &filled.name, consumer)
     };
-    let source = NatsSource::open(&NatsServer::at(&filled.address), options).await?;
+    let source = NatsSource::open(input, None).await?;
     let directory = tempfile::tempdir()?;
     let letters = FileDeadLetterStore::open(directory.path().join("dead.ndjson"))?;
     let mut handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(DiscardFactory));

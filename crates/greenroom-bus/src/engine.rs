@@ -23,7 +23,7 @@ pub use self::{
     account::report::{
         InputReport, OutputReport, PoolReport, PositionsReport, Progress, RunReport, SlowKey,
     },
-    config::{BuildError, Finish, NoHandler, OutageConfig},
+    config::{BuildError, Finish, NoHandler, OutageConfig, OutagePer},
     control::{
         ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyInHand,
         KeyPartition, KeyView, LedgerView, LongestLine, NotAdded, OtherEvent, OutputView,
@@ -32,6 +32,7 @@ pub use self::{
     egress::dead_letters::ToldLetter,
     intake::{
         budget::InputConfig,
+        held_by::HeldByShare,
         view::{InputView, PartitionView},
     },
     lifecycle::{builder::EngineBuilder, engine::Engine, phase::Phase},

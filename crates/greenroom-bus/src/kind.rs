@@ -78,3 +78,20 @@ pub fn are_readable<'p>(
     }
     all
 }
+
+/// What only a connector with its cargo feature `client` does; without it, an error that names
+/// what the client is of. The error of the expression becomes a text.
+#[macro_export]
+macro_rules! by_client {
+    ($server:literal, $($unused:ident)* => $does:expr) => {{
+        #[cfg(feature = "client")]
+        {
+            $does.map_err(|error| error.to_string())
+        }
+        #[cfg(not(feature = "client"))]
+        {
+            $(let _ = $unused;)*
+            Err(concat!("this build has no client of ", $server).to_owned())
+        }
+    }};
+}

@@ -570,6 +570,9 @@ pub struct DemoArgs {
     /// Serve the dashboard of a simulated run until Ctrl-C: open the printed address
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7070", conflicts_with_all = ["slow_key", "seconds", "seed"])]
     pub dashboard: Option<String>,
+    /// Serve a page with sliders that compares lanes and hashing live, until Ctrl-C
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:7070", conflicts_with_all = ["dashboard", "slow_key", "seconds", "seed"])]
+    pub playground: Option<String>,
     /// How long messages keep arriving
     #[arg(long, value_name = "SECONDS", default_value = "10", allow_negative_numbers = true, value_parser = values::seconds)]
     pub seconds: Seconds,

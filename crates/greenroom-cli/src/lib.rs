@@ -2,8 +2,7 @@
 //!
 //! - [`config`]: the options of the file, each declared once, and all checks in one run.
 //! - [`report`] and [`progress`]: the output of a run, during it and at its end.
-//! - [`commands`]: `run`, `check`, `why`, `top`, `dead-letters`, `route`, `test`, `explain-status`,
-//!   `send`, `schema`, `init`, `demo`, `bench`, `store`, `completions`, `man`.
+//! - [`commands`]: `run`, `check` and the others.
 
 mod admin;
 pub mod cli;
@@ -45,32 +44,7 @@ pub fn main() -> ExitCode {
     if let Err(why) = logging::start(cli.log, level) {
         return exit::Exit::BadConfiguration.because(why);
     }
-    match cli.command {
-        Command::Run(run) => commands::run::from_file(&run),
-        Command::Check(source) => commands::check::check(&source),
-        Command::Route(route) => commands::route::route(&route),
-        Command::Test(test) => commands::test::test(&test),
-        Command::Advise(advise) => commands::advise::advise(&advise),
-        Command::Why(why) => commands::why::why(&why),
-        Command::Status(status) => commands::status::status(&status),
-        Command::Key(what) => commands::operate::key(&what),
-        Command::Pool(what) => commands::operate::pool(&what),
-        Command::Share(what) => commands::operate::share(&what),
-        Command::Handler(what) => commands::operate::handler(&what),
-        Command::Output(what) => commands::operate::output(&what),
-        Command::Reload { address } => commands::operate::reload(&address),
-        Command::Top(top) => commands::top::top(&top),
-        Command::DeadLetters(letters) => commands::dead_letters::dead_letters(&letters),
-        Command::ExplainStatus(explain) => commands::explain_status::explain(&explain),
-        Command::Send(send) => commands::send::send(&send),
-        Command::Schema { reference, tests } => commands::schema::print(reference, tests),
-        Command::Init(init) => commands::init::init(&init),
-        Command::Demo(demo) => commands::demo::demo(&demo),
-        Command::Bench(bench) => commands::bench::bench(&bench),
-        Command::Store(store) => commands::store::store(&store.action),
-        Command::Completions { shell } => commands::completions::print(shell),
-        Command::Man(man) => commands::man::man(&man),
-    }
+    commands::execute(cli.command)
 }
 
 /// Help and version are answers; anything else is a mistake.

@@ -49,6 +49,26 @@ pub fn defaults<T: Options>(path: &str) -> Option<T> {
     T::build(record, &mut at).filter(|_| problems.errors() == 0)
 }
 
+/// The declared defaults beside these values: for a constructor, so that no default stands twice.
+///
+/// # Panics
+/// A required option is missing, or a value is refused.
+pub fn defaults_beside<T: Options>(values: &[(&str, &str)]) -> T {
+    let entry = |(key, value): &(&str, &str)| Entry {
+        key: (*key).to_owned(),
+        place: Place::whole_file(),
+        node: Node::new(Value::Text((*value).to_owned()), Place::whole_file()),
+    };
+    let root = Node::new(Value::Map(values.iter().map(entry).collect()), Place::whole_file());
+    let mut problems = Problems::default();
+    let (built, _) = decode(&root, Path::new(""), &mut problems);
+    let told: Vec<_> = problems.sorted().iter().map(|problem| problem.message.clone()).collect();
+    match built {
+        Some(built) if problems.errors() == 0 => built,
+        _ => panic!("values for {}: {}", T::GROUP.title, told.join("; ")),
+    }
+}
+
 /// The default of an option as a tree, if it has one of its own: for a schema or another view of
 /// the declaration.
 pub fn default_of(opt: &Opt) -> Option<Node> {

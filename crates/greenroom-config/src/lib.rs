@@ -73,7 +73,7 @@ mod yaml;
 
 pub use self::{
     at::At,
-    decode::{decode, default_of, defaults},
+    decode::{decode, default_of, defaults, defaults_beside},
     file::{STANDARD_INPUT, Unread, directory_of, text_of},
     interpolate::{World, interpolate},
     listen::Listen,

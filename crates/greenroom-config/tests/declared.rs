@@ -5,8 +5,9 @@ use std::{path::PathBuf, time::Duration};
 
 use greenroom_config::{
     At, CountOr, Format, Kinds, Literal, Options, Place, Problems, Secret, Toml, Word, Yaml, bare,
-    command, count, count_or, decode, default_of, defaults, duration, durations, each, flag, group,
-    list, literal, literals, named, number, options, path, rate, read, reference,
+    command, count, count_or, decode, default_of, defaults, defaults_beside, duration, durations,
+    each, flag, group, list, literal, literals, named, number, options, path, rate, read,
+    reference,
     schema::Group,
     size, text, texts,
     tree::Value,
@@ -205,6 +206,7 @@ fn c18_what_is_left_out_is_as_declared() {
     assert_eq!((door.on_full, door.matches.as_slice()), (OnFull::Wait, &["all".to_owned()][..]));
     assert_eq!(read::<Shop>(Yaml, "doors: { back: }").unwrap().doors, [door]);
     assert_eq!(defaults::<Call>("call"), None, "it has to be said whom");
+    assert_eq!(defaults_beside::<Call>(&[("whom", "me")]), read(Yaml, "whom: me").unwrap());
     assert_eq!(Shop::GROUP.mistakes(), Vec::<String>::new());
 }
 

@@ -10,11 +10,7 @@ use rdkafka::{
     message::BorrowedMessage,
 };
 
-use crate::{
-    client::{self, Properties},
-    place::Place,
-    unusable::Unusable,
-};
+use crate::{client, connection::Access, place::Place, unusable::Unusable};
 
 /// Between looks at whether a record has come.
 const POLL: Duration = Duration::from_millis(50);
@@ -50,10 +46,9 @@ const OF_CONSUMERS: [&str; 12] = [
 /// Which brokers hold the records, and how to connect: as the source of these records does.
 #[derive(Clone, Copy)]
 pub(crate) struct From<'a> {
-    pub(crate) brokers: &'a str,
+    /// Of a member of the group.
+    pub(crate) access: &'a Access,
     pub(crate) group: &'a str,
-    /// Those of a member of the group.
-    pub(crate) properties: &'a Properties,
 }
 
 /// A consumer that is no member of the group.
@@ -71,9 +66,9 @@ pub(crate) enum Unread {
     Other(String),
 }
 
-/// Properties of a member, except those that only a consumer has.
-pub(crate) fn of_producer(properties: &Properties) -> Properties {
-    properties.without(&OF_CONSUMERS)
+/// As a producer connects in place of a member: without what only a consumer has, and what is ours.
+pub(crate) fn writing(access: &Access, ours: &[(&'static str, String)]) -> Access {
+    access.without(&OF_CONSUMERS, ours)
 }
 
 impl Again {
@@ -94,11 +89,10 @@ impl Again {
             ("fetch.queue.backoff.ms", "5".to_owned()),
             ("fetch.message.max.bytes", "65536".to_owned()),
         ];
-        let mut kept = from.properties.without(&OF_MEMBERS);
-        ours.iter().for_each(|(name, _)| _ = kept.unset(name));
-        let consumer = client::config(from.brokers, &kept, &ours, &[], &[])?
+        let kept = from.access.without(&OF_MEMBERS, &ours);
+        let consumer = client::config(&kept, &ours, &[], &[])?
             .create_with_context(Quiet(name))
-            .map_err(|error| client::creation_error(error, &kept))?;
+            .map_err(|error| client::creation_error(error, &kept.properties))?;
         Ok(Self { consumer, at: None })
     }
 

@@ -1,7 +1,5 @@
 //! The common part of consumers and producers: their configuration, and their errors.
 
-use std::{collections::BTreeMap, fmt};
-
 use parking_lot::Mutex;
 use rdkafka::{
     ClientConfig,
@@ -10,59 +8,11 @@ use rdkafka::{
     util::get_rdkafka_version,
 };
 
-use crate::unusable::Unusable;
+use crate::{connection::Access, properties::Properties, unusable::Unusable};
 
 /// Before this version, librdkafka loses its assignment when it commits during a cooperative
 /// rebalance.
 const OLDEST: i32 = 0x02_0a_00_00;
-
-/// Properties of librdkafka, by their names.
-///
-/// Values are shown nowhere, in no log and no error: they may be secret.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Properties(BTreeMap<String, String>);
-
-impl Properties {
-    /// Sets one, whatever it was before.
-    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) -> &mut Self {
-        self.0.insert(name.into(), value.into());
-        self
-    }
-
-    /// Leaves one to its default.
-    pub fn unset(&mut self, name: &str) -> &mut Self {
-        self.0.remove(name);
-        self
-    }
-
-    /// These, but for those whose names begin so.
-    pub(crate) fn without(&self, prefixes: &[&str]) -> Self {
-        let is_kept = |name: &String| !prefixes.iter().any(|prefix| name.starts_with(prefix));
-        let kept = self.0.iter().filter(|(name, _)| is_kept(name));
-        Self(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
-    }
-
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
-    }
-
-    /// Their names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
-    }
-}
-
-impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Properties {
-    fn from_iter<I: IntoIterator<Item = (N, V)>>(from: I) -> Self {
-        Self(from.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
-    }
-}
-
-impl fmt::Debug for Properties {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.names()).finish()
-    }
-}
 
 /// The configuration of a client: our properties, and then those that the user has set.
 ///
@@ -70,8 +20,7 @@ impl fmt::Debug for Properties {
 /// The linked librdkafka is too old, or the user set a property that is ours, or one of the
 /// `refused` ones, which would break a promise; and the next step.
 pub(crate) fn config(
-    brokers: &str,
-    properties: &Properties,
+    Access { brokers, properties }: &Access,
     ours: &[(&'static str, String)],
     refused: &[&'static str],
     defaults: &[(&'static str, &'static str)],
@@ -90,10 +39,10 @@ pub(crate) fn config(
     // The name by which brokers know us, by default.
     config.set("client.id", "greenroom").set("bootstrap.servers", brokers);
     config.extend(defaults.iter().map(|(name, value)| (name.to_string(), value.to_string())));
-    for (name, value) in &properties.0 {
-        let is_ours = ours.iter().any(|(ours, _)| ours == name)
-            || ["bootstrap.servers", "metadata.broker.list"].contains(&name.as_str());
-        if is_ours || refused.contains(&name.as_str()) {
+    for (name, value) in properties.iter() {
+        let is_ours = ours.iter().any(|(ours, _)| *ours == name)
+            || ["bootstrap.servers", "metadata.broker.list"].contains(&name);
+        if is_ours || refused.contains(&name) {
             let because = match is_ours {
                 true => "Greenroom sets it itself, by its own options",
                 false => "what Greenroom promises would not hold with another value",
@@ -120,8 +69,8 @@ pub(crate) fn creation_error(error: KafkaError, properties: &Properties) -> Unus
         // It may quote a value.
         other => {
             let text = other.to_string();
-            let is_quoted = |value: &&String| value.len() > 3 && text.contains(value.as_str());
-            match properties.0.values().find(is_quoted) {
+            let is_quoted = |value: &&str| value.len() > 3 && text.contains(value);
+            match properties.iter().map(|(_, value)| value).find(is_quoted) {
                 Some(_) => "the client could not be made with these properties".to_owned().into(),
                 None => text.into(),
             }
@@ -299,8 +248,8 @@ mod tests {
 
     fn failed(properties: &Properties) -> String {
         let ours = [("group.id", "g".into())];
-        let config = match config("127.0.0.1:1", properties, &ours, &["enable.partition.eof"], &[])
-        {
+        let access = Access { brokers: "127.0.0.1:1".to_owned(), properties: properties.clone() };
+        let config = match config(&access, &ours, &["enable.partition.eof"], &[]) {
             Ok(config) => config,
             Err(unusable) => return unusable.why,
         };

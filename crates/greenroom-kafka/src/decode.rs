@@ -26,37 +26,27 @@ pub(crate) const CONTENT_TYPE: &str = "content-type";
 pub(crate) const ORIGIN: &str = "greenroom_origin";
 const STRUCTURED: &str = "application/cloudevents";
 
-/// How the records of a topic become events.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum RecordFormat {
-    /// By the Kafka binding of CloudEvents 1.0.2: with `ce_` headers in binary mode, otherwise as
-    /// JSON in the value. The key of a record becomes the extension `partitionkey` of its event
-    /// ([`with_partition_key`](Event::with_partition_key)), in place of the event's own.
-    #[default]
-    CloudEvents,
-    /// Any record, by this rule (M05). A tombstone is an event without data. Its key becomes the
-    /// same extension, unless the rule sets it.
-    Mapped(Box<Mapping>),
-}
-
-impl RecordFormat {
-    /// The item of a record. Its bytes are copied: the original buffer has up to some megabytes,
-    /// which one held record would keep.
-    pub(crate) fn taken(&self, message: &BorrowedMessage<'_>) -> Taken {
-        let event = headers(message).and_then(|headers| {
-            let event = match self {
-                Self::CloudEvents => cloud_event(message, &headers),
-                Self::Mapped(mapping) => mapped(mapping, message, &headers),
-            };
-            // In the format of instrumented clients, unless the event has a trace itself.
-            let trace = TraceHeaders::find(&headers);
-            event.map(|event| trace.into_iter().fold(event, Event::with_trace))
-        });
-        let position = message.offset() as u64;
-        let event = event
-            .map_err(|why| Malformed::new(message.payload().unwrap_or_default().to_vec(), why));
-        Taken { position, event }
-    }
+/// The item of a record. Its bytes are copied: the original buffer has up to some megabytes, which
+/// one held record would keep.
+///
+/// Without a rule, it is an event by the Kafka binding of CloudEvents 1.0.2: with `ce_` headers in
+/// binary mode, otherwise as JSON in the value. The key of a record becomes the extension
+/// `partitionkey` of its event ([`with_partition_key`](Event::with_partition_key)), in place of the
+/// event's own; by a rule (M05), unless that sets it. A tombstone is an event without data then.
+pub(crate) fn taken(records: Option<&Mapping>, message: &BorrowedMessage<'_>) -> Taken {
+    let event = headers(message).and_then(|headers| {
+        let event = match records {
+            None => cloud_event(message, &headers),
+            Some(mapping) => mapped(mapping, message, &headers),
+        };
+        // In the format of instrumented clients, unless the event has a trace itself.
+        let trace = TraceHeaders::find(&headers);
+        event.map(|event| trace.into_iter().fold(event, Event::with_trace))
+    });
+    let position = message.offset() as u64;
+    let event =
+        event.map_err(|why| Malformed::new(message.payload().unwrap_or_default().to_vec(), why));
+    Taken { position, event }
 }
 
 fn copied(message: &BorrowedMessage<'_>) -> Option<Bytes> {

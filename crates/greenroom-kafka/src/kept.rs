@@ -7,29 +7,7 @@
 use greenroom_bus::source::Taken;
 use rdkafka::message::{BorrowedMessage, Headers, Message, OwnedHeaders};
 
-use crate::decode::is_of_event;
-
-/// The parts of records that an input keeps, for Kafka outputs that receive the same events.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Kept {
-    /// Their headers. Default: none.
-    pub headers: KeptHeaders,
-    /// Their timestamps. Default: false, an output has records of now.
-    pub timestamp: bool,
-}
-
-/// Which headers of a record are kept. Those that an event is made of (`ce_` and `content-type`)
-/// are not among them: an output writes its own.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum KeptHeaders {
-    /// None.
-    #[default]
-    None,
-    /// All.
-    All,
-    /// Those of these names.
-    Named(Vec<String>),
-}
+use crate::{decode::is_of_event, kinds::KafkaInput};
 
 /// The kept parts of a record.
 #[derive(Debug, Clone)]
@@ -39,32 +17,24 @@ pub(crate) struct KeptRecord {
     pub(crate) timestamp: Option<i64>,
 }
 
-impl Kept {
-    /// The item, with the kept parts of its record.
-    pub(crate) fn with_kept(&self, taken: Taken, record: &BorrowedMessage<'_>) -> Taken {
-        if *self == Self::default() {
-            return taken;
-        }
-        let Taken { position, event } = taken;
-        // The headers of a valid event are readable.
-        Taken { position, event: event.map(|event| event.with_local(self.of_record(record))) }
+/// The item, with the parts of its record that this input keeps.
+pub(crate) fn keep(input: &KafkaInput, taken: Taken, record: &BorrowedMessage<'_>) -> Taken {
+    if input.keep_headers.is_none() && !input.keep_timestamp {
+        return taken;
     }
-
-    fn of_record(&self, record: &BorrowedMessage<'_>) -> KeptRecord {
-        let timestamp = record.timestamp().to_millis().filter(|_| self.timestamp);
-        let of_record = record.headers().into_iter().flat_map(Headers::iter);
-        let kept = of_record.filter(|header| self.headers.has(header.key));
-        KeptRecord { headers: kept.fold(OwnedHeaders::new(), OwnedHeaders::insert), timestamp }
-    }
+    let Taken { position, event } = taken;
+    // The headers of a valid event are readable.
+    Taken { position, event: event.map(|event| event.with_local(kept(input, record))) }
 }
 
-impl KeptHeaders {
-    fn has(&self, name: &str) -> bool {
-        let is_wanted = match self {
-            Self::None => false,
-            Self::All => true,
-            Self::Named(names) => names.iter().any(|wanted| wanted == name),
-        };
-        is_wanted && !is_of_event(name)
-    }
+fn kept(input: &KafkaInput, record: &BorrowedMessage<'_>) -> KeptRecord {
+    let timestamp = record.timestamp().to_millis().filter(|_| input.keep_timestamp);
+    let is_named = |name: &str| match input.keep_headers.as_deref() {
+        None => false,
+        Some([all]) if all == "all" => true,
+        Some(names) => names.iter().any(|wanted| wanted == name),
+    };
+    let of_record = record.headers().into_iter().flat_map(Headers::iter);
+    let kept = of_record.filter(|header| is_named(header.key) && !is_of_event(header.key));
+    KeptRecord { headers: kept.fold(OwnedHeaders::new(), OwnedHeaders::insert), timestamp }
 }

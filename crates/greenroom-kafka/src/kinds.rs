@@ -1,167 +1,165 @@
-//! Topics as inputs, outputs and a place for dead letters of a configuration: their options, and
-//! what is asked of them. A build without the feature `client` reads them all the same, and opens
-//! none.
+//! Topics as inputs, outputs and destinations of dead letters in a configuration: their options and
+//! checks. A build without the feature `client` reads the options, but opens nothing.
 
 mod guard;
 mod input;
 mod letters;
-#[cfg_attr(not(feature = "client"), path = "kinds/without.rs")]
-mod library;
 mod output;
 
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::{event::OrderBy, source::StartAt};
 use greenroom_config::{
-    At, Secret, count, duration, flag, group, options, path, size, text, texts, units::DAY_MS,
-    variables, word, words,
+    At, Secret, count, defaults_beside, duration, flag, group, options, path, size, text, texts,
+    units::DAY_MS, variables, word, words,
 };
+
+use crate::Properties;
 
 pub use self::{guard::GuardOptions, input::INPUT, letters::LETTERS, output::OUTPUT};
 
 options! {
-    /// Reads topics as a member of a consumer group: CloudEvents by their Kafka binding, or what
-    /// `records` makes events of. Needs a greenroom that was built with the cargo feature `kafka`.
-    /// docs/kafka.md says more.
+    /// Reads topics as a member of a consumer group. Records are CloudEvents in their Kafka
+    /// binding, or `records` maps them to events. Needs a greenroom built with the cargo feature
+    /// `kafka`; see docs/kafka.md.
     pub struct KafkaInput = "a kafka input", then KafkaInput::checked {
-        /// The brokers to begin with, each `HOST:PORT`.
+        /// The brokers to connect to first, each `HOST:PORT`.
         brokers: Vec<String> = texts();
-        /// The consumer group. All that read as one group share the partitions.
+        /// The consumer group. Its members divide the partitions.
         group: String = text();
-        /// What to read. A topic that begins with `^` is a regular expression, which takes topics
-        /// that come later too.
+        /// The topics to read. A topic that begins with `^` is a regular expression, which also
+        /// matches topics created later.
         topics: Vec<String> = texts().alias(&["topic"]);
-        /// Where to begin in a partition of which the group has committed nothing: `earliest`,
-        /// `latest`, or a time (RFC 3339) such as `2026-01-31T12:00:00Z`, whose first record is the
-        /// first to be read.
+        /// Where to start in a partition without commits of the group: `earliest`, `latest`, or a
+        /// time (RFC 3339) such as `2026-01-31T12:00:00Z`, from which on records are read.
         start: StartAt = text().to::<StartAt>().default("earliest");
-        /// What has read as this group before. With `parallel-consumer`, its metadata is read where
-        /// the group starts here for the first time, so what it had done out of order is not
-        /// handled again. Leave it out afterwards.
+        /// The program that used this group before. With `parallel-consumer`, its metadata is read
+        /// at the first start of the group here, so that records that it had done out of order are
+        /// not handled again. Remove it afterwards.
         from: Option<FormerConsumer> = word().optional();
         /// Who assigns partitions: the members (`classic`, with cooperative-sticky), or the broker
-        /// (`consumer`, from Kafka 4 on).
+        /// (`consumer`, needs Kafka 4).
         protocol: KafkaProtocol = word().default("classic");
-        /// The name of this member, when it is to keep its partitions over a restart (static
-        /// membership). Each member has another one.
+        /// The name of this member, so that it keeps its partitions over a restart (static
+        /// membership). Each member needs its own.
         instance_id: Option<String> = text().optional();
-        /// Which records of transactions are read.
+        /// Which records of transactions to read.
         isolation: KafkaIsolation = word().default("read_committed");
-        /// Whether a commit remembers what is done beyond the lowest open offset, in the text
-        /// beside it. Without that, a crash repeats all that is behind an event that is stuck.
+        /// Whether the metadata of a commit has the offsets that are done beyond the lowest open
+        /// one. Otherwise, a crash repeats everything after a stuck event.
         remember_done: bool = flag().default("true");
-        /// Headers of records that an output of Kafka writes again, where their event is passed on:
-        /// `all`, or their names. Those that an event is made of (`ce_..`, `content-type`) are
-        /// written anyway. They are kept in memory only: not by a log, a file or a dead letter that
-        /// is replayed.
+        /// Headers of records that a Kafka output writes again if their event is passed on: `all`,
+        /// or a list of names. Headers that form the event (`ce_..`, `content-type`) are always
+        /// written. They are kept only in memory: a log, a file or a replayed dead letter loses
+        /// them.
         keep_headers: Option<Vec<String>> = texts().optional();
-        /// Whether such an output writes the timestamp of the record again, in place of now.
+        /// Whether such an output keeps the timestamp of the record, instead of the current time.
         keep_timestamp: bool = flag().default("false");
-        /// How many characters the broker takes beside an offset: its `offset.metadata.max.bytes`.
+        /// How many characters of metadata the broker allows for an offset: its
+        /// `offset.metadata.max.bytes`.
         metadata_limit: usize = count(16..=1_048_576).default("4096");
-        /// How long what is in hand of a partition that is taken away may take to finish; longer
-        /// than the slowest handler, so that nothing is handled twice in a rebalance. The group
-        /// waits so long.
+        /// How long events in hand may take to finish when their partition is revoked. Choose more
+        /// than the slowest handler needs, so that a rebalance repeats nothing. The group waits
+        /// this long.
         drain_budget: Duration = duration(0..=DAY_MS).default("10s");
-        /// Moves the oldest events of a partition that is held up by many that are stuck.
-        /// Without it, they hold it up.
+        /// Moves the oldest events of a partition to a topic if many stuck events hold it up.
+        /// Without it, the partition waits.
         guard: Option<GuardOptions> = group().optional();
         /// Encrypts connections; `{}` trusts the authorities of the system.
         tls: Option<KafkaTls> = group().optional();
-        /// Says who connects.
+        /// The credentials.
         sasl: Option<KafkaSasl> = group().optional();
-        /// Any other property of librdkafka, by its name:
-        /// `{ max.poll.interval.ms: "600000" }`. Those that have an option here, and those
-        /// that would break a promise, are refused. Values are never shown.
-        properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        /// Any other property of librdkafka, by its name: `{ max.poll.interval.ms: "600000" }`.
+        /// Properties that have an option here, and those that would break a promise, are refused.
+        /// Values are never shown.
+        properties: Properties = variables().secret().to::<Properties>().default("{}");
     }
 }
 
 options! {
-    /// Publishes to a topic, by the Kafka binding of CloudEvents. An event counts as stored once
-    /// the broker says so. A record that the broker refuses for good makes a dead letter of the
-    /// event that was handled. Needs a greenroom that was built with the cargo feature `kafka`.
+    /// Publishes to a topic, in the Kafka binding of CloudEvents. An event counts as stored once
+    /// the broker confirms it. If the broker refuses a record for good, the handled event becomes a
+    /// dead letter. Needs a greenroom built with the cargo feature `kafka`.
     pub struct KafkaOutput = "a kafka output", then KafkaOutput::checked {
-        /// The brokers to begin with, each `HOST:PORT`.
+        /// The brokers to connect to first, each `HOST:PORT`.
         brokers: Vec<String> = texts();
         /// The topic.
         topic: String = text();
-        /// The key of a record: an attribute, an extension, or a JSON pointer into the data.
-        /// Without it, the extension `partitionkey`, which is the key that the event came with, as
-        /// the bytes that it was; without one its subject; without that, none. Records of one key
-        /// stay in order.
+        /// The key of a record: an attribute, an extension, or a JSON pointer into the data. By
+        /// default, the extension `partitionkey` (the key that the event came with, as its original
+        /// bytes), or else the subject, or else none. Records of one key stay in order.
         key: Option<String> = text().optional();
-        /// `binary` writes attributes as headers and the data as the value, which is none (a
-        /// tombstone) without data; `structured` writes the event as JSON into the value.
+        /// `binary` writes attributes as headers and the data as the value (a tombstone if there is
+        /// no data); `structured` writes the event as JSON into the value.
         mode: KafkaSinkMode = word().default("binary");
-        /// How the partition of a key is chosen. Records of one key meet in one partition only if
-        /// all producers of the topic choose alike: `murmur2` as clients of Java do, `crc32` as
-        /// librdkafka and what is built on it (Python, Go, C#) unless told otherwise, `fnv1a` as
+        /// How to choose the partition of a key. Records of one key are in one partition only if
+        /// all producers of the topic choose in the same way: `murmur2` like Java clients, `crc32`
+        /// like librdkafka and clients built on it by default (Python, Go, C#), `fnv1a` like
         /// Sarama. Records without a key are spread.
         partitioner: KafkaPartitioner = word().default("murmur2");
-        /// The largest record that is sent, with its key and headers. The topic has a limit of its
-        /// own, `max.message.bytes`: name that here, so that no batch is refused for one record.
+        /// The largest record to send, with its key and headers. Set it to the topic's own limit,
+        /// `max.message.bytes`, so that no batch is refused because of one record.
         max_message: u64 = size(1_000..=1_000_000_000).default("1000000");
-        /// How records are compressed on their way and at the broker.
+        /// How records are compressed, in transit and at the broker.
         compression: KafkaCompression = word().default("none");
         /// Encrypts connections; `{}` trusts the authorities of the system.
         tls: Option<KafkaTls> = group().optional();
-        /// Says who connects.
+        /// The credentials.
         sasl: Option<KafkaSasl> = group().optional();
-        /// Any other property of librdkafka, by its name: `{ linger.ms: "20" }`. Those that have an
-        /// option here, and those that would break a promise, are refused. Values are never shown.
-        properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        /// Any other property of librdkafka, by its name: `{ linger.ms: "20" }`. Properties that
+        /// have an option here, and those that would break a promise, are refused. Values are never
+        /// shown.
+        properties: Properties = variables().secret().to::<Properties>().default("{}");
     }
 }
 
 options! {
-    /// Publishes dead letters to a topic: the record that a letter is about, as it was, with
-    /// headers that say where it was and why it is a letter (`greenroom_reason` and others); of an
-    /// input that is no topic, the letter as JSON. An event counts as settled once the broker has
-    /// its letter, and waits for that as long as it takes. Needs a greenroom that was built with
-    /// the cargo feature `kafka`. docs/dead-letters.md says more.
+    /// Publishes dead letters to a topic: the original record, with headers that say where it was
+    /// and why it is a letter (`greenroom_reason` and others). For an event that did not come from
+    /// a topic, the letter is JSON. The event is settled once the broker has its letter, and waits
+    /// until then. Needs a greenroom built with the cargo feature `kafka`; see
+    /// docs/dead-letters.md.
     pub struct KafkaLetters = "kafka dead letters", then KafkaLetters::checked {
-        /// The brokers to begin with, each `HOST:PORT`.
+        /// The brokers to connect to first, each `HOST:PORT`.
         brokers: Vec<String> = texts();
-        /// The topic. It has to take records as large as those of the inputs, and the headers.
+        /// The topic. It must accept records as large as those of the inputs, plus the headers.
         topic: String = text();
-        /// How records are compressed on their way and at the broker.
+        /// How records are compressed, in transit and at the broker.
         compression: KafkaCompression = word().default("none");
         /// Encrypts connections; `{}` trusts the authorities of the system.
         tls: Option<KafkaTls> = group().optional();
-        /// Says who connects.
+        /// The credentials.
         sasl: Option<KafkaSasl> = group().optional();
-        /// Any other property of librdkafka, by its name. Those that have an option here, and those
-        /// that would break a promise, are refused. Values are never shown.
-        properties: Secret<Vec<(String, String)>> = variables().secret().default("{}");
+        /// Any other property of librdkafka, by its name. Properties that have an option here, and
+        /// those that would break a promise, are refused. Values are never shown.
+        properties: Properties = variables().secret().to::<Properties>().default("{}");
     }
 }
 
 options! {
     /// Files are PEM, and are read at the start.
     pub struct KafkaTls = "tls", then KafkaTls::cert_with_its_key {
-        /// A file with the certificates of the authorities to trust, in place of those of the
-        /// system.
+        /// A file with the certificates of the authorities to trust, instead of the system's.
         ca: Option<PathBuf> = path().optional();
-        /// A file with the certificate to show to the brokers.
+        /// A file with the certificate to present to the brokers.
         cert: Option<PathBuf> = path().optional();
         /// The file with its private key.
         key: Option<PathBuf> = path().optional();
-        /// What that file is encrypted with, when it is.
+        /// The passphrase of that file, if it is encrypted.
         key_password: Option<Secret<String>> = text().secret().optional();
-        /// Whether the certificate of a broker has to name its host.
+        /// Whether the certificate of a broker must name its host.
         check_host: bool = flag().default("true");
     }
 }
 
 options! {
-    /// Who connects. Other mechanisms are set by `properties`.
+    /// The credentials. Set other mechanisms by `properties`.
     pub struct KafkaSasl = "sasl" {
-        /// How the password is shown to be known. `PLAIN` sends it, so use that with `tls`.
+        /// The SASL mechanism. `PLAIN` sends the password, so use it only with `tls`.
         mechanism: KafkaMechanism = word().default("SCRAM-SHA-512");
         /// The user.
         user: Secret<String> = text().secret();
-        /// The password. Write `${NAME}` or `file:PATH` for what is secret.
+        /// The password. Write `${NAME}` or `file:PATH` for secrets.
         password: Secret<String> = text().secret();
     }
 }
@@ -169,14 +167,14 @@ options! {
 words! {
     /// A program that groups move from.
     pub enum FormerConsumer {
-        /// Confluent's parallel-consumer, which is retired: what it had done out of order is not
-        /// handled again.
+        /// Confluent's parallel-consumer, which is retired: records that it had done out of order
+        /// are not handled again.
         ParallelConsumer = "parallel-consumer",
     }
 }
 
 words! {
-    /// Who assigns partitions.
+    /// How partitions are assigned.
     pub enum KafkaProtocol {
         /// The members.
         Classic = "classic",
@@ -186,7 +184,7 @@ words! {
 }
 
 words! {
-    /// Which records of transactions are read.
+    /// Which records of transactions to read.
     pub enum KafkaIsolation {
         /// Those of transactions that were committed.
         ReadCommitted = "read_committed",
@@ -246,103 +244,31 @@ words! {
     }
 }
 
-impl KafkaTls {
-    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
-        let help = "a broker is shown a certificate with its key: name both files";
-        at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
-        Some(self)
-    }
-}
-
-/// How to connect: the same of inputs, outputs and dead letters.
-struct KafkaConnection<'a> {
-    brokers: &'a [String],
-    tls: Option<&'a KafkaTls>,
-    sasl: Option<&'a KafkaSasl>,
-    properties: &'a [(String, String)],
-    /// Properties that have an option in this place only.
-    own: &'static [(&'static str, &'static str)],
-}
-
-macro_rules! connects {
-    ($($options:ty: $own:expr;)+) => {$(
-        impl $options {
-            fn connection(&self) -> KafkaConnection<'_> {
-                KafkaConnection {
-                    brokers: &self.brokers,
-                    tls: self.tls.as_ref(),
-                    sasl: self.sasl.as_ref(),
-                    properties: &self.properties,
-                    own: $own,
-                }
-            }
-        }
-    )+};
-}
-
-connects! {
-    KafkaInput: &[];
-    KafkaOutput: &HAVE_AN_OPTION_THERE;
-    KafkaLetters: &[];
-}
-
-/// Properties that have an option of their own, by what they begin with.
-const HAVE_AN_OPTION: [(&str, &str); 10] = [
-    ("bootstrap.servers", "brokers"),
-    ("metadata.broker.list", "brokers"),
-    ("group.id", "group"),
-    ("group.instance.id", "instance_id"),
-    ("group.protocol", "protocol"),
-    ("isolation.level", "isolation"),
-    ("auto.offset.reset", "start"),
-    ("compression.type", "compression"),
-    ("compression.codec", "compression"),
-    ("key.password", "tls.key_password"),
-];
-
-/// Of an output.
-const HAVE_AN_OPTION_THERE: [(&str, &str); 2] =
-    [("partitioner", "partitioner"), ("message.max.bytes", "max_message")];
-
-impl KafkaConnection<'_> {
-    /// What is wrong in the option of this name, and what to do next.
-    fn check(&self, at: &mut At<'_>) -> Option<()> {
-        for broker in self.brokers {
-            let port = broker.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-            let is_plain = !broker.contains([',', ' ', '/']) && !broker.starts_with(':');
-            if port.is_none() || !is_plain {
-                let shown = at.written("brokers").show(broker);
-                let text = format!("`{shown}` is no broker");
-                at.error(
-                    "brokers",
-                    text,
-                    "a host and a port, such as `localhost:9092`; several are a list",
-                );
-                return None;
-            }
-        }
-        for (name, _) in self.properties {
-            let belongs = |of: &str, given: bool| given && name.starts_with(of);
-            let is_named = |(property, _): &&(&str, &str)| property == name;
-            let option = match HAVE_AN_OPTION.iter().chain(self.own).find(is_named) {
-                Some((_, option)) => option,
-                None if belongs("ssl.", self.tls.is_some()) => "tls",
-                None if belongs("sasl.", self.sasl.is_some()) => "sasl",
-                None if belongs("security.protocol", self.tls.is_some() || self.sasl.is_some()) => {
-                    "tls` and `sasl"
-                }
-                None => continue,
-            };
-            let key = format!("properties.{name}");
-            let text = format!("`{name}` has an option of its own, `{option}`");
-            at.error(&key, text, format!("leave it out, and write `{option}`"));
-            return None;
-        }
-        Some(())
-    }
-}
-
 impl KafkaInput {
+    /// These topics, with the defaults of a configuration. `brokers`: `HOST:PORT,HOST:PORT`.
+    pub fn new<T: Into<String>>(
+        brokers: impl AsRef<str>,
+        group: impl Into<String>,
+        topics: impl IntoIterator<Item = T>,
+    ) -> Self {
+        Self {
+            brokers: listed(brokers.as_ref()),
+            group: group.into(),
+            topics: topics.into_iter().map(Into::into).collect(),
+            ..defaults_beside(&[
+                ("brokers", "broker:9092"),
+                ("group", "group"),
+                ("topics", "topic"),
+            ])
+        }
+    }
+
+    /// What reports, logs and dead letters call the source.
+    #[cfg(feature = "client")]
+    pub(crate) fn described(&self) -> String {
+        format!("kafka:{}", self.topics.join(","))
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         Some(self)
@@ -350,6 +276,15 @@ impl KafkaInput {
 }
 
 impl KafkaLetters {
+    /// To this topic, with the defaults of a configuration. `brokers`: `HOST:PORT,HOST:PORT`.
+    pub fn new(brokers: impl AsRef<str>, topic: impl Into<String>) -> Self {
+        Self {
+            brokers: listed(brokers.as_ref()),
+            topic: topic.into(),
+            ..defaults_beside(&[("brokers", "broker:9092"), ("topic", "topic")])
+        }
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         Some(self)
@@ -357,6 +292,15 @@ impl KafkaLetters {
 }
 
 impl KafkaOutput {
+    /// To this topic, with the defaults of a configuration. `brokers`: `HOST:PORT,HOST:PORT`.
+    pub fn new(brokers: impl AsRef<str>, topic: impl Into<String>) -> Self {
+        Self {
+            brokers: listed(brokers.as_ref()),
+            topic: topic.into(),
+            ..defaults_beside(&[("brokers", "broker:9092"), ("topic", "topic")])
+        }
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.connection().check(at)?;
         if let Some(key) = &self.key
@@ -366,6 +310,25 @@ impl KafkaOutput {
             at.error("key", format!("this is no key: {why}"), help);
             return None;
         }
+        Some(self)
+    }
+}
+
+fn listed(brokers: &str) -> Vec<String> {
+    brokers.split(',').map(|broker| broker.trim().to_owned()).collect()
+}
+
+impl KafkaTls {
+    /// The files that it names, each with its option.
+    #[cfg(feature = "client")]
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+    }
+
+    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
+        let help = "a broker is shown a certificate with its key: name both files";
+        at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
         Some(self)
     }
 }

@@ -11,18 +11,18 @@
 //! use std::sync::Arc;
 //!
 //! use greenroom_bus::{engine::{Engine, HandlerConfig}, handler::log::LogFactory};
-//! use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
+//! use greenroom_kafka::{KafkaInput, source::KafkaSource};
 //!
 //! # async fn run(letters: Arc<dyn greenroom_bus::dead_letter::DeadLetterStore>)
 //! # -> Result<(), Box<dyn std::error::Error>> {
-//! let mut options = KafkaSourceOptions::new("localhost:9092", "billing", ["orders"]);
-//! options.properties.set("group.instance.id", "billing-1");
+//! let mut input = KafkaInput::new("localhost:9092", "billing", ["orders"]);
+//! input.instance_id = Some("billing-1".to_owned());
 //! let handler = HandlerConfig {
 //!     order_by: Some("subject".parse()?),
 //!     ..HandlerConfig::new(vec!["order.**".parse()?], Arc::new(LogFactory))
 //! };
 //! let engine = Engine::builder()
-//!     .input(Box::new(KafkaSource::open(options)?))
+//!     .input(Box::new(KafkaSource::open(input, None)?))
 //!     .handler("orders", handler)
 //!     .dead_letters(letters)
 //!     .build()
@@ -45,6 +45,7 @@ mod again;
 mod client;
 #[cfg(feature = "client")]
 pub mod commit_set;
+mod connection;
 #[cfg(feature = "client")]
 mod decode;
 #[cfg(feature = "client")]
@@ -56,6 +57,7 @@ mod marks;
 pub mod output;
 #[cfg(feature = "client")]
 mod place;
+mod properties;
 #[cfg(feature = "client")]
 pub mod source;
 #[cfg(feature = "client")]
@@ -63,13 +65,11 @@ mod topic;
 #[cfg(feature = "client")]
 mod unusable;
 
-#[cfg(feature = "client")]
 pub use self::{
-    client::Properties,
-    decode::RecordFormat,
-    kept::{Kept, KeptHeaders},
-    source::redrive::{RedriveOptions, redrive},
-    unusable::Unusable,
+    kinds::{KafkaInput, KafkaLetters, KafkaOutput},
+    properties::Properties,
 };
+#[cfg(feature = "client")]
+pub use self::{source::redrive::redrive, unusable::Unusable};
 #[cfg(feature = "client")]
 pub use greenroom_bus::dead_letter::redrive::{RedriveError, Redriven};

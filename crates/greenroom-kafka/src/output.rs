@@ -31,8 +31,8 @@
 
 mod dead_letters;
 mod driver;
-mod options;
 mod record;
+mod setup;
 mod shared;
 
 use std::{fmt, sync::Arc};
@@ -42,13 +42,10 @@ use greenroom_bus::sink::{
     remote::{RemoteDriver, RemoteSink},
 };
 
-pub use self::{
-    dead_letters::{KafkaDeadLetters, KafkaDeadLettersOptions},
-    options::KafkaSinkOptions,
-};
-use self::{driver::Driver, shared::Shared};
+pub use self::dead_letters::KafkaDeadLetters;
+use self::{driver::Driver, setup::OutputSetup, shared::Shared};
 pub use crate::kinds::KafkaSinkMode;
-use crate::{topic::check_name, unusable::Unusable};
+use crate::{kinds::KafkaOutput, topic::check_name, unusable::Unusable};
 
 /// Publishes events to a topic.
 pub struct KafkaSink {
@@ -61,12 +58,12 @@ impl KafkaSink {
     ///
     /// # Errors
     /// An option or a property cannot be used. Values of properties are not shown.
-    pub fn open(options: KafkaSinkOptions) -> Result<Self, SinkError> {
-        let name = format!("kafka:{}", options.topic);
-        let shared = Arc::new(Shared::new(name.clone(), options));
-        let driver =
-            Driver::begin(&shared).map_err(|error| SinkError::new(name.clone(), error.why))?;
-        Ok(Self { driver })
+    pub fn open(output: KafkaOutput) -> Result<Self, SinkError> {
+        let name = format!("kafka:{}", output.topic);
+        let failed = |error: Unusable| SinkError::new(&name, error.why);
+        let setup = OutputSetup::new(output).map_err(failed)?;
+        let shared = Arc::new(Shared::new(name.clone(), setup));
+        Ok(Self { driver: Driver::begin(&shared).map_err(failed)? })
     }
 
     /// Whether [`open`](Self::open) would take these options. No broker is asked; files that
@@ -74,12 +71,10 @@ impl KafkaSink {
     ///
     /// # Errors
     /// An option cannot be used. Values of properties are not shown.
-    pub fn check(options: &KafkaSinkOptions) -> Result<(), Unusable> {
-        options.check()?;
-        check_name("topic", &options.topic)?;
-        // Without brokers the client connects to no broker.
-        let options = KafkaSinkOptions { brokers: String::new(), ..options.clone() };
-        driver::producer(&Arc::new(Shared::new(String::new(), options))).map(drop)
+    pub fn check(output: &KafkaOutput) -> Result<(), Unusable> {
+        let setup = OutputSetup::new(output.clone())?.disconnected();
+        check_name("topic", &output.topic)?;
+        driver::producer(&Arc::new(Shared::new(String::new(), setup))).map(drop)
     }
 }
 

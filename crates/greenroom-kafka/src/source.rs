@@ -20,7 +20,7 @@
 //! * **Stuck events** block their keys, and nothing else, until there are so many of them that a
 //!   commit is full: the oldest can then be [moved to a topic](GuardOptions) by option.
 //! * **Rebalances**: a revoked partition is drained within a
-//!   [budget](KafkaSourceOptions::drain_budget), committed, and only then given away. librdkafka
+//!   [budget](KafkaInput::drain_budget), committed, and only then given away. librdkafka
 //!   fetches nothing for the other partitions during that time; their fetched records continue.
 //!
 //! **Bounds.** For each partition at most 2,048 records or 4 MiB are decoded ahead, and librdkafka
@@ -40,9 +40,9 @@ mod limits;
 mod looking;
 mod numbers;
 mod offsets;
-mod options;
 mod poller;
 pub(crate) mod redrive;
+mod setup;
 mod shared;
 mod storing;
 
@@ -55,6 +55,7 @@ use std::{
 
 use greenroom_bus::{
     BoxFuture,
+    record::Mapping,
     source::{
         Committer, Lease, Partition, Places, Pull, Receipts, Source, SourceError, StatusCell, Taken,
     },
@@ -65,6 +66,8 @@ use rdkafka::{
     consumer::{BaseConsumer, Consumer},
 };
 
+pub use self::looking::KafkaLooking;
+pub(crate) use self::setup::SourceSetup;
 use self::{
     commits::Commits,
     context::SourceContext,
@@ -72,12 +75,9 @@ use self::{
     poller::{Lifeline, Poller},
     shared::{Heard, Shared, Tracker},
 };
-pub use self::{
-    looking::KafkaLooking,
-    options::{KafkaSourceOptions, StartAt},
-};
 pub use crate::kinds::{FormerConsumer, GuardOptions};
-use crate::{client, topic::check_name, unusable::Unusable};
+use crate::{client, kinds::KafkaInput, topic::check_name, unusable::Unusable};
+pub use greenroom_bus::source::StartAt;
 
 /// Events of one pull.
 const BATCH: usize = 1_024;
@@ -128,24 +128,24 @@ struct Given {
 
 impl KafkaSource {
     /// Joins the group, in the background: brokers that do not answer, and topics that are not
-    /// there, are tried again.
+    /// there, are tried again. Records are CloudEvents, or what `records` makes events of.
     ///
     /// # Errors
     /// An option or a property cannot be used. Values of properties are not shown.
-    pub fn open(options: KafkaSourceOptions) -> Result<Self, SourceError> {
-        let name = options.name();
+    pub fn open(input: KafkaInput, records: Option<Mapping>) -> Result<Self, SourceError> {
+        let name = input.described();
         let failed = |why: String| SourceError::new(name.clone(), why);
-        options.check().map_err(failed)?;
-        let consumer = consumer(&options).map_err(|error| failed(error.why))?;
-        let guard = Guard::begin(&name, &options).map_err(failed)?;
-        let topics: Vec<&str> = options.topics.iter().map(String::as_str).collect();
+        let setup = SourceSetup::new(input, records).map_err(|error| failed(error.why))?;
+        let consumer = consumer(&setup).map_err(|error| failed(error.why))?;
+        let guard = Guard::begin(&name, &setup).map_err(failed)?;
+        let topics: Vec<&str> = setup.input.topics.iter().map(String::as_str).collect();
         consumer
             .subscribe(&topics)
             .map_err(|error| failed(format!("these topics cannot be read: {error}")))?;
-        let session = poller::session(&options.properties);
-        let shared = Arc::new(Shared::new(name.clone(), &options.brokers, session));
+        let session = poller::session(&setup.access.properties);
+        let shared = Arc::new(Shared::new(name.clone(), &setup.access.brokers, session));
         let lifeline = Arc::new(Lifeline);
-        let poller = Poller::new(shared.clone(), options, consumer, guard, &lifeline);
+        let poller = Poller::new(shared.clone(), setup, consumer, guard, &lifeline);
         let (closes, closed) = mpsc::channel::<()>();
         let polls = move || {
             poller.run();
@@ -161,11 +161,9 @@ impl KafkaSource {
     ///
     /// # Errors
     /// An option cannot be used. Values of properties are not shown.
-    pub fn check(options: &KafkaSourceOptions) -> Result<(), Unusable> {
-        options.check()?;
-        // Without brokers the client connects to no broker.
-        let consumer = consumer(&KafkaSourceOptions { brokers: String::new(), ..options.clone() })?;
-        for (place, topic) in options.topics.iter().enumerate() {
+    pub fn check(input: &KafkaInput) -> Result<(), Unusable> {
+        let consumer = consumer(&SourceSetup::new(input.clone(), None)?.disconnected())?;
+        for (place, topic) in input.topics.iter().enumerate() {
             let option = format!("topics.{place}");
             match topic.starts_with('^') {
                 false => check_name(&option, topic)?,
@@ -177,7 +175,7 @@ impl KafkaSource {
                 })?,
             }
         }
-        let guard = options.guard.as_ref();
+        let guard = input.guard.as_ref();
         guard.map_or(Ok(()), |guard| check_name("guard.topic", &guard.topic))
     }
 
@@ -211,15 +209,15 @@ impl KafkaSource {
     }
 }
 
-fn consumer(options: &KafkaSourceOptions) -> Result<BaseConsumer<SourceContext>, Unusable> {
-    config(options)?
-        .create_with_context(SourceContext::new(options.name()))
-        .map_err(|error| client::creation_error(error, &options.properties))
+fn consumer(setup: &SourceSetup) -> Result<BaseConsumer<SourceContext>, Unusable> {
+    config(setup)?
+        .create_with_context(SourceContext::new(setup.name()))
+        .map_err(|error| client::creation_error(error, &setup.access.properties))
 }
 
-fn config(options: &KafkaSourceOptions) -> Result<ClientConfig, Unusable> {
+fn config(setup: &SourceSetup) -> Result<ClientConfig, Unusable> {
     let ours = [
-        ("group.id", options.group.clone()),
+        ("group.id", setup.input.group.clone()),
         // Commits are ours, and so is where to begin.
         ("enable.auto.commit", "false".to_owned()),
         ("enable.auto.offset.store", "false".to_owned()),
@@ -227,9 +225,9 @@ fn config(options: &KafkaSourceOptions) -> Result<ClientConfig, Unusable> {
     ];
     let mut defaults = DEFAULTS.to_vec();
     // The broker assigns then, and librdkafka does not take both.
-    let is_brokers = options.properties.get("group.protocol").is_some_and(|it| it == "consumer");
-    defaults.retain(|(name, _)| !is_brokers || *name != "partition.assignment.strategy");
-    client::config(&options.brokers, &options.properties, &ours, &REFUSED, &defaults)
+    let is_broker = setup.is_assigned_by_broker();
+    defaults.retain(|(name, _)| !is_broker || *name != "partition.assignment.strategy");
+    client::config(&setup.access, &ours, &REFUSED, &defaults)
 }
 
 impl Source for KafkaSource {

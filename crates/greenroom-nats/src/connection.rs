@@ -331,8 +331,8 @@ pub(crate) fn because(error: &dyn std::error::Error) -> String {
 fn options(server: &NatsServer, seen: &Arc<Seen>) -> Result<ConnectOptions, String> {
     let seen = seen.clone();
     let mut options = ConnectOptions::new()
-        .name(&server.name)
-        .require_tls(server.require_tls)
+        .name("greenroom")
+        .require_tls(server.tls.as_ref().is_some_and(|tls| tls.required))
         .event_callback(move |event| {
             seen.event(event);
             std::future::ready(())
@@ -349,14 +349,15 @@ fn options(server: &NatsServer, seen: &Arc<Seen>) -> Result<ConnectOptions, Stri
                 .to_owned()
         })?,
     };
-    if let Some(path) = &server.root_certificates {
-        readable(path)?;
-        options = options.add_root_certificates(path.clone());
+    let Some(tls) = &server.tls else { return Ok(options) };
+    for (_, file) in tls.files() {
+        readable(file)?;
     }
-    if let Some((certificate, key)) = &server.client_certificate {
-        readable(certificate)?;
-        readable(key)?;
-        options = options.add_client_certificate(certificate.clone(), key.clone());
+    if let Some(ca) = &tls.ca {
+        options = options.add_root_certificates(ca.clone());
+    }
+    if let Some((cert, key)) = tls.cert.clone().zip(tls.key.clone()) {
+        options = options.add_client_certificate(cert, key);
     }
     Ok(options)
 }

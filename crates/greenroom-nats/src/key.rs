@@ -5,17 +5,16 @@ use greenroom_config::{At, Take, Typed, bare, count, options, schema::Group, tex
 const NOTHING: &Group = &Group::without_settings("this part of a message");
 
 options! {
-    /// What a key is taken from: exactly one. Events have it as their extension `partitionkey`, and
-    /// records as their key.
+    /// Where a key is taken from: exactly one.
     #[derive(Eq)]
     pub enum NatsKey = "key" {
         /// The whole subject.
         Subject as "subject" = bare(NOTHING);
-        /// One token of the subject, counted from 1: of `orders.7.placed`, 2 is `7`.
+        /// One token of the subject, counted from 1: token 2 of `orders.7.placed` is `7`.
         Token(usize) as "token" = count(1..=1_000);
         /// A text with tokens of the subject: `{2}.{3}`.
         Template(NatsKeyTemplate) as "template" = text().to::<NatsKeyTemplate>();
-        /// A header. Of several of that name, the last one.
+        /// A header. If there are several of that name, the last one.
         Header(String) as "header" = text();
     }
 }

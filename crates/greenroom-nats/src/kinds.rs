@@ -1,84 +1,84 @@
-//! Streams as inputs, outputs and a place for dead letters of a configuration: their options, and
-//! what is asked of them. A build without the feature `client` reads them all the same, and opens
-//! none.
+//! Streams as inputs, outputs and destinations of dead letters in a configuration: their options
+//! and checks. A build without the feature `client` reads the options, but opens nothing.
 
 mod input;
 mod letters;
-#[cfg_attr(not(feature = "client"), path = "kinds/without.rs")]
-mod library;
 mod output;
 
 use std::{path::PathBuf, time::Duration};
 
-use greenroom_bus::{kind::are_readable, source::StartAt};
+use greenroom::Backoff;
+use greenroom_bus::source::StartAt;
 use greenroom_config::{
-    At, Secret, Take, Typed, count, duration, durations, flag, group, options, path, size, text,
-    texts,
-    units::{DAY_MS, DurationRange, GIB},
+    At, Secret, Take, Typed, count, defaults_beside, duration, durations, flag, group, options,
+    path, size, text, texts,
+    units::{DAY_MS, GIB},
     word, words,
 };
 
 pub use self::{input::INPUT, letters::LETTERS, output::OUTPUT};
-use crate::{NatsAuth, NatsKey, NatsServer, subject::NatsSubject};
+use crate::{NatsAuth, NatsKey, subject::NatsSubject};
+
+/// Where a subject and the name of a consumer have the number of a partition.
+pub(crate) const PARTITION: &str = "{partition}";
 
 options! {
-    /// Reads a stream of NATS JetStream by a durable pull consumer: CloudEvents by their
-    /// NATS binding, or what `records` makes events of. Each message is acknowledged by
-    /// itself, once it is settled. Needs a greenroom that was built with the cargo feature
-    /// `nats`. docs/nats.md says more.
+    /// Reads a stream of NATS JetStream through a durable pull consumer. Messages are CloudEvents
+    /// in their NATS binding, or `records` maps them to events. Each message is acknowledged by
+    /// itself, once it is settled. Needs a greenroom built with the cargo feature `nats`; see
+    /// docs/nats.md.
     pub struct NatsInput = "a nats input", then NatsInput::checked {
-        /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
+        /// The servers to connect to first, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
         servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
-        /// The stream. It has to exist.
+        /// The stream. It must exist.
         stream: String = text();
-        /// The durable consumer, which is made when it does not exist. One process reads it at a
-        /// time.
+        /// The durable consumer. It is created if it is missing. One process reads it at a time.
         consumer: String = text();
-        /// Only messages with these subjects, which may have wildcards (`orders.*`, `orders.>`).
-        /// All of the stream when this is not given.
+        /// Only messages with these subjects, which may have wildcards (`orders.*`, `orders.>`). By
+        /// default, the whole stream.
         subjects: Option<Vec<String>> = texts().alias(&["subject"]).optional();
-        /// Partitions that this process reads, such as `0..3` or `0,4,8`, each by a consumer of its
-        /// own: the consumer gets the number behind a dash, and `{partition}` in `subjects` becomes
-        /// it. Without it, the consumer is the only partition.
+        /// The partitions that this process reads, such as `0..3` or `0,4,8`. Each has its own
+        /// consumer: the name gets a dash and the number, and `{partition}` in `subjects` becomes
+        /// the number. By default, there is one partition.
         partitions: Option<Partitions> = text().to::<Partitions>().optional();
-        /// Where a consumer begins that does not exist yet: `earliest`, `latest`, or a time (RFC
-        /// 3339) such as `2026-01-31T12:00:00Z`.
+        /// Where a new consumer starts: `earliest`, `latest`, or a time (RFC 3339) such as
+        /// `2026-01-31T12:00:00Z`.
         start: StartAt = text().to::<StartAt>().default("earliest");
         /// How many messages may be delivered and not acknowledged (`max_ack_pending` of the
-        /// consumer). Without it, as many as this input and all pools may hold.
+        /// consumer). By default, as many as this input and all pools may hold.
         capacity: Option<usize> = count(1..=10_000_000).optional();
-        /// The server delivers a message again of which it hears nothing for so long. It hears of
-        /// what is in hand before half of that. A start after a crash waits as long for what was in
-        /// hand before it.
+        /// The server delivers a message again if it hears nothing of it for this long. Messages in
+        /// hand are reported before half of that. After a crash, a start waits this long for
+        /// messages that were in hand.
         ack_wait: Duration = duration(200..=DAY_MS).default("30s");
-        /// How many messages are asked for at a time.
+        /// How many messages one request asks for.
         batch: usize = count(1..=100_000).default("500");
-        /// Of how many bytes together. A larger message is asked for alone.
+        /// How many bytes one request asks for. A larger message is requested alone.
         batch_bytes: usize = size(1..=GIB).default("8MiB");
-        /// How many bytes are held back at most while older messages are waited for.
+        /// The most bytes of messages that are held back while older messages are awaited.
         hold: usize = size(1..=GIB).default("64MiB");
-        /// What the key of a message is taken from: events have it as their extension
-        /// `partitionkey`, for `order_by: partitionkey`, and records as their `key`.
+        /// Where the key of a message is taken from. It is the extension `partitionkey` of events,
+        /// for `order_by: partitionkey`, and the `key` of records.
         key: Option<NatsKey> = group().optional();
-        /// As whom to connect. Without it, by nothing but what the URL has.
+        /// The credentials. Without it, only those in the URL.
         auth: Option<NatsAuth> = group().optional();
-        /// Demands TLS.
+        /// Requires TLS.
         tls: Option<NatsTls> = group().optional();
-        /// The JetStream domain, when it is not that of the server.
+        /// The JetStream domain, if it is not the server's.
         domain: Option<String> = text().optional();
-        /// How long it is tried to connect at first. Once connected, it is tried again without end.
+        /// How long to try to connect at the start. A lost connection is retried without end.
         connect_within: Duration = duration(1..=DAY_MS).default("30s");
     }
 }
 
 options! {
-    /// Publishes to a subject, whose stream answers that it has stored the event. A message that is
-    /// repeated for want of an answer is stored once, by its `Nats-Msg-Id`. What a stream refuses
-    /// for good makes a dead letter of the event that was handled; a stream that is missing, or
-    /// does not let this user in, pauses the output. Needs a greenroom that was built with the
-    /// cargo feature `nats`. docs/nats.md says more.
+    /// Publishes to a subject, and waits until its stream has stored the event. A message that is
+    /// repeated because the answer is missing is stored once, by its `Nats-Msg-Id`. If a stream
+    /// refuses a message for good, the handled event becomes a dead letter; a stream that is
+    /// missing, or refuses this user, pauses the output. Needs a greenroom built with the cargo
+    /// feature `nats`; see docs/nats.md.
     pub struct NatsOutput = "a nats output" {
-        /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
+        /// The servers to connect to first, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
         servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
         /// The subject, with fields of the event in braces: `orders.{subject}.{type}`,
         /// `tenants.{/customer/id}`.
@@ -86,41 +86,39 @@ options! {
         /// `binary` writes attributes as headers and the data as the payload; `structured` writes
         /// the event as JSON.
         mode: NatsSinkMode = word().default("binary");
-        /// How many publishes are under way at once; of events that have an order, one.
+        /// How many messages are being published at once; only one at a time for each key.
         concurrency: usize = count(1..=4_096).default("1000");
-        /// How long an event waits after a publish that failed for now: the
-        /// first time, and at most.
-        backoff: DurationRange = durations().default("100ms..10s");
-        /// How long a paused output waits before it tries again: the first time, and at most.
-        probe: DurationRange = durations().default("1s..60s");
-        /// As whom to connect. Without it, by nothing but what the URL has.
+        /// The first and the longest wait after a temporary failure.
+        backoff: Backoff = durations().to::<Backoff>().default("100ms..10s");
+        /// The first and the longest wait of a paused output before it tries again.
+        probe: Backoff = durations().to::<Backoff>().default("1s..60s");
+        /// The credentials. Without it, only those in the URL.
         auth: Option<NatsAuth> = group().optional();
-        /// Demands TLS.
+        /// Requires TLS.
         tls: Option<NatsTls> = group().optional();
-        /// The JetStream domain, when it is not that of the server.
+        /// The JetStream domain, if it is not the server's.
         domain: Option<String> = text().optional();
-        /// How long it is tried to connect at first. Once connected, it is tried again without end.
+        /// How long to try to connect at the start. A lost connection is retried without end.
         connect_within: Duration = duration(1..=DAY_MS).default("30s");
     }
 }
 
 options! {
     /// Publishes dead letters to a subject, as JSON, with headers to filter by (`greenroom-reason`
-    /// and others). An event counts as settled once the stream has its letter, and waits for that
-    /// as long as it takes. Needs a greenroom that was built with the cargo feature `nats`.
-    /// docs/dead-letters.md says more.
+    /// and others). The event is settled once the stream has its letter, and waits until then.
+    /// Needs a greenroom built with the cargo feature `nats`; see docs/dead-letters.md.
     pub struct NatsLetters = "nats dead letters", then NatsLetters::checked {
-        /// The servers to begin with, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
+        /// The servers to connect to first, each `HOST:PORT` or a URL (`tls://HOST:PORT`).
         servers: Secret<Vec<String>> = texts().secret().alias(&["server"]);
-        /// The subject, which a stream has to take.
+        /// The subject. A stream must accept it.
         subject: NatsSubject = text().to::<NatsSubject>();
-        /// As whom to connect. Without it, by nothing but what the URL has.
+        /// The credentials. Without it, only those in the URL.
         auth: Option<NatsAuth> = group().optional();
-        /// Demands TLS.
+        /// Requires TLS.
         tls: Option<NatsTls> = group().optional();
-        /// The JetStream domain, when it is not that of the server.
+        /// The JetStream domain, if it is not the server's.
         domain: Option<String> = text().optional();
-        /// How long it is tried to connect at first. Once connected, it is tried again without end.
+        /// How long to try to connect at the start. A lost connection is retried without end.
         connect_within: Duration = duration(1..=DAY_MS).default("30s");
     }
 }
@@ -138,13 +136,13 @@ words! {
 options! {
     /// Files are PEM, and are read at the start.
     pub struct NatsTls = "tls", then NatsTls::cert_with_its_key {
-        /// A file with the certificates of the authorities to trust, besides those of the system.
+        /// A file with the certificates of the authorities to trust, in addition to the system's.
         ca: Option<PathBuf> = path().optional();
-        /// A file with the certificate to show to the server.
+        /// A file with the certificate to present to the server.
         cert: Option<PathBuf> = path().optional();
         /// The file with its private key.
         key: Option<PathBuf> = path().optional();
-        /// Whether a connection without TLS is refused, also where the server would take one.
+        /// Whether to refuse a connection without TLS, even if the server would accept one.
         required: bool = flag().default("true");
     }
 }
@@ -188,6 +186,12 @@ impl Take for Partitions {
 }
 
 impl NatsTls {
+    /// The files that it names, each with its option.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+    }
+
     fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
         let help = "the server is shown a certificate with its key: name both files";
         at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
@@ -195,75 +199,78 @@ impl NatsTls {
     }
 }
 
-/// Where to connect, and as whom: the same of inputs, outputs and dead letters.
-macro_rules! connects {
-    ($($options:ty)+) => {$(
-        impl $options {
-            /// Where to connect, and as whom.
-            pub fn server(&self) -> NatsServer {
-                let tls = self.tls.clone();
-                let mut server = NatsServer {
-                    servers: self.servers.to_vec(),
-                    auth: self.auth.clone(),
-                    domain: self.domain.clone(),
-                    connect_within: self.connect_within,
-                    ..NatsServer::at("")
-                };
-                if let Some(tls) = tls {
-                    server.require_tls = tls.required;
-                    server.root_certificates = tls.ca;
-                    server.client_certificate = tls.cert.zip(tls.key);
-                }
-                server
-            }
-
-            /// Reports files that cannot be read.
-            fn reach_files(&self, at: &mut At<'_>) {
-                let Some(tls) = &self.tls else { return };
-                let files = [("ca", &tls.ca), ("cert", &tls.cert), ("key", &tls.key)];
-                let named = files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
-                are_readable(&mut at.inside("tls"), named);
-            }
+impl NatsInput {
+    /// This consumer of this stream, with the defaults of a configuration. `server`: `HOST:PORT`,
+    /// or a URL.
+    pub fn new(
+        server: impl Into<String>,
+        stream: impl Into<String>,
+        consumer: impl Into<String>,
+    ) -> Self {
+        Self {
+            servers: Secret(vec![server.into()]),
+            stream: stream.into(),
+            consumer: consumer.into(),
+            ..defaults_beside(&[("servers", "server"), ("stream", "s"), ("consumer", "c")])
         }
-    )+};
-}
+    }
 
-connects!(NatsInput NatsOutput NatsLetters);
-
-impl NatsLetters {
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
-        if self.subject.wildcard().is_some() {
-            let text = "a letter may have no event, so no field of one can be in its subject";
-            at.error("subject", text, "for example `letters.orders`");
+        let flaw = self.flaw(|option, name| at.written(option).show(name));
+        if let Some((option, why, help)) = flaw {
+            at.error(option, why, help);
             return None;
         }
         Some(self)
     }
-}
 
-impl NatsInput {
-    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+    /// The option that does not go with the others or is no name, why, and what to do. `shown` is
+    /// how a message has the value of an option.
+    pub(crate) fn flaw(
+        &self,
+        shown: impl Fn(&'static str, &str) -> String,
+    ) -> Option<(&'static str, String, &'static str)> {
         let subjects = self.subjects.as_deref().unwrap_or_default();
-        let has_place = subjects.iter().any(|subject| subject.contains("{partition}"));
-        if has_place != self.partitions.is_some() {
+        let has_place = subjects.iter().any(|subject| subject.contains(PARTITION));
+        if has_place != self.partitions.as_ref().is_some_and(|these| !these.0.is_empty()) {
+            let why = "`partitions` and a subject with `{partition}` belong together";
             let (option, help) = match has_place {
                 true => ("subjects", "say which ones this process reads: `partitions: 0..3`"),
                 false => {
                     ("partitions", "write `{partition}` into a subject: `orders.{partition}.*`")
                 }
             };
-            at.error(option, "`partitions` and a subject with `{partition}` belong together", help);
-            return None;
+            return Some((option, why.to_owned(), help));
         }
-        let is_name =
-            |name: &str| !name.contains(|c: char| c.is_whitespace() || ".*>/\\".contains(c));
-        for (option, name) in [("stream", &self.stream), ("consumer", &self.consumer)] {
-            if !is_name(name) {
-                let shown = at.written(option).show(name);
-                let text = format!("`{shown}` is no name of a {option}");
-                at.error(option, text, "no dots, spaces, slashes or wildcards");
-                return None;
-            }
+        let is_bad = |c: char| c.is_whitespace() || c.is_control() || ".*>/\\".contains(c);
+        let names = [("stream", &self.stream), ("consumer", &self.consumer)];
+        let (option, name) =
+            names.into_iter().find(|(_, name)| name.is_empty() || name.contains(is_bad))?;
+        let why = format!("`{}` is no name of a {option}", shown(option, name));
+        Some((option, why, "no dots, spaces, slashes or wildcards"))
+    }
+}
+
+impl NatsOutput {
+    /// To this subject, with the defaults of a configuration. `server`: `HOST:PORT`, or a URL.
+    pub fn new(server: impl Into<String>, subject: NatsSubject) -> Self {
+        let servers = Secret(vec![server.into()]);
+        Self { servers, subject, ..defaults_beside(&[("servers", "server"), ("subject", "s")]) }
+    }
+}
+
+impl NatsLetters {
+    /// To this subject, with the defaults of a configuration. `server`: `HOST:PORT`, or a URL.
+    pub fn new(server: impl Into<String>, subject: NatsSubject) -> Self {
+        let servers = Secret(vec![server.into()]);
+        Self { servers, subject, ..defaults_beside(&[("servers", "server"), ("subject", "s")]) }
+    }
+
+    fn checked(self, at: &mut At<'_>) -> Option<Self> {
+        if self.subject.wildcard().is_some() {
+            let text = "a letter may have no event, so no field of one can be in its subject";
+            at.error("subject", text, "for example `letters.orders`");
+            return None;
         }
         Some(self)
     }

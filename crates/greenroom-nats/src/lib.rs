@@ -11,8 +11,7 @@
 //! [`kinds`] are the options of both in a configuration; without the feature `client` (on unless
 //! turned off) there is nothing else.
 //!
-//! Where to connect, and as whom, is a [`NatsServer`]. A server to try things out with is
-//! `scripts/nats up` in the repository.
+//! A server to try things out with is `scripts/nats up` in the repository.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -22,17 +21,13 @@
 //!     engine::{Engine, HandlerConfig, PoolConfig},
 //!     handler::pass::PassFactory,
 //! };
-//! use greenroom_nats::{
-//!     NatsKey, NatsServer,
-//!     source::{NatsSource, NatsSourceOptions},
-//! };
+//! use greenroom_nats::{NatsInput, NatsKey, source::NatsSource};
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = NatsServer::at("127.0.0.1:4222");
 //! // Of `orders.7.placed`, the key is 7.
 //! let key = Some(NatsKey::Token(2));
-//! let options = NatsSourceOptions { key, ..NatsSourceOptions::new("ORDERS", "shop") };
-//! let source = NatsSource::open(&server, options).await?;
+//! let input = NatsInput { key, ..NatsInput::new("127.0.0.1:4222", "ORDERS", "shop") };
+//! let source = NatsSource::open(input, None).await?;
 //! let order_by = Some("partitionkey".parse()?);
 //! let handler = HandlerConfig::new(vec!["**".parse()?], Arc::new(PassFactory));
 //! let engine = Engine::builder()
@@ -62,6 +57,7 @@ mod subject;
 #[cfg(feature = "client")]
 pub use greenroom_bus::dead_letter::redrive::{RedriveError, Redriven};
 pub use key::{BadKeyTemplate, NatsKey, NatsKeyTemplate};
+pub use kinds::{NatsInput, NatsLetters, NatsOutput};
 #[cfg(feature = "client")]
-pub use redrive::{RedriveOptions, redrive};
-pub use server::{NatsAuth, NatsServer, NatsUser};
+pub use redrive::redrive;
+pub use server::{NatsAuth, NatsUser};

@@ -11,7 +11,7 @@
 //! **Subject.** A fixed one, or a [template](NatsSubject) with attributes and members of the event:
 //! `orders.{subject}.{type}`.
 //!
-//! **Order.** Up to [`concurrency`](NatsSinkOptions::concurrency) publishes are under way, of one
+//! **Order.** Up to [`concurrency`](NatsOutput::concurrency) publishes are under way, of one
 //! line never more than one ([`Requests`]), so events stand in their stream in order, through
 //! retries too.
 //!
@@ -32,7 +32,6 @@
 
 mod dead_letters;
 mod message;
-mod options;
 mod refusal;
 mod target;
 
@@ -43,13 +42,16 @@ use greenroom_bus::sink::{
     remote::{RemoteDriver, RemoteSink, Requests, SinkRoom},
 };
 
+pub use self::dead_letters::NatsDeadLetters;
 use self::target::NatsTarget;
-pub use self::{dead_letters::NatsDeadLetters, options::NatsSinkOptions};
-use crate::{connection::Connection, server::NatsServer};
+use crate::{connection::Connection, kinds::NatsOutput};
 pub use crate::{
     kinds::NatsSinkMode,
     subject::{BadSubject, NatsSubject},
 };
+
+/// Of the publishes of one connection, the client has so many under way at most.
+pub(crate) const MOST_CONCURRENCY: usize = 4_096;
 
 /// The limit on the bytes of accepted, unsettled events.
 const ROOM_BYTES: usize = 32 * 1024 * 1024;
@@ -67,26 +69,29 @@ impl NatsSink {
     /// exist yet: the sink pauses until it does.
     ///
     /// # Errors
-    /// An option cannot be used, no server answers in the time that `server` gives, or it refuses
+    /// An option cannot be used, no server answers in the time that it gives, or it refuses
     /// the credentials.
     ///
     /// # Cancel safety
     /// A dropped future has published nothing.
-    pub async fn open(server: &NatsServer, options: NatsSinkOptions) -> Result<Self, SinkError> {
-        options.check().map_err(|why| SinkError::new(format!("nats:{}", options.subject), why))?;
-        Ok(Self { requests: requests(server, options, false).await? })
+    pub async fn open(output: NatsOutput) -> Result<Self, SinkError> {
+        if !(1..=MOST_CONCURRENCY).contains(&output.concurrency) {
+            let why = format!("`concurrency` is from 1 to {MOST_CONCURRENCY}");
+            return Err(SinkError::new(format!("nats:{}", output.subject), why));
+        }
+        Ok(Self { requests: requests(output, false).await? })
     }
 }
 
 /// Publishes by these options.
 async fn requests(
-    server: &NatsServer,
-    options: NatsSinkOptions,
+    output: NatsOutput,
     rejects_nothing: bool,
 ) -> Result<Requests<NatsTarget>, SinkError> {
-    let name = format!("nats:{}", options.subject);
-    let connection = Connection::open(server).await.map_err(|why| SinkError::new(&name, why))?;
-    let target = NatsTarget { name, connection, options, rejects_nothing };
+    let name = format!("nats:{}", output.subject);
+    let connection =
+        Connection::open(&output.server()).await.map_err(|why| SinkError::new(&name, why))?;
+    let target = NatsTarget { name, connection, output, rejects_nothing };
     Requests::begin(target, SinkRoom::new(ROOM_BYTES, ROOM_EVENTS))
 }
 

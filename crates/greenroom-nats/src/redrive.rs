@@ -23,8 +23,7 @@ use greenroom_bus::{
 
 use crate::{
     connection::{Connection, because},
-    output::NatsSubject,
-    server::NatsServer,
+    kinds::{NatsInput, NatsLetters},
     source::{ORIGIN, Position},
 };
 
@@ -34,35 +33,15 @@ const OWN: &str = "Nats-";
 /// The interval of progress reports.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Which letters are published again, and where to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RedriveOptions {
-    /// The subject of the letters: that of a [`NatsDeadLetters`](crate::output::NatsDeadLetters).
-    pub subject: NatsSubject,
-    /// The inputs that letters have come by, by name: their messages are with the server that these
-    /// read from, and a letter of another input stays. Default: none, all messages are with the
-    /// server of the letters.
-    pub inputs: Vec<(String, NatsServer)>,
-    /// Which letters. There is no group.
-    pub choice: LetterChoice,
-}
-
-impl RedriveOptions {
-    /// All letters of this subject.
-    pub fn new(subject: NatsSubject) -> Self {
-        Self { subject, inputs: Vec::new(), choice: LetterChoice::default() }
-    }
-
-    fn takes(&self, letter: &StreamMessage) -> bool {
-        let asked = [
-            ("greenroom-reason", &self.choice.reason),
-            ("greenroom-handler", &self.choice.handler),
-            ("greenroom-input", &self.choice.input),
-        ];
-        asked.iter().all(|(name, wanted)| {
-            wanted.as_deref().is_none_or(|wanted| header(letter, name) == Some(&*encode(wanted)))
-        })
-    }
+fn is_chosen(choice: &LetterChoice, letter: &StreamMessage) -> bool {
+    let asked = [
+        ("greenroom-reason", &choice.reason),
+        ("greenroom-handler", &choice.handler),
+        ("greenroom-input", &choice.input),
+    ];
+    asked.iter().all(|(name, wanted)| {
+        wanted.as_deref().is_none_or(|wanted| header(letter, name) == Some(&*encode(wanted)))
+    })
 }
 
 /// Republishes the messages of the letters of a subject, each to its original subject, with its own
@@ -70,6 +49,10 @@ impl RedriveOptions {
 /// those of a [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came from a
 /// [`NatsSource`](crate::source::NatsSource); the original is read from the source's stream.
 /// `tells` receives the progress once a second.
+///
+/// `inputs` are those that letters have come by, by name: their messages are with the server that
+/// these read from, and a letter of another input stays. Without any, all messages are with the
+/// server of the letters. `choice` has no group.
 ///
 /// A republished message is the newest in its stream, and so in the order of its key. Letters that
 /// come in the meantime are not looked at.
@@ -82,18 +65,19 @@ impl RedriveOptions {
 /// A letter whose message was published may be left. Its message is published once more by the next
 /// redrive, under the same `Nats-Msg-Id`: within the stream's `duplicate_window` it is stored once.
 pub async fn redrive(
-    server: &NatsServer,
-    options: &RedriveOptions,
+    letters: &NatsLetters,
+    inputs: &[(String, NatsInput)],
+    choice: &LetterChoice,
     mut tells: impl FnMut(&Redriven),
 ) -> Result<Redriven, RedriveError> {
-    let connection = Connection::open(server).await.map_err(RedriveError)?;
-    let subject = options.subject.to_string();
-    let letters = letters(&connection, &subject).await.map_err(RedriveError)?;
-    let mut origins = Origins { options, letters: connection, known: HashMap::new() };
+    let connection = Connection::open(&letters.server()).await.map_err(RedriveError)?;
+    let subject = letters.subject.to_string();
+    let letters = stream_of_letters(&connection, &subject).await.map_err(RedriveError)?;
+    let mut origins = Origins { inputs, choice, letters: connection, known: HashMap::new() };
     let (mut redriven, mut told) = (Redriven::default(), Instant::now());
     let last = letters.cached_info().state.last_sequence;
     let mut next = letters.cached_info().state.first_sequence;
-    while next <= last && options.choice.limit.is_none_or(|limit| redriven.count() < limit) {
+    while next <= last && choice.limit.is_none_or(|limit| redriven.count() < limit) {
         let letter = match letters.get_first_raw_message_by_subject(&subject, next).await {
             Ok(letter) if letter.sequence <= last => letter,
             Ok(_) => break,
@@ -118,8 +102,8 @@ async fn one(
     letter: &StreamMessage,
     redriven: &mut Redriven,
 ) -> Result<(), RedriveError> {
-    let (options, number) = (origins.options, letter.sequence);
-    if !options.takes(letter) {
+    let (choice, number) = (origins.choice, letter.sequence);
+    if !is_chosen(choice, letter) {
         redriven.passed_over += 1;
         return Ok(());
     }
@@ -130,7 +114,7 @@ async fn one(
             return Ok(());
         }
     };
-    if !options.choice.counts_only {
+    if !choice.counts_only {
         let id = format!("redrive {} {number}", letters.cached_info().config.name);
         let published = publish(&origin, original, id).await;
         published.map_err(|error| failed(number, &*error))?;
@@ -149,7 +133,7 @@ fn header<'l>(letter: &'l StreamMessage, name: &str) -> Option<&'l str> {
 }
 
 /// The stream that has the letters.
-async fn letters(connection: &Connection, subject: &str) -> Result<Stream, String> {
+async fn stream_of_letters(connection: &Connection, subject: &str) -> Result<Stream, String> {
     let found = connection.jetstream.stream_by_subject(subject).await;
     let name = found.map_err(|error| match error.kind() {
         GetStreamByNameErrorKind::NotFound => {
@@ -185,7 +169,8 @@ impl Origin {
 
 /// Those that were needed so far.
 struct Origins<'a> {
-    options: &'a RedriveOptions,
+    inputs: &'a [(String, NatsInput)],
+    choice: &'a LetterChoice,
     /// To where the letters are.
     letters: Arc<Connection>,
     /// By the names of input and stream; or why one cannot be read.
@@ -230,7 +215,7 @@ impl Origins<'_> {
         input: Option<&str>,
         stream: &str,
     ) -> Result<Result<Arc<Origin>, String>, RedriveError> {
-        let input = input.filter(|_| !self.options.inputs.is_empty());
+        let input = input.filter(|_| !self.inputs.is_empty());
         let key = (input.map(str::to_owned), stream.to_owned());
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
@@ -238,10 +223,10 @@ impl Origins<'_> {
         let connection = match input {
             None => Ok(self.letters.clone()),
             Some(input) => {
-                let of = self.options.inputs.iter().find(|(name, _)| encode(name) == input);
+                let of = self.inputs.iter().find(|(name, _)| encode(name) == input);
                 match of {
-                    Some((_, server)) => {
-                        Ok(Connection::open(server).await.map_err(RedriveError)?)
+                    Some((_, input)) => {
+                        Ok(Connection::open(&input.server()).await.map_err(RedriveError)?)
                     }
                     None => Err(format!("it came by the input {input:?}, which is not known here")),
                 }

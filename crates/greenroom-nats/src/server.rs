@@ -1,35 +1,42 @@
-//! Which server to connect to, and as whom.
+//! The server to connect to, and the credentials.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use greenroom_config::{Secret, group, options, text};
+use greenroom_bus::kind::are_readable;
+use greenroom_config::{At, Secret, group, options, text};
 
-/// A server, or several of one cluster, and how to connect.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NatsServer {
-    /// `HOST:PORT`, or a URL: `nats://HOST:PORT`, `tls://HOST:PORT`. Of several, one that answers
-    /// is taken; others of the cluster are learnt from it.
-    pub servers: Vec<String>,
-    /// As whom. Default: nobody; credentials of a URL (`nats://USER:PASSWORD@HOST`) are used.
-    pub auth: Option<NatsAuth>,
-    /// Refuses a connection without TLS. Default: false; a `tls://` URL, and a server that demands
-    /// it, have it anyway.
-    pub require_tls: bool,
-    /// A file in PEM with the certificates that are trusted besides those of the system.
-    pub root_certificates: Option<PathBuf>,
-    /// Files in PEM with the certificate and the key of this client, for a server that asks.
-    pub client_certificate: Option<(PathBuf, PathBuf)>,
-    /// What the server's monitoring calls the connection. Default: `greenroom`.
-    pub name: String,
-    /// The JetStream domain, for a leaf node that reaches another one. Default: the server's own.
-    pub domain: Option<String>,
-    /// For so long it is tried to connect at first. Once connected, it is tried again without end.
-    /// Default: 30 s.
-    pub connect_within: Duration,
+use crate::kinds::{NatsInput, NatsLetters, NatsOutput, NatsTls};
+
+/// The options that inputs, outputs and dead letters share: where to connect, and as whom.
+#[derive(Debug, Clone)]
+pub(crate) struct NatsServer {
+    pub(crate) servers: Secret<Vec<String>>,
+    pub(crate) auth: Option<NatsAuth>,
+    pub(crate) tls: Option<NatsTls>,
+    pub(crate) domain: Option<String>,
+    pub(crate) connect_within: Duration,
 }
 
+macro_rules! connects {
+    ($($options:ty)+) => {$(
+        impl $options {
+            pub(crate) fn server(&self) -> NatsServer {
+                NatsServer {
+                    servers: self.servers.clone(),
+                    auth: self.auth.clone(),
+                    tls: self.tls.clone(),
+                    domain: self.domain.clone(),
+                    connect_within: self.connect_within,
+                }
+            }
+        }
+    )+};
+}
+
+connects!(NatsInput NatsOutput NatsLetters);
+
 options! {
-    /// As whom to connect: exactly one. Write `${NAME}` or `file:PATH` for what is secret.
+    /// The credentials: exactly one. Write `${NAME}` or `file:PATH` for secrets.
     #[derive(Eq)]
     pub enum NatsAuth = "auth" {
         /// A token.
@@ -38,7 +45,7 @@ options! {
         User(NatsUser) as "user" = group();
         /// The seed of an NKey.
         NKey(Secret<String>) as "nkey" = text().secret();
-        /// What is in a credentials file: `file:PATH`.
+        /// The content of a credentials file: `file:PATH`.
         Credentials(Secret<String>) as "credentials" = text().secret();
     }
 }
@@ -55,44 +62,38 @@ options! {
 }
 
 impl NatsServer {
-    /// This server, with the defaults.
-    pub fn at(server: impl Into<String>) -> Self {
-        Self {
-            servers: vec![server.into()],
-            auth: None,
-            require_tls: false,
-            root_certificates: None,
-            client_certificate: None,
-            name: "greenroom".to_owned(),
-            domain: None,
-            connect_within: Duration::from_secs(30),
-        }
-    }
-
-    /// Its servers, without what is secret in their URLs.
-    pub fn shown(&self) -> String {
+    /// Its servers, without the secrets in their URLs.
+    #[cfg(feature = "client")]
+    pub(crate) fn shown(&self) -> String {
         let shown: Vec<&str> = self.servers.iter().map(|server| without_secrets(server)).collect();
         shown.join(",")
+    }
+
+    /// Reports files that cannot be read.
+    pub(crate) fn reach(&self, at: &mut At<'_>) {
+        are_readable(&mut at.inside("tls"), self.tls.iter().flat_map(NatsTls::files));
     }
 }
 
 /// Host and port of an address, which may be a URL with a user and a password.
+#[cfg(feature = "client")]
 fn without_secrets(server: &str) -> &str {
     let address = server.split_once("://").map_or(server, |(_, rest)| rest);
     let address = address.rsplit_once('@').map_or(address, |(_, host)| host);
     address.split('/').next().unwrap_or(address)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "client"))]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_shown_of_a_server_has_no_secrets() {
-        let mut server = NatsServer::at("nats://ann:pa@ss@one:4222/x");
-        server.servers.push("two:4222".into());
-        server.auth = Some(NatsAuth::Token("s3cret".into()));
-        assert_eq!(server.shown(), "one:4222,two:4222");
-        assert!(!format!("{:?}", server.auth).contains("s3cret"));
+        let mut input = NatsInput::new("nats://ann:pa@ss@one:4222/x", "s", "c");
+        input.servers.push("two:4222".into());
+        input.auth = Some(NatsAuth::Token("s3cret".into()));
+        assert_eq!(input.server().shown(), "one:4222,two:4222");
+        let shown = format!("{input:?}");
+        assert!(!shown.contains("s3cret") && !shown.contains("pa@ss"), "{shown}");
     }
 }

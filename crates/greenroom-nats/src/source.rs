@@ -58,7 +58,6 @@ mod form;
 mod hold;
 mod lease;
 mod looking;
-mod options;
 mod requests;
 mod shared;
 mod stats;
@@ -70,6 +69,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use greenroom_bus::{
     BoxFuture,
+    record::Mapping,
     source::{Committer, Lease, Partition, Pull, Receipts, Source, SourceError, StatusCell, Taken},
 };
 use tokio::sync::{Notify, mpsc};
@@ -78,11 +78,12 @@ pub(crate) use self::form::{ORIGIN, Position};
 use self::{
     committer::{Commits, Driven},
     driver::Driver,
+    form::Form,
     shared::{Revocation, Shared},
     statuses::Statuses,
 };
-pub use self::{looking::NatsLooking, options::NatsSourceOptions, stats::NatsSourceStats};
-use crate::{connection::Connection, server::NatsServer};
+pub use self::{looking::NatsLooking, stats::NatsSourceStats};
+use crate::{connection::Connection, kinds::NatsInput};
 
 /// Events of one pull.
 const BATCH: usize = 256;
@@ -125,37 +126,31 @@ impl NatsSourceProbe {
 }
 
 impl NatsSource {
-    /// Connects, finds or makes the consumers, and begins to read. Call it on the runtime that the
-    /// engine runs on.
+    /// Connects, finds or makes the consumers, and begins to read. Messages are CloudEvents, or
+    /// what `records` makes events of. Call it on the runtime that the engine runs on.
     ///
     /// # Errors
-    /// The options cannot be used, no server answers in the time that `server` gives, it refuses
+    /// The options cannot be used, no server answers in the time that they give, it refuses
     /// the credentials, the stream does not exist, or a consumer of that name is of another kind.
     ///
     /// # Cancel safety
     /// A dropped future may have made consumers.
-    pub async fn open(
-        server: &NatsServer,
-        options: NatsSourceOptions,
-    ) -> Result<Self, SourceError> {
-        let described = format!("nats:{}/{}", options.stream, options.consumer);
+    pub async fn open(input: NatsInput, records: Option<Mapping>) -> Result<Self, SourceError> {
+        let described = input.described();
         let failed = |why: String| SourceError::new(&described, why);
-        options.check().map_err(failed)?;
-        let connection = Connection::open(server).await.map_err(failed)?;
-        let (options, wake) = (Arc::new(options), Arc::new(Notify::new()));
-        let partitions = match options.partitions.as_slice() {
-            [] => vec![None],
-            numbers => numbers.iter().copied().map(Some).collect(),
-        };
-        let consumer = format!("consumer {} of stream {}", options.consumer, options.stream);
+        input.check().map_err(failed)?;
+        let connection = Connection::open(&input.server()).await.map_err(failed)?;
+        let form = Form::new(&input, records);
+        let (input, wake) = (Arc::new(input), Arc::new(Notify::new()));
+        let consumer = format!("consumer {} of stream {}", input.consumer, input.stream);
         let statuses = Statuses::new(&described, &connection.shown, consumer);
         let (mut driven, mut drivers) = (Vec::new(), Vec::new());
-        for number in partitions {
+        for number in input.numbers() {
             let partition = number.map_or(Partition::ONLY, Partition);
             let shared = Shared::new(partition, wake.clone(), statuses.clone());
             let (driver, commands) = mpsc::unbounded_channel();
-            let opened =
-                Driver::open(connection.clone(), shared.clone(), commands, options.clone(), number);
+            let reading = (input.clone(), form.clone(), number);
+            let opened = Driver::open(connection.clone(), shared.clone(), commands, reading);
             let (opened, left) = opened.await.map_err(|error| failed(error.into_text()))?;
             statuses.show(&connection, partition, opened.who_reads());
             driven.push(Driven { shared, driver, left });

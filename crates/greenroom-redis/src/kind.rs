@@ -1,20 +1,17 @@
 //! The input `redis` of a configuration.
 
 use greenroom_bus::{
-    BoxFuture,
+    BoxFuture, by_client,
     kind::are_readable,
     source::{InputKind, InputSetup, OpenInput, RecordShape, Source, input},
 };
 use greenroom_config::{At, Listing};
 
-use crate::{
-    options::RedisInput,
-    source::{RedisLooking, RedisSource},
-};
+use crate::options::RedisInput;
 
 /// The entry in the registry of kinds.
 pub const INPUT: Listing<dyn InputKind> =
-    input::<RedisInput>("redis", "Reads streams of Redis as a consumer of a group.");
+    input::<RedisInput>("redis", "Reads Redis streams as a member of a consumer group.");
 
 impl InputKind for RedisInput {
     fn record(&self) -> Option<RecordShape> {
@@ -40,15 +37,19 @@ impl InputKind for RedisInput {
 
     fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
         Box::pin(async {
-            let source = RedisSource::open(self.clone(), setup.records.clone()).await;
-            source.map(OpenInput::reads).map_err(|error| error.to_string())
+            by_client!("Redis", setup => {
+                let (input, records) = (self.clone(), setup.records.clone());
+                crate::source::RedisSource::open(input, records).await.map(OpenInput::reads)
+            })
         })
     }
 
     fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
         Box::pin(async {
-            let looking = RedisLooking::open(self, setup.records.clone()).await;
-            looking.map(|looking| Box::new(looking) as _).map_err(|error| error.to_string())
+            by_client!("Redis", setup => {
+                let looking = crate::source::RedisLooking::open(self, setup.records.clone()).await;
+                looking.map(|looking| Box::new(looking) as _)
+            })
         })
     }
 

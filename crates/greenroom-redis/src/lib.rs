@@ -8,6 +8,9 @@
 //! | [`kind`] | the input `redis` of a configuration |
 //! | [`source`] | [`RedisSource`](source::RedisSource): entries as events, each acknowledged after it is settled |
 //!
+//! Without the feature `client` (on unless turned off) there are the options of a configuration
+//! alone.
+//!
 //! ```no_run
 //! use std::sync::Arc;
 //!
@@ -35,11 +38,15 @@
 //! # Ok(()) }
 //! ```
 
+#[cfg(feature = "client")]
 mod connection;
+#[cfg(feature = "client")]
 mod entry;
+#[cfg(feature = "client")]
 mod form;
 pub mod kind;
 pub mod options;
+#[cfg(feature = "client")]
 pub mod source;
 
 pub use options::{RedisInput, RedisKey, RedisTls};

@@ -177,6 +177,11 @@ impl<R, E> Extra<R, E> {
         Box::new(Self::plain(port))
     }
 
+    /// In place of a closure, of which each would have what it is passed to compiled again.
+    pub(crate) fn without_port() -> Box<Self> {
+        Self::new(None)
+    }
+
     fn plain(port: Option<ReplyPort<R, E>>) -> Self {
         Self {
             port,
@@ -291,7 +296,7 @@ impl<M, R, E> Delivery<M, R, E> {
         self.marks.remove(Marks::BY_HANDOFF);
         if let Some(port) = self.handoff_slot.as_ref().and_then(|handoff_slot| handoff_slot.port())
         {
-            self.extra.get_or_insert_with(|| Extra::new(None)).port = Some(port);
+            self.extra.get_or_insert_with(Extra::without_port).port = Some(port);
         }
     }
 

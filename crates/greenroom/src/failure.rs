@@ -16,6 +16,8 @@
 
 use std::time::Duration;
 
+use greenroom_config::{At, Take, Typed, units::DurationRange};
+
 /// Exponential backoff with jitter.
 ///
 /// The n-th wait is `first * 2^(n-1)`, at most `max`, less a random part of up to half ("equal
@@ -44,6 +46,13 @@ impl Backoff {
         let doublings = failures.saturating_sub(1).min(31);
         let whole = self.first.saturating_mul(1 << doublings).min(self.max);
         whole.min(LONGEST).mul_f64(0.5 + 0.5 * chance.clamp(0.0, 1.0))
+    }
+}
+
+/// Two durations with `..` between them: the first wait, and the longest.
+impl Take for Backoff {
+    fn take(found: Option<Typed>, at: &mut At<'_>) -> Option<Self> {
+        DurationRange::take(found, at).map(|waits| Self::new(waits.from, waits.to))
     }
 }
 

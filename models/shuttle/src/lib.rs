@@ -23,6 +23,6 @@ use product::{
 };
 use queues::{
     backlog, block_queue, credit_map, deque, discard, entry, handoff, key_lines, lanes, lock,
-    offer, pacing, payload, per_slot, permits, queue, shard, slot, stamp, urgency, wake, watchdog,
-    watchdog_handle,
+    offer, pacing, payload, per_slot, permits, queue, shard, shares, slot, stamp, urgency, wake,
+    watchdog, watchdog_handle,
 };

@@ -18,7 +18,7 @@ use greenroom_bus::{
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
     source::{Committer, Partition, Pull, Receipts, Source, SourceError, Taken},
 };
-use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
+use greenroom_kafka::{KafkaInput, source::KafkaSource};
 
 use crate::{Failure, broker::PARTITIONS, engine::key, letters::NoLetters, made};
 
@@ -26,13 +26,13 @@ const WORKERS: usize = 64;
 
 pub fn run(args: &[&str]) -> Result<ExitCode, Failure> {
     let [broker, topic, name] = args else { return Err("a member needs three arguments".into()) };
-    let mut options = KafkaSourceOptions::new(*broker, *topic, [*topic]);
-    options.properties.set("session.timeout.ms", "6000").set("heartbeat.interval.ms", "500");
+    let mut input = KafkaInput::new(*broker, *topic, [*topic]);
+    input.properties.set("session.timeout.ms", "6000").set("heartbeat.interval.ms", "500");
     if *name != "-" {
-        options.properties.set("group.instance.id", *name);
+        input.instance_id = Some((*name).to_owned());
     }
     let owned = Arc::new(Owned::default());
-    let source = Watched { source: KafkaSource::open(options)?, owned: owned.clone() };
+    let source = Watched { source: KafkaSource::open(input, None)?, owned: owned.clone() };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(consume(source, owned))
 }

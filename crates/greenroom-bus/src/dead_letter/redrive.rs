@@ -17,15 +17,15 @@ pub struct LetterChoice {
     pub handler: Option<String>,
     /// Only letters of this input.
     pub input: Option<String>,
-    /// At most so many.
+    /// The most letters to send.
     pub limit: Option<u64>,
     /// Counts what would be sent, and changes nothing.
     pub counts_only: bool,
-    /// The consumer group that remembers what is done, where there is one.
+    /// The consumer group that remembers which letters are done, if there is one.
     pub group: Option<String>,
 }
 
-/// An input that letters may have come by: its options, and what it is opened with.
+/// An input that letters may have come through: its options, and what it is opened with.
 pub type InputOfLetters<'a> = (&'a dyn InputKind, InputSetup);
 
 /// The outcome of redriving letters.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use greenroom_config::{count, duration, options, units::DAY_MS, words};
+use greenroom_config::{count, duration, options, units::DAY_MS, word, words};
 
 use super::control::change::ChangeError;
 use crate::router::RouterError;
@@ -19,41 +19,53 @@ words! {
     }
 }
 
+words! {
+    /// Whose failures make an outage.
+    pub enum OutagePer {
+        /// Those of all events of a handler.
+        Handler = "handler",
+        /// Those of each share by itself.
+        Share = "share",
+    }
+}
+
 options! {
-    /// In an outage attempts are not counted and nothing is dead-lettered: events wait and one at
-    /// a time probes.
+    /// In an outage, attempts are not counted and no event becomes a dead letter: events wait, and
+    /// one at a time probes.
     #[derive(Copy, Eq)]
     pub struct OutageConfig = "outage" {
-        /// So many failed attempts in a row, over at least two events, are an outage.
+        /// This many failed attempts in a row, of at least two events, are an outage.
         failures: u32 = count(2..=1_000_000).default("20");
-        /// So long with failures only, of at least two events, is an outage.
+        /// A time with only failures, of at least two events, that is an outage.
         window: Duration = duration(1..=DAY_MS).default("10s");
-        /// Once all inputs have ended, a run waits so long, from that moment on, for a handler in
-        /// outage, for an output that fails or is paused (from the last event on that it stored or
-        /// rejected, if that is later), and for dead letters that cannot be taken for a replay.
-        /// Then it gives up: the rest is refused, exit code 3.
+        /// Whose failures are an outage: those of all events of a `handler`, or those of each
+        /// `share` (docs/shares.md). With `share`, the other shares go on, and the handler is in
+        /// outage only if most of the shares with attempts are.
+        per: OutagePer = word().default("handler");
+        /// How long a run waits, after all inputs have ended, for a handler in outage, for an
+        /// output that fails or is paused (counted from the last event that it stored or rejected,
+        /// if that is later), and for a store that cannot give dead letters for a replay. Then it
+        /// gives up: the rest is refused, exit code 3.
         limit: Duration = duration(1..=DAY_MS).default("5m");
     }
 }
 
 impl Default for OutageConfig {
     fn default() -> Self {
-        Self { failures: 20, window: Duration::from_secs(10), limit: Duration::from_secs(300) }
+        let (window, limit) = (Duration::from_secs(10), Duration::from_secs(300));
+        Self { failures: 20, window, per: OutagePer::Handler, limit }
     }
 }
 
-/// The events that a stop ([`Control::drain`](super::Control::drain)) waits for. The rest is given
-/// back by an input that keeps its positions, so that it is delivered again; for other inputs it is
-/// refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Finish {
-    /// Events that handlers have in hand; for inputs that keep no positions, all events taken.
-    #[default]
-    ByInput,
-    /// Events that handlers have in hand.
-    InHand,
-    /// All that was taken.
-    All,
+words! {
+    /// The events that a stop ([`Control::drain`](super::Control::drain)) waits for.
+    pub enum Finish {
+        /// Events that handlers have in hand. Waiting events are given back, or refused if their
+        /// input stores no positions.
+        InHand = "in_hand",
+        /// All events that were read.
+        All = "all",
+    }
 }
 
 /// An engine that cannot be built.

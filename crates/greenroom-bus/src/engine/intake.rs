@@ -8,10 +8,12 @@
 //!
 //! The whole state of an input is here: [`input`] holds one input's state, [`inputs`] all inputs.
 
+mod aside;
 pub(crate) mod budget;
 pub(crate) mod destinations;
 pub(crate) mod fences;
 pub(crate) mod held_back;
+pub(crate) mod held_by;
 pub(crate) mod input;
 pub(crate) mod inputs;
 pub(crate) mod leases;

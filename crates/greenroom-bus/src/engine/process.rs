@@ -8,6 +8,7 @@
 pub(crate) mod attempt;
 pub(crate) mod attempt_figures;
 pub(crate) mod circuit;
+pub(crate) mod circuits;
 pub(crate) mod emit;
 pub(crate) mod entries;
 pub(crate) mod failures;
@@ -28,6 +29,7 @@ pub(crate) mod recording;
 pub(crate) mod rejections;
 pub(crate) mod replaying;
 pub(crate) mod retries;
+pub(crate) mod share_rooms;
 pub(crate) mod shown;
 pub(crate) mod under_way;
 pub(crate) mod worker;

@@ -39,7 +39,6 @@
 //! in all attempts at an event, lets the target notice; the report counts such attempts as
 //! `repeated at most`.
 
-mod config;
 mod kind;
 mod response;
 mod shared;
@@ -48,10 +47,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-pub use self::{
-    config::HttpConfig,
-    kind::{HANDLER, HttpOptions, PostTo},
-};
+pub use self::kind::{HANDLER, HttpOptions, PostTo};
 pub use crate::http::{
     NoRow, NoTarget, NoVerdict, OUTCOME, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict,
     check_url, message::Mode,
@@ -71,33 +67,38 @@ pub struct HttpFactory {
 type Current = Arc<RwLock<Arc<Shared>>>;
 
 impl HttpFactory {
-    /// A factory of handlers that post to `config.url`. Connects to nothing yet.
+    /// A factory of handlers that post to `options.url`. Files of `tls` are read here. Connects to
+    /// nothing yet.
     ///
     /// # Errors
-    /// A sentence for the operator if the URL or a header cannot be used, a limit is 0,
-    /// or TLS cannot be set up.
-    pub fn new(config: HttpConfig) -> Result<Self, String> {
-        Ok(Self { current: Arc::new(RwLock::new(Shared::new(config, None)?)) })
+    /// A sentence for the operator if the URL, a header or a row of `status` cannot be used, a
+    /// limit is 0, or TLS cannot be set up.
+    pub fn new(options: &HttpOptions) -> Result<Self, String> {
+        let shared = Shared::new(options, options.target()?, None)?;
+        Ok(Self { current: Arc::new(RwLock::new(shared)) })
     }
 
-    /// Like [`new`](Self::new), with a stand-in in place of the target.
+    /// Like [`new`](Self::new), with a stand-in in place of the target. Certificates are not read.
     ///
     /// # Errors
     /// As there.
-    pub fn standing_in(config: HttpConfig, stand_in: StandIn) -> Result<Self, String> {
-        Ok(Self { current: Arc::new(RwLock::new(Shared::new(config, Some(stand_in))?)) })
+    pub fn standing_in(options: &HttpOptions, stand_in: StandIn) -> Result<Self, String> {
+        let options = HttpOptions { tls: None, ..options.clone() };
+        let shared = Shared::new(&options, options.target()?, Some(stand_in))?;
+        Ok(Self { current: Arc::new(RwLock::new(shared)) })
     }
 
-    /// Posts with another configuration from the next attempt on. Returns false if it is the same
-    /// as before.
+    /// Posts with other options from the next attempt on. Returns false if they and their files are
+    /// the same as before.
     ///
     /// # Errors
     /// Like [`new`](Self::new). Nothing has changed then.
-    pub fn reconfigure(&self, config: HttpConfig) -> Result<bool, String> {
-        if self.current.read().config == config {
+    pub fn reconfigure(&self, options: &HttpOptions) -> Result<bool, String> {
+        let (current, target) = (self.current.read().clone(), options.target()?);
+        if current.options == *options && current.target == target {
             return Ok(false);
         }
-        let shared = Shared::new(config, None)?;
+        let shared = Shared::new(options, target, None)?;
         *self.current.write() = shared;
         Ok(true)
     }

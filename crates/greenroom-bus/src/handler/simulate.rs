@@ -24,11 +24,11 @@ pub const HANDLER: Listing<dyn HandlerKind> =
 options! {
     /// A stand-in for a real handler.
     pub struct SimulateConfig = "simulate" {
-        /// How long an event takes, evenly distributed.
+        /// How long an event takes, uniformly distributed.
         latency: DurationRange = durations().default("0ms..5ms");
         /// The share of attempts that fail.
         failures: f64 = number(0.0..=1.0).default("0.01");
-        /// Makes the failures the same in every run; random when left out.
+        /// Makes the failures the same in every run; random by default.
         seed: Option<u64> = count(0..=i64::MAX as u64).optional();
     }
 }

@@ -10,7 +10,7 @@ use greenroom_config::{At, Secret, group, options, path, text};
 use super::{BadTls, Identity, Tls, check_tls};
 
 options! {
-    /// How the target is told who posts, in the header `authorization`: exactly one.
+    /// The credentials in the header `authorization`: exactly one.
     #[derive(Eq)]
     pub enum Auth = "auth" {
         /// A user and a password.
@@ -21,7 +21,7 @@ options! {
 }
 
 options! {
-    /// Sent with every request. Write `${NAME}` or `file:PATH` for what is secret.
+    /// Sent with every request. Write `${NAME}` or `file:PATH` for secrets.
     #[derive(Eq)]
     pub struct BasicAuth = "basic" {
         /// The user, without a colon.
@@ -32,17 +32,15 @@ options! {
 }
 
 options! {
-    /// For `https`. Files are PEM, and are read anew by each reload, but for those of `telemetry`.
+    /// For `https`. Files are PEM. Each reload reads them again, except those of `telemetry`.
     pub struct HttpTls = "tls", then HttpTls::cert_with_its_key {
-        /// A file with the certificates of the authorities to trust, in place of those of the
-        /// system.
+        /// A file with the certificates of the authorities to trust, instead of the system's.
         ca: Option<PathBuf> = path().optional();
-        /// A file with the certificate to show to the target, and those between it and its
-        /// authority.
+        /// A file with the certificate to present to the target, and its intermediates.
         cert: Option<PathBuf> = path().optional();
         /// The file with its private key, without a passphrase.
         key: Option<PathBuf> = path().optional();
-        /// The name that the certificate of the target has, where that is not the host of the URL.
+        /// The name in the certificate of the target, if that differs from the host of the URL.
         /// Needs a `ca`.
         server_name: Option<String> = text().optional();
     }

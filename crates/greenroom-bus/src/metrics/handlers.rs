@@ -8,7 +8,7 @@ const OF_HANDLER: &[&str] = &["handler"];
 const ATTEMPTS: Metric = Metric::counter(
     "greenroom_handler_attempts_total",
     &["handler", "success"],
-    "Attempts that have ended; one that was given back unstarted is none.",
+    "Attempts that have ended, without those that were given back unstarted.",
 );
 const TIME: Metric = Metric::histogram(
     "greenroom_handler_attempt_seconds",
@@ -18,12 +18,12 @@ const TIME: Metric = Metric::histogram(
 const CRASHES: Metric = Metric::counter(
     "greenroom_handler_crashes_total",
     OF_HANDLER,
-    "Worker processes of the handler that died, or were killed for what they answered.",
+    "Worker processes of the handler that died, or were killed for an invalid answer.",
 );
 const OUTAGE: Metric = Metric::gauge(
     "greenroom_handler_outage_seconds",
     OF_HANDLER,
-    "For how long the handler has been in outage; 0 while it is not.",
+    "How long the handler has been in outage; 0 while it is not.",
 )
 .of(Unit::Seconds);
 const PAUSED: Metric = Metric::gauge(

@@ -23,34 +23,38 @@ pub const MOST_PARTITIONS: usize = 256;
 const TAKEN: Metric = Metric::counter(
     "greenroom_input_events_taken_total",
     OF_INPUT,
-    "Items taken from the input; it stays when the input is removed.",
+    "Items taken from the input; kept when the input is removed.",
 );
 const STATE: Metric = Metric::gauge(
     "greenroom_input_state",
     OF_STATE,
-    "1 for the state that the input is in: connecting, joining, assigned, waiting, refused or lost; 0 for the others.",
+    "1 for the current state of the input: connecting, joining, assigned, waiting, refused or \
+     lost; 0 for the others.",
 );
 const LAG: Metric = Metric::gauge(
     "greenroom_input_lag",
     OF_INPUT,
-    "Positions that the source has and has not given yet, of all partitions that know it.",
+    "Positions that the source has not delivered yet, of all partitions that know it.",
 );
 const IN_FLIGHT: Metric = Metric::gauge(
     "greenroom_input_in_flight_bytes",
     OF_INPUT,
-    "Bytes of events that were handed on and are not settled.",
+    "Bytes of events that are taken and not settled.",
 )
 .of(Unit::Bytes);
 const IN_FLIGHT_LIMIT: Metric = Metric::gauge(
     "greenroom_input_in_flight_limit_bytes",
     OF_INPUT,
-    "With so many, the input pauses.",
+    "The limit at which the input pauses.",
 )
 .of(Unit::Bytes);
 const RUN_AHEAD: Metric =
-    Metric::gauge("greenroom_input_run_ahead", OF_INPUT, "Events that wait beside full pools.");
-const RUN_AHEAD_LIMIT: Metric =
-    Metric::gauge("greenroom_input_run_ahead_limit", OF_INPUT, "With so many, the input pauses.");
+    Metric::gauge("greenroom_input_run_ahead", OF_INPUT, "Events that wait outside full pools.");
+const RUN_AHEAD_LIMIT: Metric = Metric::gauge(
+    "greenroom_input_run_ahead_limit",
+    OF_INPUT,
+    "The limit at which the input pauses.",
+);
 const PAUSED: Metric = Metric::gauge(
     "greenroom_input_paused",
     OF_INPUT,
@@ -70,48 +74,51 @@ const OLDEST_OPEN: Metric = Metric::gauge(
 const COMMIT_AGE: Metric = Metric::gauge(
     "greenroom_input_commit_age_seconds",
     OF_INPUT,
-    "How long what was settled has waited to be stored as done, at most; 0 where nothing waits.",
+    "The longest time that a settled event has waited to be stored as done; 0 if none waits.",
 )
 .of(Unit::Seconds);
 const COMMIT_SET: Metric = Metric::gauge(
     "greenroom_input_commit_set_bytes",
     OF_INPUT,
-    "The largest set of positions done beyond the lowest open one that a partition has stored last. Kafka only.",
+    "The largest set of positions done beyond the lowest open one that a partition has stored \
+     last. Kafka only.",
 )
 .of(Unit::Bytes);
 const AVOIDED: Metric = Metric::counter(
     "greenroom_head_of_line_avoided_seconds_total",
     OF_INPUT,
-    "For how long events together would have waited behind the lowest open position of their partition, and did not; added up once a second.",
+    "Total time that events would have waited behind the lowest open position of their \
+     partition, but did not; added up once a second.",
 )
 .of(Unit::Seconds);
 
 const PARTITION_LAG: Metric = Metric::gauge(
     "greenroom_partition_lag",
     OF_PARTITION,
-    "Positions that the source has and has not given yet.",
+    "Positions that the source has not delivered yet.",
 );
 const PARTITION_IN_FLIGHT: Metric = Metric::gauge(
     "greenroom_partition_in_flight_bytes",
     OF_PARTITION,
-    "Bytes of events that were handed on and are not settled.",
+    "Bytes of events that are taken and not settled.",
 )
 .of(Unit::Bytes);
 const PARTITION_PAUSED: Metric = Metric::gauge(
     "greenroom_partition_paused",
     OF_PARTITION,
-    "1 while the partition gives nothing more, for want of room or by an operator, otherwise 0.",
+    "1 while the partition is paused, for lack of room or by an operator, otherwise 0.",
 );
 const PARTITION_OLDEST: Metric = Metric::gauge(
     "greenroom_partition_oldest_open_seconds",
     OF_PARTITION,
-    "For how long its lowest position that is not settled has been that, to a second; 0 where none is open. Of inputs that keep positions.",
+    "How long its lowest unsettled position has been open, to a second; 0 if none is open. Only \
+     for inputs that keep positions.",
 )
 .of(Unit::Seconds);
 const PARTITION_SETTLED: Metric = Metric::gauge(
     "greenroom_partition_last_settled_seconds",
     OF_PARTITION,
-    "How long ago an event of it was settled last; missing before any was.",
+    "Time since an event of the partition was settled; missing before the first.",
 )
 .of(Unit::Seconds);
 const PARTITION_AHEAD: Metric = Metric::gauge(

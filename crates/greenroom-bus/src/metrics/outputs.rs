@@ -12,12 +12,12 @@ const EVENTS: Metric =
 const REJECTED: Metric = Metric::counter(
     "greenroom_output_rejected_total",
     OF_OUTPUT,
-    "Of these, the ones that it rejected for good.",
+    "Events that the output rejected for good.",
 );
 const TROUBLE: Metric = Metric::gauge(
     "greenroom_output_trouble_seconds",
     OF_OUTPUT,
-    "For how long the output has not got on; 0 while it does.",
+    "How long the output has made no progress; 0 while it does.",
 )
 .of(Unit::Seconds);
 

@@ -33,17 +33,17 @@ const SENT: Metric = Metric::counter(
 const PROCESSED: Metric = Metric::counter(
     "actor_pool_messages_processed_total",
     &["pool", "actor_id", "success"],
-    "Messages whose handling has ended, with success or for good without.",
+    "Messages whose handling has ended, by success or final failure.",
 );
 const FAILED: Metric = Metric::counter(
     "actor_pool_messages_failed_total",
     OF_POOL,
-    "Attempts that failed; an event that was given back unstarted is none.",
+    "Attempts that failed, without events that were given back unstarted.",
 );
 const RETRIES: Metric = Metric::counter(
     "actor_pool_retries_total",
     &["pool", "class"],
-    "Failures that were followed by another attempt, by what they were.",
+    "Failures that were followed by another attempt, by class.",
 );
 const LATENCY: Metric = Metric::histogram(
     "actor_pool_message_latency_seconds",
@@ -87,7 +87,7 @@ const FULL: Metric = Metric::counter(
 const OLDEST: Metric = Metric::gauge(
     "actor_pool_oldest_message_seconds",
     OF_POOL,
-    "For how long the oldest queued message has waited; 0 where none is queued.",
+    "How long the oldest queued message has waited; 0 if none is queued.",
 )
 .of(Unit::Seconds);
 const WORKERS: Metric = Metric::gauge(
@@ -109,13 +109,13 @@ const WEDGED: Metric = Metric::gauge(
 const IN_HAND: Metric = Metric::gauge(
     "actor_pool_message_in_hand_seconds",
     OF_WORKER,
-    "For how long a worker has had its message in hand; 0 where it has none. Only with `per_worker`.",
+    "How long a worker has had its message in hand; 0 if it has none. Only with `per_worker`.",
 )
 .of(Unit::Seconds);
 const LANES: Metric = Metric::gauge(
     "actor_pool_lanes",
     &["pool", "state"],
-    "Keys of which a message is in hand or waits, by state: running, retrying, parked, ready.",
+    "Keys with a message in hand or waiting, by state: running, retrying, parked, ready.",
 );
 const PARKED: Metric = Metric::gauge(
     "actor_pool_parked_messages",
@@ -127,15 +127,12 @@ const PAUSED: Metric = Metric::gauge(
     OF_POOL,
     "1 while the pool is paused by an operator, otherwise 0.",
 );
-const LIMIT: Metric = Metric::gauge(
-    "actor_pool_limit",
-    OF_POOL,
-    "How many messages may be in hand at once, where that is limited.",
-);
+const LIMIT: Metric =
+    Metric::gauge("actor_pool_limit", OF_POOL, "The limit of messages in hand, if there is one.");
 const WOULD_BE_LIMIT: Metric = Metric::gauge(
     "actor_pool_would_be_limit",
     OF_POOL,
-    "How many might be in hand at once, where an adaptive limit is only observed.",
+    "The limit of messages in hand that an adaptive limit would set, if it only observes.",
 );
 const HELD_BACK: Metric = Metric::counter(
     "actor_pool_held_back_total",

@@ -7,7 +7,7 @@ use super::{Families, Metric, Unit};
 const RESIDENT: Metric = Metric::gauge(
     "process_resident_memory_bytes",
     &[],
-    "Memory that the process has resident. On Linux only.",
+    "Resident memory of the process. Only on Linux.",
 )
 .of(Unit::Bytes);
 

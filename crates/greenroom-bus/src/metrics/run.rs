@@ -11,12 +11,13 @@ const TAKEN: Metric = Metric::counter(
 const SETTLED: Metric = Metric::counter(
     "greenroom_events_settled_total",
     &["outcome"],
-    "Items settled, by how: handled, dead_lettered, ignored, refused, revoked, given_back. Never more than were taken.",
+    "Items settled, by outcome: handled, dead_lettered, ignored, refused, revoked, given_back. \
+     Never more than are taken.",
 );
 const RESIDENCE: Metric = Metric::histogram(
     "greenroom_event_residence_seconds",
     &[],
-    "From taken from the source to settled, of every event.",
+    "Time from taking an event to settling it, for every event.",
 );
 const OUT_OF_ORDER: Metric = Metric::counter(
     "greenroom_events_out_of_order_total",
@@ -26,33 +27,32 @@ const OUT_OF_ORDER: Metric = Metric::counter(
 const VIOLATIONS: Metric = Metric::counter(
     "greenroom_invariant_violations_total",
     &["invariant"],
-    "Checks that failed. order: an event left after a later one of its key. one_at_a_time: two events of a key were in hand at once, of the keys that `audit` watches. ledger: more was settled than taken. Anything but 0 is a bug.",
+    "Checks that failed. order: an event left after a later one of its key. one_at_a_time: two \
+     events of a key were in hand at once, of the keys that `audit` watches. ledger: more was \
+     settled than taken. Anything but 0 is a bug.",
 );
 const LOST_OUTPUTS: Metric = Metric::counter(
     "greenroom_outputs_lost_total",
     &[],
-    "Events with `ack: on_success` of whose outputs one was not stored.",
+    "Events with `ack: on_success` that lost a result, because an output did not store it.",
 );
 const UNANSWERED: Metric = Metric::counter(
     "greenroom_attempts_unanswered_total",
     &[],
-    "Attempts that did not succeed and may have had an effect all the same.",
+    "Failed attempts that may have had an effect.",
 );
 const STALE: Metric = Metric::counter(
     "greenroom_stale_results_total",
     &[],
-    "Events done after their partition was taken away: its next owner may handle them again.",
+    "Events done after their partition was revoked: its next owner may handle them again.",
 );
 const LETTERS: Metric = Metric::counter(
     "greenroom_dead_letters_total",
     &["reason"],
     "Dead letters that are stored, by reason.",
 );
-const LETTERS_OPEN: Metric = Metric::gauge(
-    "greenroom_dead_letters_open",
-    &[],
-    "Dead letters that were handed to their store and are not stored yet.",
-);
+const LETTERS_OPEN: Metric =
+    Metric::gauge("greenroom_dead_letters_open", &[], "Dead letters that are not stored yet.");
 const LETTERS_LOST: Metric = Metric::counter(
     "greenroom_dead_letters_lost_total",
     &[],
@@ -63,12 +63,13 @@ const PARKED_KEYS: Metric =
 const PARKED_EVENTS: Metric = Metric::gauge(
     "greenroom_parked_events",
     &[],
-    "Events that wait behind parked keys, those that have failed included.",
+    "Events that wait behind parked keys, including the failed ones.",
 );
 const WORK_WAITING: Metric = Metric::gauge(
     "greenroom_work_waiting_seconds",
     &[],
-    "How long it would take to handle what waits: lag and queues, by the rate of the last 10 s, or the last one known. Missing while that is not known.",
+    "How long the waiting events (lag and queues) will take, at the rate of the last 10 s, or \
+     the last known one. Missing while no rate is known.",
 )
 .of(Unit::Seconds);
 pub(super) const METRICS: &[&Metric] = &[

@@ -12,7 +12,9 @@ use greenroom::{
     shares::ShareLimits,
 };
 
-use greenroom_config::words;
+use greenroom_config::{
+    count, defaults_beside, duration, durations, options, units::DAY_MS, words,
+};
 
 use super::matcher::Matcher;
 use crate::{
@@ -49,6 +51,12 @@ pub struct PoolConfig {
     /// What each share may, but those that are
     /// [named](crate::engine::EngineBuilder::share). A weight of 1 and no cap by default.
     pub share_limits: ShareLimits,
+    /// Events of one share that may wait in the pool; `None`: a quarter of the queue, so that one
+    /// share cannot fill it. Of the limit for one key, whichever is reached first counts.
+    pub share_queue: Option<usize>,
+    /// The treatment of an event whose share has as many waiting; `None`: as
+    /// [`on_full`](Self::on_full). What pauses takes no room of other shares.
+    pub on_share_full: Option<OnFull>,
     /// How failures of its handlers are retried that name nothing of their own
     /// ([`HandlerConfig::retry`]). `None`: as usual.
     pub retry: Option<Retry>,
@@ -105,6 +113,7 @@ impl PoolConfig {
             ("max_per_key", self.max_per_key != other.max_per_key),
             ("order_by", self.order_by != other.order_by),
             ("share_by", self.share_by != other.share_by),
+            ("on_share_full", self.on_share_full != other.on_share_full),
             ("on_final_failure", self.on_final_failure != other.on_final_failure),
             ("restarts", self.restarts != other.restarts),
             ("event_stream", self.event_stream != other.event_stream),
@@ -133,6 +142,8 @@ impl Default for PoolConfig {
             order_by: None,
             share_by: None,
             share_limits: ShareLimits::default(),
+            share_queue: None,
+            on_share_full: None,
             retry: None,
             on_final_failure: FinalAction::DeadLetter,
             restarts: Restarts::default(),
@@ -263,21 +274,23 @@ pub enum AckWhen {
 /// The pool that always exists.
 pub const DEFAULT_POOL: &str = "default";
 
-/// How failed attempts are repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// Attempts in all; 5 by default.
-    pub attempts: u32,
-    /// The waits between them; 200 ms to 30 s by default.
-    pub backoff: Backoff,
-    /// No further attempt is made this long after the first failure; unlimited by default. Time in
-    /// an outage of the handler does not count.
-    pub total: Option<Duration>,
+options! {
+    /// A failed event is retried in its place: later events of its key wait, the worker does not.
+    #[derive(Copy, Eq)]
+    pub struct Retry = "retry" {
+        /// How often an event is tried in total; then it is a dead letter.
+        attempts: u32 = count(1..=1_000_000).default("5");
+        /// The wait before the second attempt and the longest wait; it doubles in between, with
+        /// jitter.
+        backoff: Backoff = durations().to::<Backoff>().default("200ms..30s");
+        /// No further attempt is made this long after the first failure; unlimited by default.
+        /// Outages do not count.
+        total: Option<Duration> = duration(1..=30 * DAY_MS).optional();
+    }
 }
 
 impl Default for Retry {
     fn default() -> Self {
-        let backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
-        Self { attempts: 5, backoff, total: None }
+        defaults_beside(&[])
     }
 }

@@ -2,28 +2,19 @@
 
 mod kind;
 
-use std::{io, path::Path, time::Duration};
+use std::{io, time::Duration};
 
 pub use self::kind::{FileOutput, OUTPUT};
 use super::{
     Outgoing, Sink, SinkError,
     line_writer::{DrainBuffer, Line, LineWriter},
-    rotate::{Rotate, RotatingFile},
+    rotate::RotatingFile,
     storage::{AppendFile, StandardOutput, Storage},
 };
 use crate::{BoxFuture, event::ExtraValue, settlement::Ack};
 
 /// An input waits for confirmations from here, so a line that comes alone is synced at once.
 const PAUSE: Duration = Duration::from_millis(1);
-
-/// How a [`FileSink`] opens its file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FileSinkOptions {
-    /// Replaces the file instead of appending. Default: false.
-    pub truncate: bool,
-    /// When it is put aside and a new one begun. Default: never.
-    pub rotate: Option<Rotate>,
-}
 
 /// Writes each event as a line of NDJSON, with the extension attributes
 /// `greenroompool` and `greenroomattempt`.
@@ -34,28 +25,29 @@ pub struct FileSinkOptions {
 ///
 /// No other process may write the file. If it was renamed or removed, that is noticed before the
 /// next confirmation: unconfirmed lines go to a new file at its path, and so do all later ones. A
-/// file that [rotates](Rotate) does so between two lines, once all earlier ones are confirmed.
+/// file that [rotates](super::Rotate) does so between two lines, once all earlier ones are
+/// confirmed.
 pub struct FileSink {
     writer: LineWriter<Outgoing>,
 }
 
 impl FileSink {
-    /// Opens or creates a file; `-` is standard output, for which the options mean nothing: an
-    /// event is confirmed once it is written there, and synced if that is a regular file. Elsewhere
-    /// a torn last line, left by a crash, is cut off: it was never confirmed.
+    /// Opens or creates a file; `-` is standard output, for which the other options mean nothing:
+    /// an event is confirmed once it is written there, and synced if that is a regular file.
+    /// Elsewhere a torn last line, left by a crash, is cut off: it was never confirmed.
     ///
     /// # Errors
     /// The file cannot be opened for writing, ends in something that is no torn event, is to rotate
     /// and no regular file, or another process writes it.
-    pub fn open(path: impl AsRef<Path>, options: FileSinkOptions) -> Result<Self, SinkError> {
-        let path = path.as_ref();
+    pub fn open(output: &FileOutput) -> Result<Self, SinkError> {
+        let FileOutput { path, truncate, rotate } = output;
         let name = format!("file:{}", path.display());
         let started = if path.as_os_str() == "-" {
             StandardOutput::open().and_then(|output| Self::start(&name, output))
         } else {
-            AppendFile::open(path, options.truncate).and_then(|file| match options.rotate {
+            AppendFile::open(path, *truncate).and_then(|file| match rotate {
                 None => Self::start(&name, file),
-                Some(rotate) => Self::start(&name, RotatingFile::new(file, path, rotate)?),
+                Some(rotate) => Self::start(&name, RotatingFile::new(file, path, *rotate)?),
             })
         };
         started.map_err(|error| cannot_open(name, &error))

@@ -20,14 +20,16 @@
 //! **Bounds.** At most 1,024 events and 16 MiB are accepted and not settled. An event that is
 //! larger passes alone.
 
-mod config;
 mod kind;
 mod options;
 mod target;
 
+use std::time::Duration;
+
+use greenroom::Backoff;
+
 use self::target::HttpTarget;
 pub use self::{
-    config::{HttpSinkConfig, HttpSinkMode},
     kind::OUTPUT,
     options::{HttpOutput, HttpOutputMode},
 };
@@ -44,45 +46,53 @@ const ROOM_BYTES: usize = 16 * 1024 * 1024;
 /// And at most this many events.
 const ROOM_EVENTS: usize = 1_024;
 
+/// How long a paused sink waits before it probes.
+const PROBE: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
+
 /// Delivers each event to a URL. When dropped, it refuses all unsettled events.
 pub struct HttpSink {
     requests: Requests<HttpTarget>,
 }
 
 impl HttpSink {
-    /// A sink that delivers to `config.target`. Connects to nothing yet; its requests run on the
-    /// runtime that this is called on.
+    /// A sink that delivers to `output.url`. Files of `tls` are read here. Connects to nothing yet;
+    /// its requests run on the runtime that this is called on.
     ///
     /// # Errors
-    /// The URL or a header cannot be used, a limit is 0, TLS cannot be set up, or there is no
-    /// runtime.
-    pub fn open(config: HttpSinkConfig) -> Result<Self, SinkError> {
-        Self::begin(config, None)
+    /// The URL, a header or a row of `status` cannot be used, a limit is 0, TLS cannot be set up,
+    /// or there is no runtime.
+    pub fn open(output: &HttpOutput) -> Result<Self, SinkError> {
+        Self::begin(output, None, PROBE)
     }
 
-    /// Like [`open`](Self::open), with a stand-in in place of the target.
+    /// Like [`open`](Self::open), with a stand-in in place of the target. No file is read.
     ///
     /// # Errors
     /// As there.
-    pub fn standing_in(config: HttpSinkConfig, stand_in: StandIn) -> Result<Self, SinkError> {
-        Self::begin(config, Some(stand_in))
+    pub fn standing_in(output: &HttpOutput, stand_in: StandIn) -> Result<Self, SinkError> {
+        let output = HttpOutput { tls: None, ..output.clone() };
+        Self::begin(&output, Some(stand_in), PROBE)
     }
 
-    fn begin(config: HttpSinkConfig, stand_in: Option<StandIn>) -> Result<Self, SinkError> {
+    fn begin(
+        output: &HttpOutput,
+        stand_in: Option<StandIn>,
+        probe: Backoff,
+    ) -> Result<Self, SinkError> {
         let target =
-            HttpTarget::new(config, stand_in).map_err(|why| SinkError::new("http", why))?;
+            HttpTarget::new(output, stand_in, probe).map_err(|why| SinkError::new("http", why))?;
         let requests = Requests::begin(target, SinkRoom::new(ROOM_BYTES, ROOM_EVENTS))?;
         Ok(Self { requests })
     }
 
-    /// Uses another configuration from the next request on, also for events accepted before; a
-    /// [paused](super::Trouble::paused) sink tries at once. Returns false if the configuration is
-    /// the same.
+    /// Uses other options from the next request on, also for events accepted before; a
+    /// [paused](super::Trouble::paused) sink tries at once. Returns false if the options and their
+    /// files are the same.
     ///
     /// # Errors
     /// Like [`open`](Self::open). Nothing has changed then.
-    pub fn reconfigure(&self, config: HttpSinkConfig) -> Result<bool, SinkError> {
-        let changed = self.requests.remote().reconfigure(config);
+    pub fn reconfigure(&self, output: &HttpOutput) -> Result<bool, SinkError> {
+        let changed = self.requests.remote().reconfigure(output);
         let changed = changed.map_err(|why| SinkError::new(self.requests.describe(), why))?;
         if changed {
             self.requests.begin_anew();

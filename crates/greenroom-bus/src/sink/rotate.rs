@@ -29,17 +29,17 @@ use super::storage::{AppendFile, Storage, sync_directory};
 const DIGITS: usize = 6;
 
 options! {
-    /// The file is put aside and begun anew, between two lines. One that was put aside has its name
-    /// with a number before the extension (`done.000001.ndjson`): the higher the newer, also over
-    /// several runs.
+    /// The file is renamed and begun again, between two lines. A rotated file has a number before
+    /// its extension (`done.000001.ndjson`); newer files have higher numbers, across runs.
     #[derive(Copy, Eq, Default)]
     pub struct Rotate = "`rotate`", then Rotate::is_ever_due {
-        /// It is put aside with the line that makes it as large as this. Without it, not by size.
+        /// The file is rotated after the line that makes it this large. Without it, size does not
+        /// matter.
         size: Option<u64> = size(1024..=1024 * GIB).optional();
-        /// It is put aside at the end of each period: `1h` ends at each full hour, `1d` at midnight
-        /// UTC. A file without a line is not put aside. Without it, not by time.
+        /// The file is rotated at the end of each period: `1h` ends at each full hour, `1d` at
+        /// midnight UTC. A file without a line is not rotated. Without it, time does not matter.
         every: Option<Duration> = duration(1_000..=366 * DAY_MS).optional();
-        /// How many that were put aside are kept: the oldest are removed. Without it, all are.
+        /// How many rotated files are kept; the oldest are removed. Without it, all are kept.
         keep: Option<usize> = count(1..=1_000_000).optional();
     }
 }

@@ -24,17 +24,18 @@ const BATCH: u64 = 512;
 const BATCH_BYTES: usize = 1 << 20;
 
 options! {
-    /// Events made up from a seed, for trying things out and for measuring.
+    /// Made-up events, for trials and measurements.
     pub struct GeneratorOptions = "a generator", then GeneratorOptions::checked {
-        /// How many. Without it, until a signal.
+        /// How many events to make. Without it, until a signal.
         count: Option<u64> = count(1..=1_000_000_000_000).optional();
-        /// How fast. Without it, as fast as they are handled.
+        /// How fast to make them. Without it, as fast as they are handled.
         rate: Option<Rate> = rate().optional();
         /// How many different subjects.
         keys: u32 = count(1..=100_000_000).default("1000");
-        /// How uneven the subjects are: 0 is even, 1 gives the n-th of them a share of 1/n.
+        /// How unevenly the subjects are used: 0 is even, with 1 the n-th subject is used 1/n as
+        /// often as the first.
         zipf: f64 = number(0.0..=10.0).default("1.0");
-        /// The event types, each as likely as the others.
+        /// The event types, all equally likely.
         types: Vec<String> = texts().default("[greenroom.generated]");
         /// The size of the data of each event.
         payload: usize = size(0..=16 << 20).default("100");

@@ -12,7 +12,7 @@ use greenroom::{
     shares::{ShareLimits, ShareState},
 };
 use greenroom_bus::{
-    engine::{HandlerConfig, PoolConfig},
+    engine::{HandlerConfig, InputConfig, OnFull, OutageConfig, OutagePer, PoolConfig, Retry},
     event::{Event, OrderBy},
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
     metrics::Observer,
@@ -331,4 +331,264 @@ async fn q11_a_dead_letter_names_the_share_of_its_event() {
     let mut shares: Vec<_> = letters.stored().into_iter().filter_map(|of| of.share).collect();
     shares.sort_unstable();
     assert_eq!(shares, ["acme".into(), "bolt".into()]);
+}
+
+/// A pool with a short queue, of which one share has a quarter.
+fn short(queue: usize) -> PoolConfig {
+    PoolConfig { queue, ..shared(4) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn q08_a_share_that_has_its_part_of_the_queue_takes_no_other_shares_room() {
+    for order_by in [Some("subject"), None] {
+        let ends = Ends::default();
+        let factory = noting(&ends, ms(10));
+        let bench = Bench::new().set(|builder| {
+            let order_by = order_by.map(|by| by.parse().unwrap());
+            builder
+                .input(Box::new(Script::of(flood(2_000, 20)).then(Step::Wait(ms(1_000)))))
+                .pool("default", short(40))
+                .handler("h", HandlerConfig { order_by, ..on(&["t"], factory) })
+        });
+        let engine = bench.engine.build().await.unwrap();
+        let control = engine.control();
+        let run = tokio::spawn(engine.run());
+        tokio::time::sleep(ms(35)).await;
+        let shares = control.pool("default").unwrap().shares().unwrap();
+        let acme = shares.status("acme");
+        assert_eq!((shares.share_queue(), acme.waiting), (10, 10), "{acme:?}");
+        assert!(shares.beside(&acme.share) > 1_900);
+        let report = checked(run.await.unwrap());
+        assert_eq!(report.handled, 2_020);
+        let last = last(&ends, "bolt");
+        assert!(last <= ms(200), "{order_by:?}: {last:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn q08_a_key_of_several_shares_stays_in_order_beside_the_pool() {
+    let handled: Arc<Mutex<Vec<String>>> = Arc::default();
+    let noted = handled.clone();
+    let factory = handle(move |event, _| {
+        noted.lock().unwrap().push(event.id().to_owned());
+        async move {
+            tokio::time::sleep(ms(10)).await;
+            Ok(Outputs::Same)
+        }
+    });
+    let tenants = ["acme", "acme", "bolt", "acme", "cord"];
+    let events = (0..300).map(|n| {
+        let event = Event::builder(n.to_string(), "test", "t").subject(["x", "y", "z"][n % 3]);
+        event.extension("tenant", tenants[n % 5]).build().unwrap()
+    });
+    let events: Vec<_> = events.collect();
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input(Box::new(Script::of(events)))
+            .pool("default", PoolConfig { share_queue: Some(3), ..shared(4) })
+            .handler(
+                "h",
+                HandlerConfig { order_by: Some("subject".parse().unwrap()), ..on(&["t"], factory) },
+            )
+    });
+    assert_eq!(bench.run().await.handled, 300);
+    let handled = handled.lock().unwrap();
+    for key in 0..3 {
+        let of_key = handled.iter().map(|id| id.parse::<usize>().unwrap()).filter(|n| n % 3 == key);
+        assert!(of_key.is_sorted(), "{handled:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn q08_what_finds_no_room_of_its_share_is_refused_or_a_dead_letter_by_option() {
+    for on_share_full in [OnFull::Reject, OnFull::DeadLetter] {
+        let ends = Ends::default();
+        let factory = noting(&ends, ms(10));
+        let bench = Bench::new().set(|builder| {
+            let pool = PoolConfig { on_share_full: Some(on_share_full), ..short(40) };
+            builder
+                .input(Box::new(Script::of(flood(100, 5))))
+                .pool("default", pool)
+                .handler("h", on(&["t"], factory))
+        });
+        let report = bench.run().await;
+        let others = ends.lock().unwrap().keys().filter(|id| id.starts_with("bolt")).count();
+        assert_eq!(others, 5, "{on_share_full:?}");
+        let (refused, buried) = match on_share_full {
+            OnFull::Reject => (report.refused, report.dead_lettered),
+            _ => (report.dead_lettered, report.refused),
+        };
+        // Ten wait, and as many have been started as there are workers.
+        assert!((86..=90).contains(&refused) && buried == 0, "{report:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn q08_an_input_that_stands_still_names_the_share() {
+    let source = Script::of(flood(500, 1)).then(Step::Wait(ms(60_000)));
+    let config = InputConfig { run_ahead: 50, ..InputConfig::default() };
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input_with(Box::new(source), config)
+            .pool("default", short(40))
+            .handler("h", on(&["t"], slow(ms(20_000))))
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(15_000)).await;
+    let view = control.input_views().remove(0);
+    let held = view.stands_for_share().expect("it stands because of a share");
+    assert_eq!((&*held.pool, held.share.as_deref()), ("default", Some("acme")));
+    assert!(held.events > 50 && view.stands_still(), "{view:?}");
+    let text = format!(
+        "{} events of the share \"acme\" wait for room in the pool \"default\"",
+        held.events
+    );
+    assert_eq!(held.to_string(), text);
+    // What waits beside the pool is found, too.
+    let key = control.why("acme-40").pop().unwrap();
+    let share = key.share.unwrap().share.to_string();
+    assert_eq!((&*share, key.beside as u64), ("acme", held.events));
+    control.stop_now();
+    checked(run.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn q08_events_behind_a_parked_key_take_no_room_of_their_share() {
+    let ends = Ends::default();
+    let handled = ends.clone();
+    let factory = handle(move |event, _| {
+        let handled = handled.clone();
+        async move {
+            if event.id() == "acme-0" {
+                return Err(Failure::new(FailureKind::Park, "an operator decides"));
+            }
+            handled.lock().unwrap().insert(event.id().to_owned(), ms(0));
+            Ok(Outputs::Same)
+        }
+    });
+    // All of one key, and then others of the same share.
+    let event = |n: usize| {
+        let subject = if n < 9 { "parked".to_owned() } else { n.to_string() };
+        let event = Event::builder(format!("acme-{n}"), "test", "t").subject(&subject);
+        event.extension("tenant", "acme").build().unwrap()
+    };
+    let source = Script::of((0..9).map(event).collect::<Vec<_>>())
+        .then(Step::Wait(ms(2_000)))
+        .then(Step::Batch((9..200).map(event).map(Ok).collect()))
+        .then(Step::Wait(ms(10_000)));
+    let bench = Bench::new().set(|builder| {
+        let handler =
+            HandlerConfig { order_by: Some("subject".parse().unwrap()), ..on(&["t"], factory) };
+        builder
+            .input(Box::new(source))
+            .pool(
+                "default",
+                PoolConfig { share_queue: Some(8), max_per_key: Some(100), ..shared(4) },
+            )
+            .handler("h", handler)
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(5_000)).await;
+    assert_eq!(ends.lock().unwrap().len(), 191, "the other keys go on");
+    control.stop_now();
+    drop(run.await.unwrap());
+}
+
+/// Fails for the shares that this says, until this long after the start; notes its attempts.
+fn failing(
+    is_down: fn(&str) -> bool,
+    until: Duration,
+    attempts: &Arc<Mutex<Vec<(String, Duration)>>>,
+) -> Arc<dyn HandlerFactory> {
+    let (attempts, began) = (attempts.clone(), Instant::now());
+    handle(move |event, _| {
+        attempts.lock().unwrap().push((event.id().to_owned(), began.elapsed()));
+        async move {
+            tokio::time::sleep(ms(10)).await;
+            match is_down(event.id()) && began.elapsed() < until {
+                true => Err(Failure::retry("503")),
+                false => Ok(Outputs::Same),
+            }
+        }
+    })
+}
+
+fn per_share(factory: Arc<dyn HandlerFactory>, source: Script) -> Bench {
+    Bench::new().set(|builder| {
+        let outage = OutageConfig { per: OutagePer::Share, ..OutageConfig::default() };
+        let retry = Retry { attempts: 3, ..Retry::default() };
+        builder
+            .input(Box::new(source))
+            .outage(outage)
+            .pool("default", shared(8))
+            .handler("h", HandlerConfig { retry: Some(retry), ..on(&["t"], factory) })
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_one_share_in_outage_leaves_the_others_alone_and_loses_nothing() {
+    let attempts = Arc::default();
+    let factory = failing(|id| id.starts_with("acme"), Duration::from_secs(60), &attempts);
+    let others = (0..200).map(|n| of(["bolt", "cord", "dune"][n % 3], n));
+    let events: Vec<_> = (0..100).map(|n| of("acme", n)).chain(others).collect();
+    let engine = per_share(factory, Script::of(events)).engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(30_000)).await;
+    let handler = control.handler_views().remove(0);
+    assert_eq!(handler.outage, None, "only one of four shares is in outage");
+    let shares = control.pool("default").unwrap().shares().unwrap();
+    let outage = shares.outage(&"acme".into()).expect("the share is in outage");
+    assert_eq!(outage.error, "503");
+    assert!(shares.outage(&"bolt".into()).is_none());
+    assert!(control.why("acme-7").pop().unwrap().share_outage.is_some());
+    let report = checked(run.await.unwrap());
+    assert_eq!((report.handled, report.dead_lettered), (300, 0));
+    let attempts = attempts.lock().unwrap();
+    let bolt = attempts.iter().filter(|(id, _)| !id.starts_with("acme"));
+    assert!(bolt.map(|(_, at)| *at).max().unwrap() < ms(2_000), "the others go on");
+    // 20 failures make the outage, with those in hand; then one probes at a time, up to 5 s apart.
+    let failed = attempts.iter().filter(|(id, _)| id.starts_with("acme")).count() - 100;
+    assert!((20..60).contains(&failed), "{failed} attempts failed in a minute");
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_the_handler_is_in_outage_only_when_most_shares_are() {
+    let attempts = Arc::default();
+    let factory = failing(|id| !id.starts_with("dune"), Duration::from_secs(60), &attempts);
+    let all = (0..400).map(|n| of(["acme", "bolt", "cord", "dune"][n % 4], n));
+    let engine =
+        per_share(factory, Script::of(all.collect::<Vec<_>>())).engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    tokio::time::sleep(ms(30_000)).await;
+    assert!(control.handler_views().remove(0).outage.is_some());
+    let report = checked(run.await.unwrap());
+    assert_eq!((report.handled, report.dead_lettered), (400, 0));
+    let attempts = attempts.lock().unwrap();
+    let dune = attempts.iter().filter(|(id, _)| id.starts_with("dune"));
+    assert!(dune.map(|(_, at)| *at).max().unwrap() < ms(3_000), "one that works goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_a_single_event_of_a_share_burns_its_attempts() {
+    let attempts = Arc::default();
+    let factory = failing(|id| id.starts_with("acme"), Duration::from_secs(3_600), &attempts);
+    let events: Vec<_> = (0..50).map(|n| of("bolt", n)).chain([of("acme", 0)]).collect();
+    let report = per_share(factory, Script::of(events)).run().await;
+    assert_eq!((report.handled, report.dead_lettered), (50, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn q07_a_share_in_outage_beyond_the_limit_ends_the_run_and_is_named() {
+    let factory =
+        failing(|id| id.starts_with("acme"), Duration::from_secs(36_000), &Arc::default());
+    let report = per_share(factory, Script::of(flood(50, 50))).run().await;
+    assert_eq!((report.handled, report.dead_lettered, report.refused), (50, 0, 50));
+    let error = "the share \"acme\" at the handler \"h\" has been in outage for 300 s: 503";
+    assert!(report.errors[0].contains(error), "{report:?}");
 }

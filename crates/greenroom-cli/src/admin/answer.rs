@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 
 /// A refused request: the error, its place, and the next step.
 #[derive(Debug)]
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
-    pub(super) what: String,
-    pub(super) place: String,
-    pub(super) next: String,
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    pub(crate) what: String,
+    pub(crate) place: String,
+    pub(crate) next: String,
     /// More details than fit into a line.
-    pub(super) details: Option<Value>,
+    pub(crate) details: Option<Value>,
 }
 
 /// A JSON body, or why there is none.
-pub(super) type Answer = Result<Json, Refusal>;
+pub(crate) type Answer = Result<Json, Refusal>;
 
 /// A JSON body and its status.
 #[derive(Debug)]
-pub(super) struct Json(pub(super) StatusCode, pub(super) Value);
+pub(crate) struct Json(pub(super) StatusCode, pub(crate) Value);
 
 impl Json {
-    pub(super) fn ok(value: Value) -> Self {
+    pub(crate) fn ok(value: Value) -> Self {
         Self(StatusCode::OK, value)
     }
 }
 
 impl Refusal {
-    pub(super) fn new(
+    pub(crate) fn new(
         status: StatusCode,
         what: impl Into<String>,
         place: impl Into<String>,

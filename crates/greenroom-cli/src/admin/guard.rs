@@ -59,6 +59,11 @@ impl Role {
 }
 
 impl Guard {
+    /// Programs and pages on this machine, without a token.
+    pub(super) fn local() -> Self {
+        Self { token: None, read_token: None }
+    }
+
     pub(super) fn new(config: &AdminConfig) -> Self {
         let (token, read_token) = (config.token.as_deref(), config.read_token.as_deref());
         Self { token: token.cloned(), read_token: read_token.cloned() }

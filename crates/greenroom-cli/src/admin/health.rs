@@ -86,6 +86,11 @@ fn takes_nothing(control: &Control) -> Vec<(String, String)> {
             unconnected(name, status)
         } else if input.waits_for_parked_keys() {
             held_by_parked_keys(&input)
+        } else if let Some(held) = input.stands_for_share().filter(|_| input.stands_still()) {
+            format!(
+                "the input `{name}` is not read: {held}, of the run-ahead of {}",
+                input.run_ahead
+            )
         } else if input.stands_still() {
             format!("the input `{name}` is not read: its limit of events in flight is reached")
         } else {

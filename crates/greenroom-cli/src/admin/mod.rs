@@ -33,6 +33,7 @@ mod sample;
 mod sentence;
 mod serve;
 mod shares;
+mod site;
 mod stored;
 mod table;
 #[cfg(test)]
@@ -46,7 +47,14 @@ use greenroom_bus::http::server::within_descriptors;
 use tokio::sync::oneshot;
 
 use self::guard::Guard;
-pub(crate) use self::{daemon::Daemon, history::History, metrics::figures::Figures};
+pub(crate) use self::{
+    answer::{Answer, Json, Refusal},
+    daemon::Daemon,
+    history::History,
+    metrics::figures::Figures,
+    query::Query,
+    site::Site,
+};
 use crate::config::AdminConfig;
 
 /// More connections than operators and probes need at once.

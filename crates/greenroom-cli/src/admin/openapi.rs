@@ -60,7 +60,7 @@ fn described(operation: &Operation) -> Value {
     let in_path = in_path.map(|name| {
         json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
     });
-    let in_query = operation.query.iter().map(|parameter| {
+    let in_query = operation.parameters().map(|parameter| {
         json!({
             "name": parameter.name,
             "in": "query",
@@ -141,7 +141,10 @@ mod tests {
     fn o09_each_parameter_of_a_path_is_declared() {
         for operation in OPERATIONS {
             let declared = described(operation)["parameters"].as_array().unwrap().len();
-            assert_eq!(declared, operation.path.matches('{').count() + operation.query.len());
+            assert_eq!(
+                declared,
+                operation.path.matches('{').count() + operation.parameters().count()
+            );
         }
     }
 }

@@ -6,8 +6,10 @@ pub(super) struct Operation {
     /// The client chooses the parts in braces.
     pub(super) path: &'static str,
     pub(super) about: &'static str,
-    /// The permitted query parameters.
-    pub(super) query: &'static [Parameter],
+    /// The permitted query parameters, apart from those that select letters.
+    query: &'static [Parameter],
+    /// Whether letters are selected.
+    selects: bool,
     /// The media type of the answer.
     pub(super) answer: &'static str,
     /// The contents of a body, if it takes one.
@@ -26,7 +28,16 @@ pub(super) struct Parameter {
 const JSON: &str = "application/json";
 
 const fn get(path: &'static str, about: &'static str) -> Operation {
-    Operation { method: "GET", path, about, query: &[], answer: JSON, body: None, open: false }
+    Operation {
+        method: "GET",
+        path,
+        about,
+        query: &[],
+        selects: false,
+        answer: JSON,
+        body: None,
+        open: false,
+    }
 }
 
 const fn post(path: &'static str, about: &'static str) -> Operation {
@@ -36,6 +47,10 @@ const fn post(path: &'static str, about: &'static str) -> Operation {
 impl Operation {
     const fn query(self, query: &'static [Parameter]) -> Self {
         Self { query, ..self }
+    }
+
+    const fn selects(self) -> Self {
+        Self { selects: true, ..self }
     }
 
     const fn answers(self, answer: &'static str) -> Self {
@@ -50,11 +65,17 @@ impl Operation {
         Self { open: true, ..self }
     }
 
+    /// The permitted query parameters.
+    pub(super) fn parameters(&self) -> impl Iterator<Item = &'static Parameter> {
+        let filters = if self.selects { FILTERS } else { &[] };
+        self.query.iter().chain(filters)
+    }
+
     /// As it is requested: `POST /api/keys/skip?key=KEY[&handler=HANDLER]`.
     pub(super) fn description(&self) -> String {
         let mut words = format!("{} {}", self.method, self.path);
         let (mut mark, mut optional) = ('?', Vec::new());
-        for parameter in self.query {
+        for parameter in self.parameters() {
             let name = parameter.name;
             if parameter.required {
                 words.push_str(&format!("{mark}{name}={}", name.to_uppercase()));
@@ -78,21 +99,21 @@ const fn must(name: &'static str, about: &'static str) -> Parameter {
     Parameter { name, about, required: true }
 }
 
-const ID: Parameter = may("id", "numbers of letters, separated by commas");
-const REASON: Parameter = may("reason", "the reason why they are dead letters");
-const POOL: Parameter = may("pool", "the name of a pool");
-const HANDLER: Parameter = may("handler", "the name of a handler");
-const INPUT: Parameter = may("input", "the name of an input");
-const KEY: Parameter = may("key", "the key that orders them");
-const SHARE: Parameter = may("share", "their share");
-const EVENT: Parameter = may("event", "the id of their event");
-const GROUP: Parameter = may("group", "a group of errors");
-const SINCE: Parameter = may("since", "a time in RFC 3339");
-const UPTO: Parameter = may("upto", "the highest number");
 const ALL: Parameter = may("all", "`true` instead of filters");
 
-const FILTERS: &[Parameter] =
-    &[ID, REASON, POOL, HANDLER, INPUT, KEY, SHARE, EVENT, GROUP, SINCE, UPTO];
+const FILTERS: &[Parameter] = &[
+    may("id", "numbers of letters, separated by commas"),
+    may("reason", "the reason why they are dead letters"),
+    may("pool", "the name of a pool"),
+    may("handler", "the name of a handler"),
+    may("input", "the name of an input"),
+    may("key", "the key that orders them"),
+    may("share", "their share"),
+    may("event", "the id of their event"),
+    may("group", "a group of errors"),
+    may("since", "a time in RFC 3339"),
+    may("upto", "the highest number"),
+];
 
 const PARKED: &[Parameter] = &[
     must("key", "a value of `order_by`"),
@@ -190,36 +211,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
         may("limit", "how many per page"),
         may("order", "`oldest` first or `newest`"),
         may("by", "counts them by `group` of errors, `reason` or `handler`"),
-        ID,
-        REASON,
-        POOL,
-        HANDLER,
-        INPUT,
-        KEY,
-        EVENT,
-        GROUP,
-        SINCE,
-        UPTO,
-    ]),
+    ])
+    .selects(),
     get("/api/dead-letters/{number}", "one of them, whole"),
     get("/api/dead-letters/export", "of a store: all of them, one per line")
-        .query(FILTERS)
+        .selects()
         .answers("application/x-ndjson"),
     get("/api/dead-letters/replays", "of a store: the requested replays"),
-    post("/api/dead-letters/replay", "of a store: handles them again").query(&[
-        ID,
-        REASON,
-        POOL,
-        HANDLER,
-        INPUT,
-        KEY,
-        EVENT,
-        GROUP,
-        SINCE,
-        UPTO,
-        ALL,
-        may("rate", "letters per second"),
-    ]),
+    post("/api/dead-letters/replay", "of a store: handles them again")
+        .query(&[ALL, may("rate", "letters per second")])
+        .selects(),
     post("/api/dead-letters/replays/{number}/stop", "stops it"),
     post("/api/dead-letters/replays/{number}/resume", "resumes it"),
     post("/api/dead-letters/replays/{number}/cancel", "releases the letters that still wait"),
@@ -230,21 +231,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     )
     .query(&[may("set", "a place and its value, such as `/data/x=1`; several times")])
     .takes("one CloudEvent"),
-    post("/api/dead-letters/drop", "of a store: drops them for good, if their number is confirmed").query(
-        &[
-            ID,
-            REASON,
-            POOL,
-            HANDLER,
-            INPUT,
-            KEY,
-            EVENT,
-            GROUP,
-            SINCE,
-            UPTO,
-            ALL,
-            may("confirm", "their number; without it, the answer says it (409)"),
-        ],
-    ),
+    post("/api/dead-letters/drop", "of a store: drops them for good, if their number is confirmed")
+        .query(&[ALL, may("confirm", "their number; without it, the answer says it (409)")])
+        .selects(),
     post("/api/reload", "reads the configuration again"),
 ];

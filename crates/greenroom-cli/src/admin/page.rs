@@ -21,7 +21,7 @@ pub(super) struct Asset {
     bytes: &'static [u8],
 }
 
-/// All files.
+/// All files of the dashboard.
 pub(super) const ASSETS: [Asset; 4] = [
     Asset {
         path: "/",
@@ -51,6 +51,30 @@ const OF_THE_PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 
 /// The permissions of any other answer, if a browser is made to show it as a page: none.
 const OF_OTHERS: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// The playground of `greenroom demo`, which is a page of its own.
+pub(super) const PLAYGROUND: [Asset; 4] = [
+    Asset {
+        path: "/",
+        kind: "text/html; charset=utf-8",
+        bytes: include_bytes!("page/assets/playground.html"),
+    },
+    Asset {
+        path: "/assets/playground.js",
+        kind: "text/javascript; charset=utf-8",
+        bytes: include_bytes!("page/assets/playground.js"),
+    },
+    Asset {
+        path: "/assets/playground.css",
+        kind: "text/css; charset=utf-8",
+        bytes: include_bytes!("page/assets/playground.css"),
+    },
+    Asset {
+        path: "/favicon.svg",
+        kind: "image/svg+xml",
+        bytes: include_bytes!("page/assets/favicon.svg"),
+    },
+];
 
 /// True for public files.
 pub(super) fn is_part(path: &str) -> bool {
@@ -108,13 +132,16 @@ mod tests {
 
     #[test]
     fn o07_the_page_runs_nothing_that_is_not_its_own() {
-        let page = guarded(ASSETS[0].answer(&HeaderMap::new()));
-        let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
-        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
-        assert_eq!(page.headers()[header::X_FRAME_OPTIONS], "DENY");
-        let html = String::from_utf8_lossy(ASSETS[0].bytes);
-        assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
-        assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
+        for asset in [&ASSETS[0], &PLAYGROUND[0]] {
+            let page = guarded(asset.answer(&HeaderMap::new()));
+            let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+            let strict = policy.starts_with("default-src 'none'") && !policy.contains("unsafe");
+            assert!(strict, "{policy}");
+            assert_eq!(page.headers()[header::X_FRAME_OPTIONS], "DENY");
+            let html = String::from_utf8_lossy(asset.bytes);
+            assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
+            assert!(!html.contains("style=") && !html.contains("<style"), "{html}");
+        }
         let others = guarded(Response::new(Body::empty()));
         assert_eq!(others.headers()[header::CONTENT_SECURITY_POLICY], OF_OTHERS);
     }

@@ -8,12 +8,12 @@ use url::form_urlencoded;
 use super::answer::Refusal;
 
 /// The query part of a URL.
-pub(super) struct Query(Vec<(String, String)>);
+pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
     /// # Errors
     /// An unknown name, which would be ignored otherwise.
-    pub(super) fn parse(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(query: Option<String>, at: &str, known: &[&str]) -> Result<Self, Refusal> {
         let query = query.unwrap_or_default();
         let pairs: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
         match pairs.iter().find(|(name, _)| !known.contains(&name.as_str())) {
@@ -31,7 +31,7 @@ impl Query {
         self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    pub(super) fn one(&self, name: &str) -> Option<&str> {
+    pub(crate) fn one(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 

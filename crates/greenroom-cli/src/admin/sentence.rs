@@ -50,7 +50,15 @@ pub(super) fn compose(key: &KeyView, outage: Option<&OutageView>, held_by: Optio
         let _ = write!(out, ", last error: {error}");
     }
     if let Some(share) = &key.share {
-        let _ = write!(out, "; {}", shares::text(share));
+        let _ = write!(out, "; {}", shares::text(share, key.beside));
+    }
+    if let Some(outage) = &key.share_outage {
+        let _ = write!(
+            out,
+            "; its share has been in outage for {}: {}",
+            time(outage.lasted),
+            outage.error
+        );
     }
     if let Some(output) = held_by {
         let pool = &key.pool;

@@ -59,7 +59,15 @@ pub(super) async fn list(
     let lines = (!by_hand.is_empty()).then(|| lines(&pool, by_hand.iter()));
     Ok(Json::ok(json!({
         "pool": pool,
-        "shares": all.iter().take(most).map(view).collect::<Value>(),
+        "shares": all.iter().take(most).map(|share| {
+            let mut seen = view(share, shares.beside(&share.share));
+            seen["outage"] = shares.outage(&share.share).map(|outage| {
+                json!({ "lasted_ms": millis(outage.lasted), "last_error": outage.error })
+            }).into();
+            seen
+        }).collect::<Value>(),
+        // How many events of one share may wait in the pool.
+        "share_queue": shares.share_queue(),
         "count": all.len(),
         "defaults": limits(shares.defaults()),
         "by_hand": by_hand.iter().map(|(share, of)| json!({ "share": share, "limits": limits(*of) })).collect::<Value>(),
@@ -93,15 +101,17 @@ fn held(share: &ShareStatus) -> Duration {
     }
 }
 
-pub(super) fn view(status: &ShareStatus) -> Value {
+/// `beside`: how many of its events wait beside the pool, because it has no room there.
+pub(super) fn view(status: &ShareStatus, beside: usize) -> Value {
     let name = (status.share != Share::COMMON).then(|| status.share.to_string());
     json!({
         // `null` is the share of all events that have none.
         "share": name,
-        "text": text(status),
+        "text": text(status, beside),
         "limits": limits(status.limits),
         "is_set": status.is_set,
         "waiting": status.waiting,
+        "beside": beside,
         "in_hand": status.in_hand,
         "time_ms": millis(status.held),
         "state": state(status),
@@ -135,13 +145,17 @@ fn state(status: &ShareStatus) -> &'static str {
 }
 
 /// `share acme: 5 of 5 in hand; 212 waiting`.
-pub(super) fn text(status: &ShareStatus) -> String {
-    match state(status) {
+pub(super) fn text(status: &ShareStatus, beside: usize) -> String {
+    let text = match state(status) {
         "gone" => format!(
             "share {}: {} in hand; {} waiting; its target wants nothing more: paused until it is resumed",
             status.share, status.in_hand, status.waiting
         ),
         _ => status.to_string(),
+    };
+    match beside {
+        0 => text,
+        _ => format!("{text}; {beside} more beside the pool: it has no room for them"),
     }
 }
 
@@ -253,7 +267,9 @@ pub(super) async fn order(
 }
 
 fn told(shares: &PoolSharesControl, pool: &str, share: &str) -> Answer {
-    Ok(Json::ok(json!({ "pool": pool, "share": share, "now": text(&shares.status(share)) })))
+    let status = shares.status(share);
+    let now = text(&status, shares.beside(&status.share));
+    Ok(Json::ok(json!({ "pool": pool, "share": share, "now": now })))
 }
 
 #[cfg(test)]

@@ -75,6 +75,10 @@ fn input(view: &InputView, taken: u64, daemon: &Daemon) -> Value {
         "in_flight": view.in_flight_limit,
         "held_back": view.held_back,
         "run_ahead": view.run_ahead,
+        // The share that most of what is held back is of, and its pool.
+        "held_by_share": view.held_by_share.as_ref().map(|held| {
+            json!({ "pool": held.pool, "share": held.share, "events": held.events })
+        }),
         "parked": view.parked,
         "refuses_parked": view.refuses_parked,
         "last_settled_ms": view.last_settled.map(millis),
@@ -267,7 +271,7 @@ pub(super) fn line(
         "event": key.parked_for.as_ref().map(|parked| decided_about(parked, mask)),
     });
     if let Some(share) = &key.share {
-        line["share"] = super::shares::view(share);
+        line["share"] = super::shares::view(share, key.beside);
     }
     if !key.partitions.is_empty() {
         line["partitions"] = key.partitions.iter().map(key_partition).collect();

@@ -49,15 +49,21 @@ fn one(out: &mut String, address: &str, finding: &Value) {
             let _ = writeln!(out, "             {}", printable(line));
         });
     }
-    if let Some(command) = finding["command"].as_str() {
-        let _ = writeln!(out, "  command  {}{}", printable(command), elsewhere(address));
-    } else if let Some(ask) = finding["ask"].as_str() {
-        let _ = writeln!(out, "  ask      {}", curl(address, &printable(ask)));
+    if let Some((what, next)) = what_to_type(address, finding) {
+        let _ = writeln!(out, "  {what:<7}  {next}");
     }
 }
 
+/// The command that a finding names, or the request: with the address, to be copied.
+pub(super) fn what_to_type(address: &str, finding: &Value) -> Option<(&'static str, String)> {
+    let command = finding["command"].as_str();
+    let command = command.map(|of| ("command", format!("{}{}", printable(of), elsewhere(address))));
+    let ask = || finding["ask"].as_str().map(|of| ("ask", curl(address, &printable(of))));
+    command.or_else(ask)
+}
+
 /// The address, if a command has to name it.
-fn elsewhere(address: &str) -> String {
+pub(super) fn elsewhere(address: &str) -> String {
     if address == ask::ADDRESS { String::new() } else { format!(" {address}") }
 }
 

@@ -8,11 +8,13 @@
 //! Without options, the target is flaky, and refused messages are retried in order. With
 //! `--slow-key`, one key takes 200 ms a message, and the same arrivals go to a pool and to the
 //! usual alternative: a channel and a task per worker, chosen by the key's hash. With
-//! `--dashboard`, it runs the engine instead, for a look in a browser.
+//! `--dashboard`, it runs the engine instead, for a look in a browser; `--playground` is a page on
+//! which a visitor changes the load of a keyed pool and of one by hash.
 
 mod arrivals;
 mod dashboard;
 mod ledger;
+mod playground;
 mod screen;
 mod show;
 mod side;
@@ -21,7 +23,10 @@ mod target;
 #[cfg(test)]
 mod tests;
 
-use std::process::ExitCode;
+use std::{
+    io::{self, Write},
+    process::ExitCode,
+};
 
 use self::show::Show;
 use crate::{
@@ -29,10 +34,16 @@ use crate::{
     exit::{self, Exit, LAST_TASKS},
 };
 
+/// The next step for a curious visitor.
+const SEE: &str = "`greenroom demo --playground` shows it live, with sliders, in a browser";
+
 /// Runs it, and prints the counts.
 pub fn demo(args: &DemoArgs) -> ExitCode {
     if let Some(address) = &args.dashboard {
         return dashboard::dashboard(address);
+    }
+    if let Some(address) = &args.playground {
+        return playground::playground(address);
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -62,7 +73,11 @@ fn last(show: &Show) -> (String, Vec<String>) {
 fn conclude(table: &str, defects: &[String]) -> ExitCode {
     let printed = exit::answer(table);
     match defects {
-        [] => printed,
+        [] => {
+            // When standard error is closed, nothing can be reported any more.
+            let _ = writeln!(io::stderr(), "{SEE}");
+            printed
+        }
         defects => Exit::Refused
             .because(format_args!("{} (a defect: please report it)", defects.join(", "))),
     }

@@ -1,9 +1,10 @@
 //! `greenroom status [ADDRESS]`: the health of a running greenroom in one verdict (C22, O14).
 
-use std::{fmt::Write, process::ExitCode};
+use std::{fmt::Write, iter, process::ExitCode};
 
 use serde_json::Value;
 
+use super::advise::what_to_type;
 use crate::{
     admin::ask,
     cli::StatusArgs,
@@ -20,13 +21,13 @@ pub fn status(arguments: &StatusArgs) -> ExitCode {
     let is_well = health["health"] == "green";
     let text = match arguments.json {
         true => format!("{health:#}\n"),
-        false => in_words(&health),
+        false => in_words(&arguments.address, &health),
     };
     let printed = exit::answer(&text);
     if is_well || printed != ExitCode::SUCCESS { printed } else { Exit::Refused.into() }
 }
 
-fn in_words(health: &Value) -> String {
+fn in_words(address: &str, health: &Value) -> String {
     let text = |value: &Value| printable(value.as_str().unwrap_or_default());
     let mut out = format!("{}: {}\n", text(&health["health"]), text(&health["headline"]));
     let findings = health["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -37,9 +38,13 @@ fn in_words(health: &Value) -> String {
             true => writeln!(out, "\n{:<9} {what}: {figures}", text(&finding["severity"])),
             false => writeln!(out, "       -> {what}: {figures}"),
         };
-        let next = [&finding["command"], &finding["ask"]].into_iter().find(|of| of.is_string());
-        if let Some(next) = next.filter(|_| finding["follows"].is_null()) {
-            let _ = writeln!(out, "          {} ({})", text(&finding["change"]), text(next));
+        let next = what_to_type(address, finding);
+        if let Some((_, next)) = next.filter(|_| finding["follows"].is_null()) {
+            let lines = finding["lines"].as_str().unwrap_or_default();
+            let lines = lines.lines().map(|line| format!("  {}", printable(line)));
+            for line in iter::once(text(&finding["change"])).chain(lines).chain([next]) {
+                let _ = writeln!(out, "          {line}");
+            }
         }
     }
     out
@@ -60,6 +65,8 @@ mod tests {
                   "change": "Let it go on.", "command": "greenroom output resume o", "follows": null },
                 { "severity": "warning", "what": "Workers wait", "figures": "8 of 8", "change": "-",
                   "ask": "GET /api/run", "follows": "outputs.o" },
+                { "severity": "warning", "what": "No progress", "figures": "1 of 4", "change": "Limit them:",
+                  "lines": "pools:\n  p:\n    timeout: 60s", "ask": "GET /api/pools/p/workers", "follows": null },
                 { "severity": "hint", "what": "Room", "figures": "1", "change": "Less.", "ask": null, "follows": null },
             ],
         });
@@ -67,13 +74,21 @@ mod tests {
 red: The output `o` is paused
 
 critical  The output `o` is paused: 401\\u{1b}[2J
-          Let it go on. (greenroom output resume o)
+          Let it go on.
+          greenroom output resume o h:1
        -> Workers wait: 8 of 8
+
+warning   No progress: 1 of 4
+          Limit them:
+            pools:
+              p:
+                timeout: 60s
+          curl 'http://h:1/api/pools/p/workers'
 
 hint      Room: 1
 ";
-        assert_eq!(in_words(&health), expected);
+        assert_eq!(in_words("h:1", &health), expected);
         let well = json!({ "health": "green", "headline": "All is well", "findings": [] });
-        assert_eq!(in_words(&well), "green: All is well\n");
+        assert_eq!(in_words("h:1", &well), "green: All is well\n");
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Arrival {
     pub(super) key: Option<u32>,
     /// Its number: for the demo, within its key.
     pub(super) number: u32,
+    /// Whose it is; the same for all if that does not matter.
+    pub(super) share: u32,
 }
 
 /// An attempt that failed.
@@ -34,18 +36,27 @@ pub(super) enum Taken<'a> {
 
 /// The state that all workers share, and the destination of messages.
 pub(super) trait Takes: Send + Sync {
-    fn take(&self, arrival: Arrival) -> Taken<'_>;
+    /// `slot` is the place of the worker that takes it.
+    fn take(&self, slot: usize, arrival: Arrival) -> Taken<'_>;
 }
 
 /// A worker.
 pub(super) struct Trial(Arc<dyn Takes>);
 
 impl Trial {
-    /// A pool of them, ordered by key.
+    /// A pool of them, ordered by key: any worker takes the next event of any key.
     pub(super) fn pool(takes: Arc<dyn Takes>) -> PoolBuilder<Self, u32> {
+        Self::unordered(takes).ordered_by_opt(|arrival: &Arrival| arrival.key)
+    }
+
+    /// A pool of them in which the key's hash chooses the worker.
+    pub(super) fn hashed(takes: Arc<dyn Takes>) -> PoolBuilder<Self> {
+        Self::unordered(takes).sticky_by_opt(|arrival: &Arrival| arrival.key)
+    }
+
+    fn unordered(takes: Arc<dyn Takes>) -> PoolBuilder<Self> {
         let pool = Pool::new(move |_slot| Self(takes.clone()));
-        let pool = pool.pool_events(PoolEvents::off()).quick_factory();
-        pool.ordered_by_opt(|arrival: &Arrival| arrival.key)
+        pool.pool_events(PoolEvents::off()).quick_factory()
     }
 }
 
@@ -54,8 +65,8 @@ impl Actor for Trial {
     type Reply = ();
     type Error = Failed;
 
-    async fn handle(&mut self, arrival: Arrival, _: &mut Context<Self>) -> Result<(), Failed> {
-        match self.0.take(arrival) {
+    async fn handle(&mut self, arrival: Arrival, cx: &mut Context<Self>) -> Result<(), Failed> {
+        match self.0.take(cx.slot(), arrival) {
             Taken::Done => Ok(()),
             Taken::Later(taken) => taken.await,
         }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 use url::form_urlencoded;
 
+use super::advise::elsewhere;
 use crate::{
     admin::ask,
     cli::WhyArgs,
@@ -26,11 +27,14 @@ pub fn why(arguments: &WhyArgs) -> ExitCode {
     }
 }
 
+/// Why a key can have nothing that waits.
+const NOTHING: &str = "none has come, or all are handled, dead letters, or with an output";
+
 fn told(key: &str, found: &Value) -> String {
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
     match lines {
-        [] => format!("no event of `{key}` waits or is in hand: all are done, or with an output\n"),
+        [] => format!("no event of `{key}` waits or is in hand: {NOTHING}\n"),
         [line] => format!("{}\n", printable(&text(line, "text"))),
         lines => {
             let told = lines.iter().map(|line| {
@@ -49,13 +53,18 @@ fn without_key(found: &Value) -> String {
     lines.map(|line| format!("note: {}\n", printable(line))).collect()
 }
 
-/// For a key that waits for an operator: the command that decides.
+/// The next command: for a key that waits for an operator the one that decides, and for one that
+/// has nothing left the one that shows its dead letters.
 fn what_next(found: &Value, address: &str, key: &str) -> String {
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let address = elsewhere(address);
+    if lines.is_empty() {
+        let list = format!("greenroom dead-letters list --key {key}{address}");
+        return format!("next: `{list}` shows those that were given up\n");
+    }
     if !lines.iter().any(|line| line["state"] == "parked") {
         return String::new();
     }
-    let address = if address == ask::ADDRESS { String::new() } else { format!(" {address}") };
     format!(
         "next: `greenroom key resume {key}{address}` retries the failed event;\n      \
          `skip` instead of `resume` makes it a dead letter, and `drop` also all events behind it\n"
@@ -79,8 +88,15 @@ mod tests {
         let none = json!({ "lines": [] });
         assert_eq!(
             told("k", &none),
-            "no event of `k` waits or is in hand: all are done, or with an output\n"
+            "no event of `k` waits or is in hand: none has come, or all are handled, dead letters, \
+             or with an output\n"
         );
+    }
+
+    #[test]
+    fn c13_for_a_key_that_has_nothing_left_it_names_the_dead_letters() {
+        let next = what_next(&json!({ "lines": [] }), "h:1", "'a b'");
+        assert!(next.contains("`greenroom dead-letters list --key 'a b' h:1`"), "{next}");
     }
 
     #[test]

@@ -4,11 +4,15 @@
 use std::time::Duration;
 
 use greenroom::event_pool::Engine;
-use greenroom_bus::{engine::OnFull, handler::Makes, http::Verdict};
+use greenroom_bus::{
+    engine::{Finish, OnFull},
+    handler::Makes,
+    http::Verdict,
+};
 use greenroom_config::{Kinds, Places, Problem, Problems, plural};
 
 use super::options::{
-    Autotune, Config, Finish, HandlerConfig, InputConfig, LayerConfig, OnFinalFailure, OtlpConfig,
+    Autotune, Config, HandlerConfig, InputConfig, LayerConfig, OnFinalFailure, OtlpConfig,
     PoolConfig,
 };
 
@@ -226,7 +230,7 @@ impl<'a> Effect<'a> {
     fn handler(&mut self, path: &str, handler: &HandlerConfig) {
         self.retry(&format!("{path}.retry"), Some(handler.retry.attempts));
         if let Some(total) = handler.retry.total
-            && total < handler.retry.backoff.from
+            && total < handler.retry.backoff.first
             && handler.retry.attempts > 1
         {
             let text = "no second attempt is ever made: the first wait is longer than this";

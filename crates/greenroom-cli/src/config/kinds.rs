@@ -13,7 +13,6 @@ registry! {
         source::http::INPUT,
         kafka::INPUT,
         nats::INPUT,
-        #[cfg(feature = "redis")]
         greenroom_redis::kind::INPUT,
         source::generator::INPUT,
     ];

@@ -23,7 +23,7 @@ use std::{env, path::Path};
 pub(crate) use greenroom_config::units::{duration, rate, size};
 pub use greenroom_config::{
     CountOr, Kinds, Options, Place, Problem, Problems, Secret, Severity, Span, Word, plural,
-    units::{DurationRange, Rate},
+    units::Rate,
 };
 use greenroom_config::{Format, World, apply, decode, directory_of, interpolate, text_of};
 
@@ -55,17 +55,18 @@ const INTRODUCTION: &str = "\
 
 <!-- Written by `greenroom schema --reference` from the declared options; a test keeps it current. -->
 
-YAML, or TOML with the same names when the file ends in `.toml`. Every name may be written in camel case too.
-`greenroom check FILE` finds all problems at once; `greenroom schema` prints a JSON Schema for editors.
+This page lists every option of a configuration file. The file is YAML, or TOML with the same names if it ends in `.toml`.
+Every name may also be written in camel case. `greenroom check FILE` finds all problems at once; `greenroom schema` prints
+a JSON Schema for editors.
 
 - Durations: `200ms`, `5s`, `1m`, `1h`. Ranges: `200ms..30s`. Sizes: `64KiB`, `1MiB`, or bytes. Rates: `20/s`,
   `100/min`. Counts may be grouped: `1_000_000`.
 - `${NAME}` and `${NAME:-default}` in a value, and in a default, are replaced from the environment; `$${` is a plain `${`.
-- A value `file:PATH` is replaced by the content of that file, without the newline at its end. Values that come
-  from the environment or a file never appear in messages.
+- A value `file:PATH` is replaced by the content of that file, without a final newline. Values from the environment or
+  a file never appear in messages.
 - `--set a.b=value` sets a single value; it is read as YAML.
-- **Live** options change while greenroom runs, when it reads the file again (docs/admin.md); inputs and outputs come and go.
-  Others need a new start.
+- **Live** options change at a reload, while greenroom runs (docs/admin.md). A reload also adds and removes inputs and
+  outputs. Other options need a restart.
 
 ";
 

@@ -30,6 +30,7 @@ pub(super) fn check(
     let mut reach = Reach {
         places,
         problems,
+        directory,
         read: HashMap::new(),
         written: HashMap::new(),
         sets: Vec::new(),
@@ -40,75 +41,26 @@ pub(super) fn check(
         let stdin = KnownFile::Path(STANDARD_INPUT.into());
         reach.read.insert(stdin, "the configuration".to_owned());
     }
-    let inputs = config.inputs.iter().flat_map(|input| {
-        let path = format!("inputs.{}.{}", input.name, input.kind.key());
-        let files = input.kind.files().into_iter();
-        files.map(move |file| (format!("{path}.{}", file.option), file))
-    });
-    let inputs: Vec<_> = inputs.collect();
     // All inputs are known before any output is checked.
-    for (key, file) in &inputs {
-        if let FileRole::Read { waits } = file.role {
-            reach.input(key, file.path, waits);
-        }
-    }
-    for (key, file) in &inputs {
-        match file.role {
-            FileRole::Read { .. } => {}
-            FileRole::Checkpoint { of } => reach.checkpoint(key, of, file.path),
-            FileRole::Log => reach.log_store(key, file.path),
-        }
-    }
-    for input in &config.inputs {
-        let path = format!("inputs.{}.{}", input.name, input.kind.key());
-        input.kind.reach(&mut reach.at(&path, directory));
-    }
-    for output in &config.outputs {
-        let path = format!("outputs.{}.{}", output.name, output.kind.key());
-        if let Some(file) = output.kind.writes() {
-            let key = format!("{path}.{}", file.option);
-            if output.is_standard() {
-                reach.standard_output(&key);
-            } else {
-                reach.output(&key, file.path);
-                reach.rotates(&path, file.path, file.rotates);
-            }
-        }
-        output.kind.reach(&mut reach.at(&path, directory));
-    }
-    match config.dead_letters.to() {
-        LettersTo::Store(store) => reach.store("dead_letters.store.path", &store.path),
-        LettersTo::File(letters) => {
-            reach.output("dead_letters.file.path", &letters.path);
-            reach.rotates("dead_letters.file", &letters.path, letters.rotate.is_some());
-        }
-        LettersTo::Broker(broker) => {
-            let path = format!("dead_letters.{}", broker.key());
-            broker.reach(&mut reach.at(&path, directory));
-        }
-    }
-    for handler in &config.handlers {
-        for (place, layer) in handler.layers.iter().enumerate() {
-            if let LayerConfig::Deduplication(DeduplicationConfig { store: Some(path), .. }) = layer
-            {
-                let key = format!("handlers.{}.layers.{place}.deduplication.store", handler.name);
-                reach.store(&key, path);
-            }
-        }
-    }
+    reach.inputs(config);
+    reach.outputs(config);
+    reach.letters(config);
+    reach.layers(config);
     reach.rotated_names();
     for handler in &config.handlers {
         let path = format!("handlers.{}.{}", handler.name, handler.kind.key());
-        handler.kind.reach(&mut reach.at(&path, directory));
+        handler.kind.reach(&mut reach.at(&path));
     }
     if let Some(tls) = config.otlp().and_then(|otlp| otlp.tls.as_ref()) {
-        tls.reach(&mut reach.at("telemetry.otlp.tls", directory));
+        tls.reach(&mut reach.at("telemetry.otlp.tls"));
     }
 }
 
 struct Reach<'a> {
     places: &'a Places,
     problems: &'a mut Problems,
+    /// Where relative paths start.
+    directory: &'a Path,
     read: HashMap<KnownFile, String>,
     written: HashMap<KnownFile, String>,
     /// Inputs that are several files, with the place of each.
@@ -144,8 +96,77 @@ impl KnownFile {
 }
 
 impl<'a> Reach<'a> {
-    fn at<'r>(&'r mut self, path: &str, directory: &'r Path) -> At<'r> {
-        At::new(path, self.places, directory, self.problems)
+    fn at(&mut self, path: &str) -> At<'_> {
+        At::new(path, self.places, self.directory, self.problems)
+    }
+
+    fn inputs(&mut self, config: &Config) {
+        let inputs = config.inputs.iter().flat_map(|input| {
+            let path = format!("inputs.{}.{}", input.name, input.kind.key());
+            let files = input.kind.files().into_iter();
+            files.map(move |file| (format!("{path}.{}", file.option), file))
+        });
+        let inputs: Vec<_> = inputs.collect();
+        for (key, file) in &inputs {
+            if let FileRole::Read { waits } = file.role {
+                self.input(key, file.path, waits);
+            }
+        }
+        for (key, file) in &inputs {
+            match file.role {
+                FileRole::Read { .. } => {}
+                FileRole::Checkpoint { of } => self.checkpoint(key, of, file.path),
+                FileRole::Log => self.log_store(key, file.path),
+            }
+        }
+        for input in &config.inputs {
+            let path = format!("inputs.{}.{}", input.name, input.kind.key());
+            input.kind.reach(&mut self.at(&path));
+        }
+    }
+
+    fn outputs(&mut self, config: &Config) {
+        for output in &config.outputs {
+            let path = format!("outputs.{}.{}", output.name, output.kind.key());
+            if let Some(file) = output.kind.writes() {
+                let key = format!("{path}.{}", file.option);
+                if output.is_standard() {
+                    self.standard_output(&key);
+                } else {
+                    self.output(&key, file.path);
+                    self.rotates(&path, file.path, file.rotates);
+                }
+            }
+            output.kind.reach(&mut self.at(&path));
+        }
+    }
+
+    fn letters(&mut self, config: &Config) {
+        match config.dead_letters.to() {
+            LettersTo::Store(store) => self.store("dead_letters.store.path", &store.path),
+            LettersTo::File(letters) => {
+                self.output("dead_letters.file.path", &letters.path);
+                self.rotates("dead_letters.file", &letters.path, letters.rotate.is_some());
+            }
+            LettersTo::Broker(broker) => {
+                broker.reach(&mut self.at(&format!("dead_letters.{}", broker.key())));
+            }
+        }
+    }
+
+    fn layers(&mut self, config: &Config) {
+        for handler in &config.handlers {
+            for (place, layer) in handler.layers.iter().enumerate() {
+                if let LayerConfig::Deduplication(DeduplicationConfig {
+                    store: Some(path), ..
+                }) = layer
+                {
+                    let key =
+                        format!("handlers.{}.layers.{place}.deduplication.store", handler.name);
+                    self.store(&key, path);
+                }
+            }
+        }
     }
 
     fn error(&mut self, at: &Written, message: String, help: &str) {

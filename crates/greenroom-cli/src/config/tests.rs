@@ -18,7 +18,7 @@ use std::{path::Path, time::Duration};
 
 use greenroom::event_pool::{Engine, Preset};
 use greenroom_bus::{
-    engine::{NoHandler, OnFull, OutageConfig},
+    engine::{NoHandler, OnFull, OutageConfig, OutagePer},
     sink::file::FileOutput,
 };
 use greenroom_config::{Word, World, defaults, schema::Group};
@@ -365,6 +365,7 @@ fn defaults_are_those_of_the_specification() {
     let outage = OutageConfig {
         failures: 20,
         window: Duration::from_secs(10),
+        per: OutagePer::Handler,
         limit: Duration::from_secs(300),
     };
     assert_eq!(config.outage, outage);
@@ -377,6 +378,8 @@ fn defaults_are_those_of_the_specification() {
         engine: Engine::Keyed,
         max_per_key: None,
         batch: None,
+        share_queue: None,
+        on_share_full: None,
         on_full: OnFull::Pause,
         timeout: None,
         max_restarts: 3,
@@ -401,7 +404,7 @@ fn defaults_are_those_of_the_specification() {
         (handler.retry.attempts, handler.pool.as_str(), handler.key_required),
         (5, "default", false)
     );
-    assert_eq!(handler.retry.backoff.to_string(), "200ms..30s");
+    assert_eq!(handler.retry, greenroom_bus::engine::Retry::default());
     assert_eq!(config.outputs[0].on, ["**"]);
     let file = config.outputs[0].kind.downcast_ref::<FileOutput>().unwrap();
     assert!(!file.truncate);

@@ -7,13 +7,14 @@ use greenroom_bus::metrics::{Families, Metric};
 pub(crate) const EXPORTED: Metric = Metric::counter(
     "greenroom_otlp_exported_total",
     &["signal"],
-    "Spans, log records and metric points that the OTLP endpoint has taken.",
+    "Spans, log records and metric points that the OTLP endpoint has accepted.",
 );
 
 pub(crate) const DROPPED: Metric = Metric::counter(
     "greenroom_otlp_dropped_total",
     &["signal"],
-    "Spans, log records and metric points that were not exported: their queue was full, or the endpoint did not take them.",
+    "Spans, log records and metric points that were not exported: their queue was full, or the \
+     endpoint did not accept them.",
 );
 
 /// The exported signals.

@@ -80,6 +80,40 @@ fn c14_a_time_that_is_none_is_told() {
 
 #[cfg(unix)]
 #[test]
+fn c14_the_playground_prints_its_address_and_takes_settings_until_ctrl_c() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
+    command.args(["demo", "--playground", "127.0.0.1:0"]).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let line = log.find(|line| line.contains("the playground is at http://")).unwrap();
+    let (_, address) = line.split_once("http://").unwrap();
+    let address = address.split('/').next().unwrap();
+    let ask = |request: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "{request} HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(ask("GET /").contains("<title>greenroom: playground"));
+    let changed = ask("POST /api/playground/settings?workers=3");
+    assert!(changed.starts_with("HTTP/1.0 200") && changed.contains("\"value\": 3.0"), "{changed}");
+    let refused = ask("POST /api/playground/settings?workers=300");
+    assert!(refused.starts_with("HTTP/1.0 400") && refused.contains("from 1 to 32"), "{refused}");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn c14_the_playground_is_refused_to_other_machines() {
+    let played = demo(&["--playground", "0.0.0.0:0"]);
+    assert_eq!(played.code, 1);
+    assert!(played.log.contains("other machines could reach it"), "{}", played.log);
+}
+
+#[cfg(unix)]
+#[test]
 fn c14_a_demo_with_the_dashboard_prints_its_address_and_leaves_nothing_behind() {
     let place = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));

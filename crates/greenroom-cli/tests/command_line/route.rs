@@ -131,6 +131,27 @@ price  id 1 of /shop
 }
 
 #[test]
+fn c20_q11_the_share_of_an_event_is_told() {
+    let shop = |id, data: Value| json!({ "specversion": "1.0", "id": id, "source": "/s", "type": "t", "data": data });
+    let directory =
+        stage(&[shop("1", json!({ "tenant": "acme" })), shop("2", json!({ "tenants": "acme" }))]);
+    let config = "inputs: { shop: { file: { path: '-' } } }\n\
+                  pools: { default: { share_by: /tenant } }\n\
+                  handlers: { all: { on: t, pass: }, none: { on: t, fan_out: true, share_by: none, drop: } }\n";
+    fs::write(directory.path().join("c.yaml"), config).unwrap();
+    let text = stdout(&greenroom(directory.path(), &["route", "c.yaml", "e.ndjson"]));
+    let shares: Vec<_> = text.lines().filter(|line| line.starts_with("  share")).collect();
+    let missing =
+        "  share    none: the event has no /tenant; all such events have one share in common";
+    assert_eq!(shares, ["  share    acme (by /tenant)", missing], "{text}");
+    let json = stdout(&greenroom(directory.path(), &["route", "c.yaml", "e.ndjson", "--json"]));
+    let way: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    let of =
+        |handler: usize| (&way["handlers"][handler]["share"], &way["handlers"][handler]["key"]);
+    assert_eq!((of(0), of(1)), ((&json!("acme"), &json!(null)), (&json!(null), &json!(null))));
+}
+
+#[test]
 fn c20_a_sample_may_come_on_standard_input_and_settings_count() {
     let directory = stage(&[]);
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_greenroom"))

@@ -282,6 +282,15 @@ fn c23_mistakes_in_a_test_file_have_their_place() {
 }
 
 #[test]
+fn c23_a_configuration_in_place_of_a_test_file_is_one_mistake() {
+    let directory = stage("cases: {}\n");
+    let output = greenroom(directory.path(), &["test", "greenroom.yaml"]);
+    let err = stderr(&output);
+    assert_eq!(code(&output), 2, "{err}");
+    assert!(err.contains("this is a configuration") && err.contains("1 error\n"), "{err}");
+}
+
+#[test]
 fn c23_editors_get_a_schema() {
     let schema = greenroom(std::path::Path::new("."), &["schema", "--tests"]);
     let schema: serde_json::Value = serde_json::from_str(&stdout(&schema)).unwrap();

@@ -1,21 +1,20 @@
-//! What a head-of-line guard is told.
+//! The options of a head-of-line guard.
 
 use std::time::Duration;
 
-use greenroom_config::{count, duration, options, text, units::DAY_MS};
+use greenroom_config::{count, defaults_beside, duration, options, text, units::DAY_MS};
 
 options! {
-    /// Where more than 90% of what a commit can remember is in use, and at least 98% of
-    /// that is done, the oldest open events are published to a topic as they are, with
-    /// headers that say where they were, and are settled. They leave the order of their
-    /// key, and may be handled twice.
+    /// If a commit is more than 90% full, and at least 98% of its offsets are done, the oldest open
+    /// events are published to a topic unchanged, with headers that say where they were, and are
+    /// settled. They leave the order of their key, and may be handled twice.
     #[derive(Eq)]
     pub struct GuardOptions = "guard" {
-        /// Where they are moved to.
+        /// The topic that they are moved to.
         topic: String = text();
-        /// How many may be moved within `every`; what is stuck beyond that holds its partition up.
+        /// How many may be moved within `every`. Further stuck events hold up their partition.
         events: u64 = count(1..=1_000_000_000).default("1000");
-        /// That time.
+        /// The period for `events`.
         every: Duration = duration(1..=DAY_MS).default("1h");
     }
 }
@@ -25,11 +24,11 @@ impl GuardOptions {
     /// `greenroom_topic`, `greenroom_partition`, `greenroom_offset`, and `greenroom_reason`, which
     /// is `head_of_line` (F08).
     pub fn new(topic: impl Into<String>) -> Self {
-        Self { topic: topic.into(), events: 1_000, every: Duration::from_secs(3_600) }
+        Self { topic: topic.into(), ..defaults_beside(&[("topic", "topic")]) }
     }
 
     /// # Errors
-    /// What cannot be used.
+    /// An option that cannot be used.
     #[cfg(feature = "client")]
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.topic.trim().is_empty() {

@@ -1,15 +1,17 @@
 //! Topics as an input of a configuration.
 
 use greenroom_bus::{
-    BoxFuture,
+    BoxFuture, by_client,
     source::{InputKind, InputSetup, OpenInput, RecordShape, Source, input},
 };
-use greenroom_config::{At, Listing};
+#[cfg(feature = "client")]
+use greenroom_config::At;
+use greenroom_config::Listing;
 
-use super::{KafkaInput, library};
+use super::KafkaInput;
 
 /// Its line in the registry.
-pub const INPUT: Listing<dyn InputKind> = input::<KafkaInput>("kafka", "Reads topics of Kafka.");
+pub const INPUT: Listing<dyn InputKind> = input::<KafkaInput>("kafka", "Reads Kafka topics.");
 
 impl InputKind for KafkaInput {
     fn record(&self) -> Option<RecordShape> {
@@ -21,16 +23,27 @@ impl InputKind for KafkaInput {
         true
     }
 
+    #[cfg(feature = "client")]
     fn reach(&self, at: &mut At<'_>) {
-        library::reach_input(self, at);
+        self.connection().reach(at, || crate::source::KafkaSource::check(self).err());
     }
 
     fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
-        Box::pin(async { library::source(self, setup).map(OpenInput::boxed) })
+        Box::pin(async {
+            by_client!("Kafka", setup => {
+                let source = crate::source::KafkaSource::open(self.clone(), setup.records.clone());
+                source.map(OpenInput::reads)
+            })
+        })
     }
 
     fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
-        Box::pin(async { library::looking(self, setup) })
+        Box::pin(async {
+            by_client!("Kafka", setup => {
+                let source = crate::source::KafkaLooking::new(self.clone(), setup.records.clone());
+                source.map(|source| Box::new(source) as _)
+            })
+        })
     }
 
     fn looked(&self) -> Option<&'static str> {

@@ -3,31 +3,38 @@
 use std::sync::Arc;
 
 use greenroom_bus::{
-    BoxFuture,
+    BoxFuture, by_client,
     dead_letter::{
         DeadLetterStore, LettersKind, letters,
         redrive::{InputOfLetters, LetterChoice, Redriven},
     },
 };
-use greenroom_config::{At, Listing};
+#[cfg(feature = "client")]
+use greenroom_config::At;
+use greenroom_config::Listing;
 
-use super::{KafkaLetters, library};
+use super::KafkaLetters;
 
 /// Its line in the registry.
 pub const LETTERS: Listing<dyn LettersKind> =
-    letters::<KafkaLetters>("kafka", "Publishes them to a topic of Kafka in place of the file.");
+    letters::<KafkaLetters>("kafka", "Publishes them to a Kafka topic instead of the file.");
 
 impl LettersKind for KafkaLetters {
     fn place(&self) -> String {
         format!("the topic {} of Kafka", self.topic)
     }
 
+    #[cfg(feature = "client")]
     fn reach(&self, at: &mut At<'_>) {
-        library::reach_letters(self, at);
+        self.connection().reach(at, || crate::output::KafkaDeadLetters::check(self).err());
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn DeadLetterStore>, String>> {
-        Box::pin(async { library::letters(self) })
+        Box::pin(async {
+            by_client!("Kafka", => {
+                crate::output::KafkaDeadLetters::open(self).map(|letters| Arc::new(letters) as _)
+            })
+        })
     }
 
     fn redrive(
@@ -36,6 +43,12 @@ impl LettersKind for KafkaLetters {
         inputs: &[InputOfLetters<'_>],
         tells: &mut dyn FnMut(&Redriven),
     ) -> Result<Redriven, String> {
-        library::redrive(self, choice, inputs, tells)
+        by_client!("Kafka", choice inputs tells => {
+            let inputs = inputs.iter().filter_map(|(kind, setup)| {
+                let kafka = kind.as_any().downcast_ref::<super::KafkaInput>()?;
+                Some((setup.name.clone(), kafka.clone()))
+            });
+            crate::redrive(self, &inputs.collect::<Vec<_>>(), &choice, tells)
+        })
     }
 }

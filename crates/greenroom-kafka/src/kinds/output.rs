@@ -1,23 +1,30 @@
 //! A topic as an output of a configuration.
 
 use greenroom_bus::{
-    BoxFuture,
+    BoxFuture, by_client,
     sink::{OpenOutput, OutputKind, output},
 };
-use greenroom_config::{At, Listing};
+#[cfg(feature = "client")]
+use greenroom_config::At;
+use greenroom_config::Listing;
 
-use super::{KafkaOutput, library};
+use super::KafkaOutput;
 
 /// Its line in the registry.
 pub const OUTPUT: Listing<dyn OutputKind> =
-    output::<KafkaOutput>("kafka", "Publishes to a topic of Kafka.");
+    output::<KafkaOutput>("kafka", "Publishes to a Kafka topic.");
 
 impl OutputKind for KafkaOutput {
+    #[cfg(feature = "client")]
     fn reach(&self, at: &mut At<'_>) {
-        library::reach_output(self, at);
+        self.connection().reach(at, || crate::output::KafkaSink::check(self).err());
     }
 
     fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>> {
-        Box::pin(async { Ok(OpenOutput { sink: library::sink(self)?, live: None }) })
+        Box::pin(async {
+            by_client!("Kafka", => {
+                crate::output::KafkaSink::open(self.clone()).map(OpenOutput::fixed)
+            })
+        })
     }
 }

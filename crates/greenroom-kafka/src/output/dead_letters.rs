@@ -9,7 +9,6 @@
 
 mod driver;
 mod letter;
-mod options;
 mod reader;
 mod shared;
 
@@ -18,13 +17,20 @@ use std::{fmt, sync::Arc};
 use greenroom_bus::{
     BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
+    record::Mapping,
     sink::{SinkError, Trouble},
     source::{InputKind, InputSetup},
 };
+use greenroom_config::Word;
 
-pub use self::options::KafkaDeadLettersOptions;
 use self::{driver::LetterDriver, reader::RecordReader, shared::Shared};
-use crate::{kinds::KafkaInput, source::KafkaSourceOptions, topic::check_name, unusable::Unusable};
+use crate::{
+    connection::Access,
+    kinds::{KafkaInput, KafkaLetters},
+    source::SourceSetup,
+    topic::check_name,
+    unusable::Unusable,
+};
 
 /// Publishes each dead letter to a topic.
 ///
@@ -66,10 +72,11 @@ impl KafkaDeadLetters {
     ///
     /// # Errors
     /// An option or a property cannot be used. Values of properties are not shown.
-    pub fn open(options: &KafkaDeadLettersOptions) -> Result<Self, SinkError> {
-        let name = format!("kafka:{}", options.topic);
-        let shared = Arc::new(Shared::new(name.clone(), options.topic.clone()));
-        let driver = LetterDriver::begin(&shared, options);
+    pub fn open(letters: &KafkaLetters) -> Result<Self, SinkError> {
+        let name = format!("kafka:{}", letters.topic);
+        let shared = Arc::new(Shared::new(name.clone(), letters.topic.clone()));
+        let access = access(letters);
+        let driver = access.and_then(|access| LetterDriver::begin(&shared, &access));
         let driver = driver.map_err(|error| SinkError::new(name, error.why))?;
         Ok(Self { shared, _driver: driver })
     }
@@ -79,28 +86,39 @@ impl KafkaDeadLetters {
     ///
     /// # Errors
     /// An option cannot be used. Values of properties are not shown.
-    pub fn check(options: &KafkaDeadLettersOptions) -> Result<(), Unusable> {
-        options.check()?;
-        check_name("topic", &options.topic)?;
-        // Without brokers the client connects to no broker.
-        let options = KafkaDeadLettersOptions { brokers: String::new(), ..options.clone() };
-        driver::producer(&Arc::new(Shared::new(String::new(), String::new())), &options).map(drop)
+    pub fn check(letters: &KafkaLetters) -> Result<(), Unusable> {
+        let access = access(letters)?.disconnected();
+        check_name("topic", &letters.topic)?;
+        driver::producer(&Arc::new(Shared::new(String::new(), String::new())), &access).map(drop)
     }
 
-    /// The options of the input of this name: the records of its letters are read again with them.
-    /// They replace earlier ones for the same name.
+    /// The options of the input of this name, and the rule for its records: the records of its
+    /// letters are read again with them. They replace earlier ones for the same name.
     ///
     /// # Errors
     /// A property cannot be used.
     pub fn input(
         &self,
         name: impl Into<Arc<str>>,
-        options: &KafkaSourceOptions,
+        input: &KafkaInput,
+        records: Option<Mapping>,
     ) -> Result<(), SinkError> {
-        let reader = RecordReader::new(&self.shared.name, options);
+        let setup = SourceSetup::new(input.clone(), records);
+        let reader = setup.and_then(|setup| RecordReader::new(&self.shared.name, setup));
         let reader = reader.map_err(|error| SinkError::new(&self.shared.name, error.why))?;
         self.shared.reads(name.into(), reader);
         Ok(())
+    }
+}
+
+/// # Errors
+/// What is missing, or said twice.
+fn access(letters: &KafkaLetters) -> Result<Access, Unusable> {
+    let access =
+        letters.connection().access(&[("compression.type", letters.compression.word())])?;
+    match letters.topic.trim() {
+        "" => Err("`topic` is empty; name the topic for dead letters".to_owned().into()),
+        _ => Ok(access),
     }
 }
 
@@ -128,7 +146,7 @@ impl DeadLetterStore for KafkaDeadLetters {
 
     fn add_input(&self, kind: &dyn InputKind, setup: &InputSetup) -> Result<(), SinkError> {
         let Some(kafka) = kind.as_any().downcast_ref::<KafkaInput>() else { return Ok(()) };
-        self.input(setup.name.as_str(), &kafka.options(setup.records.clone()))
+        self.input(setup.name.as_str(), kafka, setup.records.clone())
     }
 }
 

@@ -21,12 +21,13 @@ use rdkafka::{
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
-    options::KafkaSinkOptions,
     record::Record,
+    setup::OutputSetup,
     shared::{Meaning, Sent, Shared},
 };
 use crate::{
     client::{self, advice},
+    kinds::KafkaOutput,
     unusable::Unusable,
 };
 
@@ -52,10 +53,6 @@ const DEFAULTS: [(&str, &str); 3] = [
     // How long a missing topic is looked for before that is reported.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
-
-/// The largest record that librdkafka sends, and its default.
-const MOST_BYTES: &str = "message.max.bytes";
-const MOST_BYTES_DEFAULT: &str = "1000000";
 
 /// Properties that would break a promise: an alias of one that is set here, reports of failures
 /// only, and transactions, which this driver never begins.
@@ -112,7 +109,7 @@ impl ProducerContext for OutputContext {
             let (is_news, is_done) = (state.works(), state.is_done());
             drop(state);
             shared.tell_works(is_news);
-            let topic = &shared.options.topic;
+            let topic = &shared.setup.output.topic;
             let raise = match code {
                 RDKafkaErrorCode::MessageSizeTooLarge => {
                     "; `max.message.bytes` of the topic says how large one may be"
@@ -132,16 +129,16 @@ impl ProducerContext for OutputContext {
 }
 
 /// A record that librdkafka itself does not send: no broker has seen it.
-fn reject_unsent(sent: Sent, code: RDKafkaErrorCode, options: &KafkaSinkOptions) {
+fn reject_unsent(sent: Sent, code: RDKafkaErrorCode, output: &KafkaOutput) {
     let bytes = sent.record.value().map_or(0, |value| value.len());
-    let topic = &options.topic;
+    let topic = &output.topic;
     let why = match code {
         RDKafkaErrorCode::MessageSizeTooLarge => {
-            let most = options.properties.get(MOST_BYTES).unwrap_or(MOST_BYTES_DEFAULT);
+            let most = output.max_message;
             format!(
                 "it is not sent to topic {topic}: with key and headers, its {bytes} bytes are more than \
                  the {most} that this output sends; raise its `max_message` (property \
-                 `{MOST_BYTES}`), and `max.message.bytes` of the topic where that is less"
+                 `message.max.bytes`), and `max.message.bytes` of the topic where that is less"
             )
         }
         code => format!("it is not sent to topic {topic} ({bytes} bytes): {code}"),
@@ -159,7 +156,6 @@ impl Driver {
     /// # Errors
     /// An option cannot be used; in words for an operator.
     pub(super) fn begin(shared: &Arc<Shared>) -> Result<Self, Unusable> {
-        shared.options.check()?;
         let (producer, drives) = (producer(shared)?, shared.clone());
         let thread = thread::Builder::new()
             .name("kafka-produce".to_owned())
@@ -186,7 +182,7 @@ impl RemoteDriver for Driver {
 
     /// The thread sends it: at once, if it has nothing else under way.
     fn push(&self, Outgoing { event, ack, .. }: Outgoing, room: OwnedSemaphorePermit) {
-        let record = Record::new(event, self.shared.options.mode);
+        let record = Record::new(event, self.shared.setup.output.mode);
         let mut state = self.shared.state.lock();
         if !state.accepts() {
             drop(state);
@@ -219,15 +215,15 @@ impl RemoteDriver for Driver {
 /// # Errors
 /// An option cannot be used; in words for an operator.
 pub(super) fn producer(shared: &Arc<Shared>) -> Result<BaseProducer<OutputContext>, Unusable> {
-    let options = &shared.options;
+    let access = &shared.setup.access;
     let ours = [
         ("enable.idempotence", "true".to_owned()),
         // Records that brokers do not answer are sent again for as long as it takes.
         ("message.timeout.ms", "0".to_owned()),
     ];
-    client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
+    client::config(access, &ours, &REFUSED, &DEFAULTS)?
         .create_with_context(OutputContext(shared.clone()))
-        .map_err(|error| client::creation_error(error, &options.properties))
+        .map_err(|error| client::creation_error(error, &access.properties))
 }
 
 impl Drop for Driver {
@@ -288,12 +284,12 @@ fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
     drop(revoked);
     let mut rest = sendable;
     while let Some(sent) = rest.pop_front() {
-        match send(producer, &shared.options, sent) {
+        match send(producer, &shared.setup, sent) {
             Ok(()) => {}
             Err((code, sent)) if Meaning::from_code(code) == Meaning::Rejected => {
                 shared.state.lock().under_way -= 1;
                 is_fewer = true;
-                reject_unsent(sent, code, &shared.options);
+                reject_unsent(sent, code, &shared.setup.output);
             }
             // Its queue is full, for now.
             Err((_, sent)) => {
@@ -311,14 +307,15 @@ fn pump(producer: &BaseProducer<OutputContext>, shared: &Shared) {
 
 fn send(
     producer: &BaseProducer<OutputContext>,
-    options: &KafkaSinkOptions,
+    setup: &OutputSetup,
     sent: Sent,
 ) -> Result<(), (RDKafkaErrorCode, Sent)> {
     let content = sent.record.clone();
     // librdkafka copies both.
-    let (key, value) = (content.key(options.key.as_ref()), content.value());
-    let mut record = BaseRecord::<[u8], [u8], _>::with_opaque_to(&options.topic, Box::new(sent))
-        .headers(content.headers());
+    let (key, value) = (content.key(setup.key.as_ref()), content.value());
+    let mut record =
+        BaseRecord::<[u8], [u8], _>::with_opaque_to(&setup.output.topic, Box::new(sent))
+            .headers(content.headers());
     if let Some(timestamp) = content.timestamp() {
         record = record.timestamp(timestamp);
     }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rdkafka::error::RDKafkaErrorCode;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
-use super::{options::KafkaSinkOptions, record::Record};
+use super::{record::Record, setup::OutputSetup};
 use crate::client::Failures;
 
 /// The limit on the bytes of accepted, unsettled events.
@@ -41,7 +41,7 @@ pub(super) struct Sent {
 
 pub(super) struct Shared {
     pub(super) name: String,
-    pub(super) options: KafkaSinkOptions,
+    pub(super) setup: OutputSetup,
     pub(super) failures: Failures,
     pub(super) state: Mutex<State>,
     pub(super) room: SinkRoom,
@@ -111,10 +111,10 @@ impl Meaning {
 }
 
 impl Shared {
-    pub(super) fn new(name: String, options: KafkaSinkOptions) -> Self {
+    pub(super) fn new(name: String, setup: OutputSetup) -> Self {
         Self {
             name,
-            options,
+            setup,
             failures: Failures::default(),
             state: Mutex::default(),
             room: SinkRoom::new(ROOM_BYTES, ROOM_EVENTS),

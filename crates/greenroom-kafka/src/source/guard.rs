@@ -26,7 +26,7 @@ use greenroom_bus::watermark::Positions;
 
 pub(super) use self::moves::{Moved, Moves};
 use self::{allowance::Allowance, moving::Mover};
-use super::{limits::Limits, options::KafkaSourceOptions};
+use super::{limits::Limits, setup::SourceSetup};
 
 /// The used share of a commit: above this, the oldest may be moved.
 const FULL: f64 = 0.9;
@@ -51,12 +51,12 @@ pub(super) struct Guard {
 impl Guard {
     /// # Errors
     /// An option cannot be used; in words for an operator.
-    pub(super) fn begin(name: &str, options: &KafkaSourceOptions) -> Result<Option<Self>, String> {
-        let Some(guard) = &options.guard else { return Ok(None) };
+    pub(super) fn begin(name: &str, setup: &SourceSetup) -> Result<Option<Self>, String> {
+        let Some(guard) = &setup.input.guard else { return Ok(None) };
         Ok(Some(Self {
             topic: guard.topic.clone(),
             allowance: Allowance::new(guard.events, guard.every, Instant::now()),
-            mover: Mover::begin(name, options, &guard.topic)?,
+            mover: Mover::begin(name, setup, &guard.topic)?,
             looks_at: Instant::now(),
             is_moving: false,
         }))

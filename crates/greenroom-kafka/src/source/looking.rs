@@ -8,6 +8,7 @@ use std::{fmt, mem, sync::Arc, time::Duration};
 
 use greenroom_bus::{
     BoxFuture,
+    record::Mapping,
     source::{Partition, Pull, Source, SourceError, Taken},
     watermark::Positions,
 };
@@ -21,12 +22,12 @@ use rdkafka::{
 use regex::Regex;
 
 use super::{
-    KafkaSourceOptions, config,
+    SourceSetup, config,
     context::{Said, SourceContext},
     numbers::Numbers,
     offsets::{self, Beginning, HowToBegin},
 };
-use crate::{client, decode::RecordFormat, place::Place, unusable::Unusable};
+use crate::{client, decode, kinds::KafkaInput, place::Place, unusable::Unusable};
 
 /// How long brokers may take to say which topics there are.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -47,7 +48,7 @@ pub struct KafkaLooking {
 
 enum LookingReader {
     /// Nothing was asked of a broker yet.
-    Closed(Box<KafkaSourceOptions>),
+    Closed(Box<SourceSetup>),
     Open(Box<Looking>),
     Failed(String),
 }
@@ -55,7 +56,7 @@ enum LookingReader {
 struct Looking {
     /// Each of these holds on to the consumer, and goes before it.
     open: Vec<Reading>,
-    format: RecordFormat,
+    records: Option<Mapping>,
     /// Records that were read, and not given yet.
     ready: Option<(Partition, Vec<Taken>)>,
     consumer: Arc<BaseConsumer<SourceContext>>,
@@ -74,11 +75,12 @@ impl KafkaLooking {
     ///
     /// # Errors
     /// An option or a property cannot be used. Values of properties are not shown.
-    pub fn new(options: KafkaSourceOptions) -> Result<Self, SourceError> {
-        let name = options.name();
-        super::KafkaSource::check(&options)
-            .map_err(|error| SourceError::new(name.clone(), error.why))?;
-        let reader = Arc::new(Mutex::new(LookingReader::Closed(Box::new(options))));
+    pub fn new(input: KafkaInput, records: Option<Mapping>) -> Result<Self, SourceError> {
+        let name = input.described();
+        let failed = |error: Unusable| SourceError::new(name.clone(), error.why);
+        super::KafkaSource::check(&input).map_err(failed)?;
+        let setup = SourceSetup::new(input, records).map_err(failed)?;
+        let reader = Arc::new(Mutex::new(LookingReader::Closed(Box::new(setup))));
         Ok(Self { name, reader, partition: Partition::ONLY })
     }
 }
@@ -125,8 +127,8 @@ impl fmt::Debug for KafkaLooking {
 impl LookingReader {
     /// Until something was read, or there is no more.
     fn read(&mut self) -> Result<(), String> {
-        if let Self::Closed(options) = self {
-            *self = match Looking::begin(options) {
+        if let Self::Closed(setup) = self {
+            *self = match Looking::begin(setup) {
                 Ok(looking) => Self::Open(Box::new(looking)),
                 Err(why) => Self::Failed(why),
             };
@@ -147,12 +149,13 @@ impl LookingReader {
 }
 
 impl Looking {
-    fn begin(options: &KafkaSourceOptions) -> Result<Self, String> {
-        let consumer = Arc::new(consumer(options).map_err(|error| error.why)?);
-        let places = places(&consumer, &options.topics)?;
-        let beginnings = offsets::begin(&consumer, &places, HowToBegin::of_options(options))
+    fn begin(setup: &SourceSetup) -> Result<Self, String> {
+        let topics = &setup.input.topics;
+        let consumer = Arc::new(consumer(setup).map_err(|error| error.why)?);
+        let places = places(&consumer, topics)?;
+        let beginnings = offsets::begin(&consumer, &places, HowToBegin::of_input(&setup.input))
             .map_err(|error| explained(&consumer, "where to begin is not known", &error))?;
-        let (mut numbers, mut open) = (Numbers::new(&options.topics), Vec::new());
+        let (mut numbers, mut open) = (Numbers::new(topics), Vec::new());
         let mut list = TopicPartitionList::with_capacity(beginnings.len());
         for Beginning { place, positions, from, .. } in beginnings {
             let Place { topic, partition } = &place;
@@ -167,7 +170,7 @@ impl Looking {
         consumer
             .assign(&list)
             .map_err(|error| explained(&consumer, "partitions cannot be read", &error))?;
-        Ok(Self { open, format: options.format.clone(), ready: None, consumer })
+        Ok(Self { open, records: setup.records.clone(), ready: None, consumer })
     }
 
     fn read(&mut self) -> Result<(), String> {
@@ -191,7 +194,7 @@ impl Looking {
                 continue;
             }
             let (taken, is_over) = reading
-                .batch(&self.format)
+                .batch(self.records.as_ref())
                 .map_err(|error| explained(&self.consumer, "nothing can be read", &error))?;
             if !taken.is_empty() {
                 self.ready = Some((reading.number, taken));
@@ -209,12 +212,12 @@ impl Looking {
 
 impl Reading {
     /// The records that have come, and whether these were all.
-    fn batch(&mut self, format: &RecordFormat) -> Result<(Vec<Taken>, bool), KafkaError> {
+    fn batch(&mut self, records: Option<&Mapping>) -> Result<(Vec<Taken>, bool), KafkaError> {
         let mut taken = Vec::new();
         while taken.len() < BATCH {
             match self.queue.poll(Duration::ZERO) {
                 Some(Ok(message)) if self.done.is_done(message.offset().unsigned_abs()) => {}
-                Some(Ok(message)) => taken.push(format.taken(&message)),
+                Some(Ok(message)) => taken.push(decode::taken(records, &message)),
                 Some(Err(KafkaError::PartitionEOF(_))) => return Ok((taken, true)),
                 Some(Err(error)) => return Err(error),
                 None => break,
@@ -224,16 +227,14 @@ impl Reading {
     }
 }
 
-pub(super) fn consumer(
-    options: &KafkaSourceOptions,
-) -> Result<BaseConsumer<SourceContext>, Unusable> {
-    let mut options = options.clone();
+pub(super) fn consumer(setup: &SourceSetup) -> Result<BaseConsumer<SourceContext>, Unusable> {
+    let mut setup = setup.clone();
     // It is no member of the group.
-    options.properties.unset("group.instance.id");
-    let mut config = config(&options)?;
+    setup.access.properties.unset("group.instance.id");
+    let mut config = config(&setup)?;
     config.set("enable.partition.eof", "true");
-    let made = config.create_with_context(SourceContext::new(options.name()));
-    made.map_err(|error| client::creation_error(error, &options.properties))
+    let made = config.create_with_context(SourceContext::new(setup.name()));
+    made.map_err(|error| client::creation_error(error, &setup.access.properties))
 }
 
 /// The partitions of topics, and of those that match a pattern.

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use greenroom_bus::watermark::Positions;
+use greenroom_bus::{source::StartAt, watermark::Positions};
 use parking_lot::Mutex;
 use rdkafka::{
     Offset, TopicPartitionList,
@@ -19,11 +19,12 @@ use rdkafka::{
     topic_partition_list::TopicPartitionListElem,
 };
 
-use super::{
-    context::SourceContext,
-    options::{KafkaSourceOptions, StartAt},
+use super::context::SourceContext;
+use crate::{
+    commit_set,
+    kinds::{FormerConsumer, KafkaInput},
+    place::Place,
 };
-use crate::{commit_set, kinds::FormerConsumer, place::Place};
 
 /// For how long a broker may think about each question.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -60,8 +61,8 @@ pub(super) struct HowToBegin {
 }
 
 impl HowToBegin {
-    pub(super) fn of_options(options: &KafkaSourceOptions) -> Self {
-        Self { start: options.start, from: options.from }
+    pub(super) fn of_input(input: &KafkaInput) -> Self {
+        Self { start: input.start, from: input.from }
     }
 
     /// A group counts as another program's only if none of its commits is ours.

@@ -29,7 +29,7 @@ use std::{
 };
 
 use greenroom_bus::{
-    source::Partition,
+    source::{Partition, StartAt},
     watermark::{Epoch, Snapshot},
 };
 use rdkafka::{
@@ -48,7 +48,7 @@ use super::{
     limits::Limits,
     numbers::Numbers,
     offsets::{Answer, Known},
-    options::{KafkaSourceOptions, StartAt},
+    setup::SourceSetup,
     shared::{Shared, Tracker},
     storing::{StoredOffset, Storing},
 };
@@ -140,7 +140,7 @@ struct PollerCommits {
 
 pub(super) struct Poller {
     shared: Arc<Shared>,
-    options: KafkaSourceOptions,
+    setup: SourceSetup,
     consumer: Arc<BaseConsumer<SourceContext>>,
     lifeline: Weak<Lifeline>,
     numbers: Numbers,
@@ -158,7 +158,7 @@ pub(super) struct Poller {
 impl Poller {
     pub(super) fn new(
         shared: Arc<Shared>,
-        options: KafkaSourceOptions,
+        setup: SourceSetup,
         consumer: BaseConsumer<SourceContext>,
         guard: Option<Guard>,
         lifeline: &Arc<Lifeline>,
@@ -167,7 +167,7 @@ impl Poller {
             shared,
             consumer: Arc::new(consumer),
             lifeline: Arc::downgrade(lifeline),
-            numbers: Numbers::new(&options.topics),
+            numbers: Numbers::new(&setup.input.topics),
             known: Arc::default(),
             reading: BTreeMap::new(),
             rebalances: Rebalances { rebalance: None, later: VecDeque::new() },
@@ -177,10 +177,10 @@ impl Poller {
                 again: None,
                 has_begun: false,
             },
-            limits: Limits::new(options.metadata_limit, options.remembers_done),
+            limits: Limits::new(setup.input.metadata_limit, setup.input.remember_done),
             guard,
-            contact: Contact::new(&options.properties),
-            options,
+            contact: Contact::new(&setup.access.properties),
+            setup,
         }
     }
 
@@ -188,7 +188,7 @@ impl Poller {
     pub(super) fn run(mut self) {
         self.shared.is_polled_by(&thread::current());
         let end = PollingEnd { shared: self.shared.clone(), consumer: self.consumer.clone() };
-        if self.options.start == StartAt::Latest {
+        if self.setup.input.start == StartAt::Latest {
             // The present topics are learned; records of later ones are read from the first.
             drop(self.ask(&[]));
         }

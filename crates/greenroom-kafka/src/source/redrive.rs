@@ -10,7 +10,6 @@
 //! open one. So a skipped letter is found by the next redrive, and a sent one is not sent again. If
 //! the process is killed, letters sent since the last commit are sent again.
 
-mod options;
 mod sending;
 
 use std::{
@@ -19,7 +18,7 @@ use std::{
 };
 
 use greenroom_bus::{
-    dead_letter::redrive::{RedriveError, Redriven},
+    dead_letter::redrive::{LetterChoice, RedriveError, Redriven},
     watermark::{Epoch, Received, Watermark},
 };
 use rdkafka::{
@@ -29,9 +28,9 @@ use rdkafka::{
     message::BorrowedMessage,
 };
 
-pub use self::options::RedriveOptions;
 use self::sending::{Sending, Told};
 use super::{
+    SourceSetup,
     context::SourceContext,
     limits::Limits,
     looking,
@@ -39,11 +38,14 @@ use super::{
     storing::{self, StoredOffset},
 };
 use crate::{
-    client,
+    Unusable, client,
+    kinds::{KafkaInput, KafkaLetters},
     marks::{self, Form, Marks, Read},
     place::Place,
 };
 
+/// The group that remembers which letters are done, unless another is chosen.
+const GROUP: &str = "greenroom-redrive";
 /// How long the brokers may say nothing.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between looks.
@@ -57,6 +59,10 @@ const LOOK_EVERY: u64 = 1_000;
 /// and its original headers, and one that names its original place. `tells` receives the progress
 /// once a second. It covers the letters that exist when it begins, and none that come later.
 ///
+/// `inputs` are those that letters have come by, by name: their records go back to the brokers that
+/// these read from, and a letter of another input stays. Without any, all records go to the brokers
+/// of the letters.
+///
 /// A record that is sent is the newest in its topic, and so in the order of its key. One process at
 /// a time may do this for one group.
 ///
@@ -66,11 +72,15 @@ const LOOK_EVERY: u64 = 1_000;
 /// An option or a property cannot be used, the topic does not exist, or the brokers do not answer.
 /// Finished letters stay finished.
 pub fn redrive(
-    options: &RedriveOptions,
+    letters: &KafkaLetters,
+    inputs: &[(String, KafkaInput)],
+    choice: &LetterChoice,
     mut tells: impl FnMut(&Redriven),
 ) -> Result<Redriven, RedriveError> {
-    options.check()?;
-    let mut redrive = Redrive::begin(options)?;
+    if letters.topic.starts_with('^') {
+        return Err(RedriveError("letters lie in one topic, and not in a pattern".to_owned()));
+    }
+    let mut redrive = Redrive::begin(letters, inputs, choice)?;
     let run = redrive.run(&mut tells);
     // However it ended, stored letters are done.
     let sent = redrive.sent();
@@ -80,8 +90,32 @@ pub fn redrive(
     Ok(redrive.redriven)
 }
 
+/// The letters, as a source of the group that remembers which are done.
+fn letters_setup(letters: &KafkaLetters, choice: &LetterChoice) -> Result<SourceSetup, Unusable> {
+    let group = choice.group.as_deref().unwrap_or(GROUP);
+    let input = KafkaInput {
+        brokers: letters.brokers.clone(),
+        tls: letters.tls.clone(),
+        sasl: letters.sasl.clone(),
+        properties: letters.properties.clone(),
+        ..KafkaInput::new("", group, [&letters.topic])
+    };
+    SourceSetup::new(input, None)
+}
+
+fn is_chosen(choice: &LetterChoice, marks: &Marks) -> bool {
+    let asked = [
+        (marks::REASON, &choice.reason),
+        (marks::HANDLER, &choice.handler),
+        (marks::INPUT, &choice.input),
+    ];
+    asked.iter().all(|(name, wanted)| {
+        wanted.as_deref().is_none_or(|wanted| marks.get(name) == Some(wanted))
+    })
+}
+
 struct Redrive<'a> {
-    options: &'a RedriveOptions,
+    choice: &'a LetterChoice,
     consumer: BaseConsumer<SourceContext>,
     parts: BTreeMap<i32, LetterPartition>,
     sending: Sending<'a>,
@@ -110,17 +144,21 @@ struct LetterPartition {
 }
 
 impl<'a> Redrive<'a> {
-    fn begin(options: &'a RedriveOptions) -> Result<Self, RedriveError> {
-        let unusable = |error: crate::Unusable| RedriveError(error.why);
-        let source = options.source();
+    fn begin(
+        letters: &KafkaLetters,
+        inputs: &'a [(String, KafkaInput)],
+        choice: &'a LetterChoice,
+    ) -> Result<Self, RedriveError> {
+        let unusable = |error: Unusable| RedriveError(error.why);
+        let source = letters_setup(letters, choice).map_err(unusable)?;
         let consumer = looking::consumer(&source).map_err(unusable)?;
-        let sending = Sending::new(options).map_err(unusable)?;
-        let places = looking::places(&consumer, &source.topics)?;
+        let sending = Sending::new(&source.access, inputs).map_err(unusable)?;
+        let places = looking::places(&consumer, &source.input.topics)?;
         let explained = |error: &KafkaError| {
             RedriveError(looking::explained(&consumer, "the letters cannot be read", error))
         };
-        let begun = offsets::begin(&consumer, &places, HowToBegin::of_options(&source));
-        let (limits, mut parts) = (Limits::new(source.metadata_limit, true), BTreeMap::new());
+        let begun = offsets::begin(&consumer, &places, HowToBegin::of_input(&source.input));
+        let (limits, mut parts) = (Limits::new(source.input.metadata_limit, true), BTreeMap::new());
         let mut list = TopicPartitionList::new();
         for Beginning { place, positions, from, is_committed, .. } in
             begun.map_err(|error| explained(&error))?
@@ -150,7 +188,7 @@ impl<'a> Redrive<'a> {
         }
         consumer.assign(&list).map_err(|error| explained(&error))?;
         let redriven = Redriven::default();
-        Ok(Self { options, consumer, parts, sending, limits, redriven, taken: 0, failed: 0 })
+        Ok(Self { choice, consumer, parts, sending, limits, redriven, taken: 0, failed: 0 })
     }
 
     fn run(&mut self, tells: &mut impl FnMut(&Redriven)) -> Result<(), RedriveError> {
@@ -178,7 +216,7 @@ impl<'a> Redrive<'a> {
                     heard = Instant::now();
                     if let Some(part) = self.parts.get_mut(&record.partition()) {
                         let mut taking = Taking {
-                            options: self.options,
+                            choice: self.choice,
                             sending: &mut self.sending,
                             redriven: &mut self.redriven,
                         };
@@ -199,7 +237,7 @@ impl<'a> Redrive<'a> {
     }
 
     fn has_enough(&self) -> bool {
-        self.options.choice.limit.is_some_and(|limit| self.taken - self.failed >= limit)
+        self.choice.limit.is_some_and(|limit| self.taken - self.failed >= limit)
     }
 
     /// Takes the brokers' answers, and waits while too much is under way.
@@ -249,7 +287,7 @@ impl<'a> Redrive<'a> {
 
     /// For each partition with done letters.
     fn commit(&mut self) -> Result<(), RedriveError> {
-        if self.options.choice.counts_only {
+        if self.choice.counts_only {
             return Ok(());
         }
         for part in self.parts.values_mut() {
@@ -261,7 +299,7 @@ impl<'a> Redrive<'a> {
 
 /// The criteria for a letter, and the outcome.
 struct Taking<'r, 'a> {
-    options: &'a RedriveOptions,
+    choice: &'a LetterChoice,
     sending: &'r mut Sending<'a>,
     redriven: &'r mut Redriven,
 }
@@ -288,7 +326,7 @@ impl Taking<'_, '_> {
                 return Ok(false);
             }
         };
-        if !self.options.takes(&read.marks) {
+        if !is_chosen(self.choice, &read.marks) {
             self.redriven.passed_over += 1;
             return Ok(false);
         }
@@ -299,7 +337,7 @@ impl Taking<'_, '_> {
                 return Ok(false);
             }
         };
-        if self.options.choice.counts_only {
+        if self.choice.counts_only {
             self.redriven.is_published(&place.topic);
             return Ok(true);
         }

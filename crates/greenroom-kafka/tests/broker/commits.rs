@@ -78,7 +78,7 @@ async fn f03_the_metadata_of_others_is_ignored() {
         commit(&client, &name, partition, 2, text).unwrap();
     }
     let mut source =
-        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let taken = pull(&mut source, 8 + 8 + 8 + 8 + 3).await;
     for partition in [0, 1, 2, 3] {
         assert!(positions(&taken, partition).into_iter().eq(2..10), "{partition}");
@@ -90,7 +90,7 @@ async fn f03_the_metadata_of_others_is_ignored() {
 fn after_parallel_consumer(broker: &str, name: &str) -> KafkaSource {
     let mut options = options(broker, name, &[name.to_owned()]);
     options.from = Some(FormerConsumer::ParallelConsumer);
-    KafkaSource::open(options).unwrap()
+    KafkaSource::open(options, None).unwrap()
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn f01_what_is_done_beyond_the_lowest_open_offset_outlives_the_source() {
     let name = unique("f01");
     publish(&broker, &name, 1, 100);
     let topics = [name.clone()];
-    let mut before = KafkaSource::open(options(&broker, &name, &topics)).unwrap();
+    let mut before = KafkaSource::open(options(&broker, &name, &topics), None).unwrap();
     let commits = before.committer().unwrap();
     let taken = pull(&mut before, 100).await;
     let receipts = before.receipts().unwrap();
@@ -147,7 +147,7 @@ async fn f01_what_is_done_beyond_the_lowest_open_offset_outlives_the_source() {
         (0..100).all(|position| stored.is_done(position) == is_done(position) || position > 94)
     );
     drop((before, commits));
-    let mut after = KafkaSource::open(options(&broker, &name, &topics)).unwrap();
+    let mut after = KafkaSource::open(options(&broker, &name, &topics), None).unwrap();
     let taken = pull(&mut after, 14).await;
     assert!(positions(&taken, 0).into_iter().eq((0..100).filter(|position| !is_done(*position))));
     // A result that comes when its source is gone changes nothing.
@@ -160,7 +160,7 @@ async fn d08_a_partition_says_how_far_it_is_behind() {
     let name = unique("d08");
     publish(&broker, &name, 1, 50);
     let mut source =
-        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let commits = source.committer().unwrap();
     let taken = pull(&mut source, 50).await;
     assert_eq!(taken.len(), 50);
@@ -195,7 +195,8 @@ async fn f01_behind_an_aborted_transaction_lag_reaches_nothing_and_is_stored() {
     (0..5).for_each(|number| publisher.event(&name, 0, &event(number, "k")));
     publisher.flush();
     abort(&broker, &name, 100);
-    let open = || KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+    let open =
+        || KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let mut source = open();
     let commits = source.committer().unwrap();
     pull(&mut source, 5).await;

@@ -9,6 +9,7 @@ use greenroom_bus::{
 };
 use greenroom_kafka::{
     commit_set,
+    kinds::KafkaProtocol,
     source::{KafkaSource, Subscription},
 };
 use greenroom_test::conformance::{self, Ability, Body, Check, Connector, Item, Place, Stored};
@@ -157,13 +158,15 @@ impl Place for Topics {
     fn open<'a>(&'a mut self) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
         let mut options = options(&self.broker, &self.group, &self.read);
         for (name, value) in self.properties {
-            options.properties.set(*name, *value);
+            if *name == "group.protocol" {
+                options.protocol = KafkaProtocol::Consumer;
+                // The broker decides these.
+                options.properties.unset("session.timeout.ms").unset("heartbeat.interval.ms");
+            } else {
+                options.properties.set(*name, *value);
+            }
         }
-        if self.properties.iter().any(|(name, _)| *name == "group.protocol") {
-            // The broker decides these.
-            options.properties.unset("session.timeout.ms").unset("heartbeat.interval.ms");
-        }
-        let source = KafkaSource::open(options).map_err(|error| error.to_string());
+        let source = KafkaSource::open(options, None).map_err(|error| error.to_string());
         let source = source.map(|source| {
             self.subscription = Some(source.subscription());
             Box::new(source) as Box<dyn Source>

@@ -16,9 +16,9 @@ use greenroom_bus::{
     source::{InputState, Source},
 };
 use greenroom_kafka::{
-    commit_set,
-    output::{KafkaSink, KafkaSinkOptions},
-    source::{KafkaSource, KafkaSourceOptions, StartAt},
+    KafkaInput, KafkaOutput, commit_set,
+    output::KafkaSink,
+    source::{KafkaSource, StartAt},
 };
 use krafka::{
     error::ErrorCode,
@@ -45,7 +45,7 @@ fn fake_with(events: u64) -> FakeBroker {
     fake
 }
 
-fn reads(fake: &FakeBroker) -> KafkaSourceOptions {
+fn reads(fake: &FakeBroker) -> KafkaInput {
     let mut options = options(&fake.bootstrap_servers(), GROUP, &[TOPIC.to_owned()]);
     options.properties.set("reconnect.backoff.max.ms", "200");
     options
@@ -62,7 +62,7 @@ fn stored(fake: &FakeBroker) -> Option<(i64, String)> {
 #[tokio::test]
 async fn f02_a_commit_that_failed_is_not_taken_for_done() {
     let fake = fake_with(10);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let commits = source.committer().unwrap();
     pull(&mut source, 10).await;
     let receipts = source.receipts().unwrap();
@@ -82,7 +82,7 @@ async fn f02_a_commit_that_failed_is_not_taken_for_done() {
 #[tokio::test]
 async fn f02_a_source_that_is_gone_commits_as_long_as_it_is_asked() {
     let fake = fake_with(10);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let commits = source.committer().unwrap();
     pull(&mut source, 10).await;
     let receipts = source.receipts().unwrap();
@@ -103,7 +103,7 @@ async fn f02_partitions_are_committed_at_once_and_what_is_not_stored_by_itself()
     (0..PARTITIONS).for_each(|partition| publisher.event(TOPIC, partition, &event(0, "k")));
     (0..PARTITIONS).for_each(|partition| publisher.event(TOPIC, partition, &event(1, "k")));
     publisher.flush();
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let commits = source.committer().unwrap();
     let mut receipts = BTreeMap::new();
     while receipts.values().map(|(_, count)| *count).sum::<usize>() < 16 {
@@ -144,7 +144,7 @@ async fn f02_partitions_are_committed_at_once_and_what_is_not_stored_by_itself()
 #[tokio::test]
 async fn f02_a_commit_whose_answer_is_lost_is_made_again() {
     let fake = fake_with(10);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let commits = source.committer().unwrap();
     pull(&mut source, 10).await;
     let receipts = source.receipts().unwrap();
@@ -161,7 +161,7 @@ async fn f02_a_commit_whose_answer_is_lost_is_made_again() {
 #[tokio::test]
 async fn f01_a_broker_that_refuses_the_text_gets_one_in_ascii() {
     let fake = fake_with(100);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let commits = source.committer().unwrap();
     pull(&mut source, 100).await;
     let receipts = source.receipts().unwrap();
@@ -182,7 +182,7 @@ async fn f10_where_to_begin_is_asked_until_the_coordinator_answers() {
     });
     fake.on_once(ApiKey::OffsetFetch, |_| Control::Error(ErrorCode::UnknownServerError));
     fake.on_once(ApiKey::ListOffsets, |_| Control::Disconnect);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
 }
 
@@ -195,7 +195,7 @@ async fn f10_what_is_refused_for_want_of_a_right_is_read_once_that_is_there() {
         told.store(true, Ordering::SeqCst);
         Control::Error(ErrorCode::TopicAuthorizationFailed)
     });
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
     assert!(is_refused.load(Ordering::SeqCst));
 }
@@ -203,7 +203,7 @@ async fn f10_what_is_refused_for_want_of_a_right_is_read_once_that_is_there() {
 #[tokio::test]
 async fn z07_a_broker_that_was_away_is_gone_on_with_from_where_it_was() {
     let fake = fake_with(10);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let commits = source.committer().unwrap();
     let first = pull(&mut source, 10).await;
     assert_eq!(first.len(), 10);
@@ -225,7 +225,7 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_from_where_it_was() {
 #[tokio::test]
 async fn f04_what_comes_late_of_a_partition_that_was_lost_changes_nothing() {
     let fake = fake_with(10);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let commits = source.committer().unwrap();
     pull(&mut source, 10).await;
     let before = source.receipts().unwrap();
@@ -246,7 +246,7 @@ async fn f04_what_comes_late_of_a_partition_that_was_lost_changes_nothing() {
 }
 
 fn sink(fake: &FakeBroker) -> (KafkaSink, Ends) {
-    let mut options = KafkaSinkOptions::new(fake.bootstrap_servers(), TOPIC);
+    let mut options = KafkaOutput::new(fake.bootstrap_servers(), TOPIC);
     options.properties.set("reconnect.backoff.max.ms", "200").set("retry.backoff.ms", "50");
     (KafkaSink::open(options).unwrap(), Ends::default())
 }
@@ -263,7 +263,7 @@ async fn f07_what_was_written_without_an_answer_is_in_the_topic_once() {
     sink.finish().await.unwrap();
     assert_eq!((ends.stored(), fake.next_offset(TOPIC, 0)), (20, Some(20)));
     assert!(fake.request_count(ApiKey::Produce) > 1);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let taken = pull(&mut source, 20).await;
     let ids = taken.into_iter().map(|(_, taken)| taken.event.unwrap().id().parse::<u64>().unwrap());
     assert!(ids.eq(0..20), "in the order in which they were accepted");
@@ -322,7 +322,7 @@ async fn f10_a_partition_without_a_leader_holds_up_no_other() {
     }
     publisher.flush();
     assert!(fake.set_leader(TOPIC, 0, -1));
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     assert!(positions(&pull(&mut source, 10).await, 1).into_iter().eq(0..10));
     assert!(fake.set_leader(TOPIC, 0, 0));
     assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
@@ -336,7 +336,7 @@ async fn f10_a_partition_without_a_leader_holds_up_no_other_after_a_question_tha
     let mut options = reads(&fake);
     options.topics.push(LATER.to_owned());
     options.properties.set("topic.metadata.refresh.interval.ms", "500");
-    let mut source = KafkaSource::open(options).unwrap();
+    let mut source = KafkaSource::open(options, None).unwrap();
     assert!(positions(&pull(&mut source, 10).await, 0).into_iter().eq(0..10));
     let asked = fake.request_count(ApiKey::OffsetFetch);
     fake.on_once(ApiKey::OffsetFetch, |_| Control::Error(ErrorCode::UnknownServerError));
@@ -355,7 +355,7 @@ async fn f04_what_goes_before_it_is_assigned_leaves_the_rest_to_be_read() {
     fake.on(ApiKey::ListOffsets, |_| Control::Error(ErrorCode::UnknownServerError));
     let mut options = reads(&fake);
     options.topics.push("gone".to_owned());
-    let mut source = KafkaSource::open(options).unwrap();
+    let mut source = KafkaSource::open(options, None).unwrap();
     until("a question", || fake.request_count(ApiKey::ListOffsets) > 0);
     let joined = fake.request_count(ApiKey::JoinGroup);
     assert!(fake.delete_topic("gone"));
@@ -372,7 +372,7 @@ async fn f10_latest_leaves_out_nothing_of_a_partition_that_comes_later() {
     options.start = StartAt::Latest;
     // There are records before it is found.
     options.properties.set("topic.metadata.refresh.interval.ms", "2000");
-    let mut source = KafkaSource::open(options).unwrap();
+    let mut source = KafkaSource::open(options, None).unwrap();
     // Nobody asks for this commit.
     until("its beginning", || stored(&fake) == Some((10, String::new())));
     assert_eq!(fake.add_partitions(TOPIC, 2), 1);
@@ -385,7 +385,7 @@ async fn f10_latest_leaves_out_nothing_of_a_partition_that_comes_later() {
 #[tokio::test]
 async fn o17_f10_a_broker_that_is_gone_is_a_state_and_the_last_commit_does_not_wait_for_it() {
     let fake = fake_with(3);
-    let mut source = KafkaSource::open(reads(&fake)).unwrap();
+    let mut source = KafkaSource::open(reads(&fake), None).unwrap();
     let (commits, status) = (source.committer().unwrap(), source.status().unwrap());
     pull(&mut source, 3).await;
     let receipts = source.receipts().unwrap();

@@ -45,7 +45,7 @@ async fn f01_intake_stops_while_what_is_done_would_not_fit_and_goes_on_when_it_d
     publish(&broker, &name, 5_000);
     let mut source_options = options(&broker, &name, std::slice::from_ref(&name));
     source_options.metadata_limit = 64;
-    let mut source = KafkaSource::open(source_options).unwrap();
+    let mut source = KafkaSource::open(source_options, None).unwrap();
     let commits = source.committer().unwrap();
     let received = take_until_full(&mut source).await;
     assert!((500..1_500).contains(&received), "{received} came before it stopped");
@@ -78,7 +78,7 @@ async fn f01_a_partition_that_was_full_is_read_on_after_a_restart() {
     publish(&broker, &name, 5_000);
     let mut source_options = options(&broker, &name, std::slice::from_ref(&name));
     source_options.metadata_limit = 64;
-    let open = || KafkaSource::open(source_options.clone()).unwrap();
+    let open = || KafkaSource::open(source_options.clone(), None).unwrap();
     let mut source = open();
     let commits = source.committer().unwrap();
     let received = take_until_full(&mut source).await;
@@ -100,7 +100,7 @@ async fn f01_a_broker_that_takes_less_than_was_thought_gets_less() {
     publish(&broker, &name, 70_000);
     let mut source_options = options(&broker, &name, std::slice::from_ref(&name));
     source_options.metadata_limit = 100_000;
-    let mut source = KafkaSource::open(source_options).unwrap();
+    let mut source = KafkaSource::open(source_options, None).unwrap();
     let commits = source.committer().unwrap();
     let taken = pull(&mut source, 70_000).await;
     let receipts = source.receipts().unwrap();

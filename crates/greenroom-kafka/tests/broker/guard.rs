@@ -9,7 +9,10 @@ use greenroom_bus::{
     settlement::{Outcome, Settled},
     source::Source,
 };
-use greenroom_kafka::source::{GuardOptions, KafkaSource, KafkaSourceOptions};
+use greenroom_kafka::{
+    KafkaInput,
+    source::{GuardOptions, KafkaSource},
+};
 use krafka::{
     error::ErrorCode,
     testing::{ApiKey, Control},
@@ -42,7 +45,7 @@ fn stuck() -> impl Iterator<Item = u64> {
     (0..EVENTS).filter(|position| is_stuck(*position))
 }
 
-fn guarded(broker: &str, name: &str, guard: GuardOptions) -> KafkaSourceOptions {
+fn guarded(broker: &str, name: &str, guard: GuardOptions) -> KafkaInput {
     let mut options = options(broker, name, &[name.to_owned()]);
     options.metadata_limit = 128;
     options.guard = Some(guard);
@@ -111,7 +114,7 @@ async fn f08_the_oldest_of_many_stuck_events_are_moved_and_the_partition_is_read
     publish(&broker, &name);
     create_topic(&broker, &aside, 1);
     let guard = GuardOptions { events: 10_000, ..GuardOptions::new(&aside) };
-    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard), None).unwrap();
     let commits = source.committer().unwrap();
     assert_eq!(handle(&mut source, PATIENCE).await, EVENTS);
     commits.commit().await.unwrap();
@@ -129,7 +132,7 @@ async fn f08_the_oldest_of_many_stuck_events_are_moved_and_the_partition_is_read
     }
     // What is stuck and was not moved comes again; so may what was moved since the commit.
     let options = options(&broker, &name, std::slice::from_ref(&name));
-    let mut after = KafkaSource::open(options).unwrap();
+    let mut after = KafkaSource::open(options, None).unwrap();
     let (mut again, last) = (Vec::new(), stuck().last());
     while again.last().copied() < last {
         again.extend(positions(&pull(&mut after, 1).await, 0));
@@ -146,7 +149,7 @@ async fn f08_a_guard_whose_budget_is_spent_moves_no_more() {
     publish(&broker, &name);
     create_topic(&broker, &aside, 1);
     let guard = GuardOptions { events: 10, ..GuardOptions::new(&aside) };
-    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard), None).unwrap();
     let received = handle(&mut source, Duration::from_secs(5)).await;
     assert!(received < EVENTS, "what is stuck holds the partition up");
     let moved = moved(&broker, &aside, &name);
@@ -162,7 +165,7 @@ async fn f08_what_cannot_be_moved_stays_open() {
     create_topic(&broker, &aside, 1);
     fake.on(ApiKey::Produce, |_| Control::Error(ErrorCode::TopicAuthorizationFailed));
     let guard = GuardOptions { events: 10_000, ..GuardOptions::new(&aside) };
-    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard), None).unwrap();
     let commits = source.committer().unwrap();
     let received = handle(&mut source, Duration::from_secs(5)).await;
     assert!(received < EVENTS, "what is stuck holds the partition up");
@@ -179,7 +182,7 @@ async fn f08_what_retention_has_removed_is_left_and_those_behind_it_are_moved() 
     publish(&broker, &name);
     create_topic(&broker, &aside, 1);
     let guard = GuardOptions { events: 10_000, ..GuardOptions::new(&aside) };
-    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard), None).unwrap();
     let commits = source.committer().unwrap();
     let first = handle_until(&mut source, 2_000, PATIENCE).await;
     remove_below(&broker, &name, 1_000);
@@ -211,7 +214,7 @@ async fn f08_a_record_that_was_not_read_is_not_moved_in_the_place_of_one_that_wa
     // Nothing is moved before the first is another one.
     fake.on(ApiKey::Produce, |_| Control::Error(ErrorCode::TopicAuthorizationFailed));
     let guard = GuardOptions { events: 10_000, ..GuardOptions::new(&aside) };
-    let mut source = KafkaSource::open(guarded(&broker, &name, guard)).unwrap();
+    let mut source = KafkaSource::open(guarded(&broker, &name, guard), None).unwrap();
     let first = handle(&mut source, Duration::from_secs(3)).await;
     assert!(first < EVENTS, "what is stuck holds the partition up");
     fake.with_state(|state| {

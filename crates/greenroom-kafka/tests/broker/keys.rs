@@ -15,11 +15,7 @@ use greenroom_bus::{
     sink::{Outgoing, Sink},
 };
 use greenroom_config::units::DurationRange;
-use greenroom_kafka::{
-    Kept, KeptHeaders, RecordFormat,
-    output::{KafkaSink, KafkaSinkOptions},
-    source::KafkaSource,
-};
+use greenroom_kafka::{KafkaOutput, output::KafkaSink, source::KafkaSource};
 use rdkafka::{
     message::{Header, OwnedHeaders},
     producer::BaseRecord,
@@ -53,9 +49,9 @@ fn structured(id: &str) -> Vec<u8> {
     json
 }
 
-fn by_rule() -> RecordFormat {
+fn by_rule() -> Mapping {
     let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
-    RecordFormat::Mapped(Box::new(mapping.subject(Pick::of(RecordPart::Key).optional())))
+    mapping.subject(Pick::of(RecordPart::Key).optional())
 }
 
 /// Publishes one record of each number, in the mode of this name.
@@ -76,9 +72,8 @@ fn publish(broker: &str, topic: &str, mode: &str) {
 }
 
 /// From one topic to another, ordered by the key, by handlers that take their time.
-async fn pass_on(broker: &str, (from, to): (&str, &str), format: RecordFormat) {
-    let mut source = options(broker, from, &[from.to_owned()]);
-    source.format = format;
+async fn pass_on(broker: &str, (from, to): (&str, &str), records: Option<Mapping>) {
+    let source = options(broker, from, &[from.to_owned()]);
     let latency = DurationRange { from: Duration::ZERO, to: Duration::from_millis(3) };
     let simulate = SimulateFactory::new(SimulateConfig { latency, ..SimulateConfig::default() });
     let everything = || vec!["**".parse().unwrap()];
@@ -86,9 +81,9 @@ async fn pass_on(broker: &str, (from, to): (&str, &str), format: RecordFormat) {
         order_by: Some("partitionkey".parse().unwrap()),
         ..HandlerConfig::new(everything(), Arc::new(simulate.unwrap()))
     };
-    let sink = KafkaSink::open(KafkaSinkOptions::new(broker, to)).unwrap();
+    let sink = KafkaSink::open(KafkaOutput::new(broker, to)).unwrap();
     let engine = Engine::builder()
-        .input(Box::new(KafkaSource::open(source).unwrap()))
+        .input(Box::new(KafkaSource::open(source, records).unwrap()))
         .pool("default", PoolConfig { workers: 8, ..PoolConfig::default() })
         .handler("all", handler)
         .output("o", everything(), Arc::new(sink))
@@ -113,8 +108,7 @@ async fn f06_a_key_that_is_not_utf8_keeps_its_order_and_goes_on_in_every_mode() 
         create_topic(&broker, &from, 1);
         create_topic(&broker, &to, 1);
         publish(&broker, &from, mode);
-        let format = if mode == "by rule" { by_rule() } else { RecordFormat::CloudEvents };
-        pass_on(&broker, (&from, &to), format).await;
+        pass_on(&broker, (&from, &to), (mode == "by rule").then(by_rule)).await;
         let mut last = BTreeMap::new();
         for record in records(&broker, &to) {
             let value = String::from_utf8(record.value.unwrap()).unwrap();
@@ -130,34 +124,34 @@ async fn f06_a_key_that_is_not_utf8_keeps_its_order_and_goes_on_in_every_mode() 
 
 /// When the only record of a topic was published, as it says.
 async fn time_of(broker: &str, topic: &str) -> String {
-    let mut source = options(broker, &unique("time"), &[topic.to_owned()]);
+    let source = options(broker, &unique("time"), &[topic.to_owned()]);
     let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
     let mapping = mapping.time(Pick::of(RecordPart::Time));
-    source.format = RecordFormat::Mapped(Box::new(mapping));
-    let taken = pull(&mut KafkaSource::open(source).unwrap(), 1).await.remove(0).1;
+    let taken = pull(&mut KafkaSource::open(source, Some(mapping)).unwrap(), 1).await.remove(0).1;
     taken.event.unwrap().time().unwrap().to_owned()
 }
 
 /// What goes on of a record of yesterday, beside the key, where its input keeps this: the names of
 /// headers, and whether the time is the same.
-async fn goes_on(broker: &str, keeps: Kept) -> (Vec<String>, bool) {
+async fn goes_on(broker: &str, headers: Option<&[&str]>, timestamp: bool) -> (Vec<String>, bool) {
     let (from, to) = (unique("f07-from"), unique("f07-to"));
     create_topic(broker, &from, 1);
     create_topic(broker, &to, 1);
     let header = |key, value| Header { key, value: Some(value) };
-    let headers = binary("1").insert(header("tenant", "blue")).insert(header("hop", "1"));
-    let headers = headers.insert(header("content-type", "text/plain"));
+    let had = binary("1").insert(header("tenant", "blue")).insert(header("hop", "1"));
+    let had = had.insert(header("content-type", "text/plain"));
     let yesterday = SystemTime::now() - Duration::from_secs(24 * 3_600);
     let millis = yesterday.duration_since(UNIX_EPOCH).unwrap().as_millis() as i64;
     let publisher = Publisher::new(broker);
     let record = BaseRecord::<[u8], [u8], ()>::to(&from).partition(0).payload(b"7");
-    let record = record.headers(headers).timestamp(millis);
+    let record = record.headers(had).timestamp(millis);
     publisher.0.send(record).map_err(|(error, _)| error).unwrap();
     publisher.flush();
     let mut source = options(broker, &from, std::slice::from_ref(&from));
-    source.keeps = keeps;
-    let taken = pull(&mut KafkaSource::open(source).unwrap(), 1).await.remove(0).1;
-    let sink = KafkaSink::open(KafkaSinkOptions::new(broker, &to)).unwrap();
+    source.keep_headers = headers.map(|names| names.iter().map(|name| name.to_string()).collect());
+    source.keep_timestamp = timestamp;
+    let taken = pull(&mut KafkaSource::open(source, None).unwrap(), 1).await.remove(0).1;
+    let sink = KafkaSink::open(KafkaOutput::new(broker, &to)).unwrap();
     let (event, pool, ack) = (taken.event.unwrap(), "p".into(), Ack::detached());
     sink.accept(Outgoing { event, pool, attempt: 1, line: None, fence: None, ack }).await;
     sink.finish().await.unwrap();
@@ -170,13 +164,12 @@ async fn goes_on(broker: &str, keeps: Kept) -> (Vec<String>, bool) {
 #[tokio::test]
 async fn f07_headers_and_timestamps_of_records_go_on_where_an_input_keeps_them() {
     let broker = broker();
-    let named = KeptHeaders::Named(vec!["tenant".to_owned(), "content-type".to_owned()]);
     for (headers, timestamp, names) in [
-        (KeptHeaders::None, false, &["content-type"][..]),
-        (KeptHeaders::All, true, &["content-type", "hop", "tenant"]),
-        (named, false, &["content-type", "tenant"]),
+        (None, false, &["content-type"][..]),
+        (Some(&["all"][..]), true, &["content-type", "hop", "tenant"]),
+        (Some(&["tenant", "content-type"]), false, &["content-type", "tenant"]),
     ] {
-        let (gone_on, is_same_time) = goes_on(&broker, Kept { headers, timestamp }).await;
+        let (gone_on, is_same_time) = goes_on(&broker, headers, timestamp).await;
         assert!(gone_on.iter().eq(names), "{gone_on:?}");
         assert_eq!(is_same_time, timestamp);
     }
@@ -200,10 +193,9 @@ async fn o06_a_plain_traceparent_is_read_in_every_mode() {
         publisher.0.send(record).map_err(|(error, _)| error).unwrap();
     }
     publisher.flush();
-    for (format, count) in [(RecordFormat::CloudEvents, 2), (by_rule(), 2)] {
-        let mut source = options(&broker, &unique("o06-group"), std::slice::from_ref(&name));
-        source.format = format;
-        for (_, taken) in pull(&mut KafkaSource::open(source).unwrap(), count).await {
+    for records in [None, Some(by_rule())] {
+        let source = options(&broker, &unique("o06-group"), std::slice::from_ref(&name));
+        for (_, taken) in pull(&mut KafkaSource::open(source, records).unwrap(), 2).await {
             let traced = taken.event.unwrap().trace_context().map(|trace| trace.to_string());
             assert_eq!(traced.as_deref(), Some(parent));
         }
@@ -229,7 +221,7 @@ async fn f06_an_event_says_what_the_key_of_its_record_is_and_nothing_where_there
     }
     publisher.flush();
     let mut source =
-        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let events: Vec<Event> =
         pull(&mut source, 5).await.into_iter().map(|(_, taken)| taken.event.unwrap()).collect();
     let said = events.iter().map(|event| event.extension("partitionkey").cloned());
@@ -238,8 +230,8 @@ async fn f06_an_event_says_what_the_key_of_its_record_is_and_nothing_where_there
     // An output that names the attribute writes the bytes too.
     let to = unique("f06-written");
     create_topic(&broker, &to, 1);
-    let key = Some("partitionkey".parse().unwrap());
-    let sink = KafkaSink::open(KafkaSinkOptions { key, ..KafkaSinkOptions::new(&broker, &to) });
+    let key = Some("partitionkey".to_owned());
+    let sink = KafkaSink::open(KafkaOutput { key, ..KafkaOutput::new(&broker, &to) });
     let sink = sink.unwrap();
     for event in events {
         let (pool, ack) = ("p".into(), Ack::detached());

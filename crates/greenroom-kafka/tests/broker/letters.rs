@@ -4,17 +4,17 @@ use std::{collections::BTreeMap, future::ready, sync::Arc, time::Duration};
 
 use greenroom_bus::{
     BoxFuture,
-    dead_letter::{DeadLetter, DeadLetterStore, Reason},
+    dead_letter::{
+        DeadLetter, DeadLetterStore, Reason,
+        redrive::{LetterChoice, RedriveError},
+    },
     engine::InputConfig,
     event::Event,
     handler::{Failure, FailureKind, HandlerResult, Outputs},
     record::{Mapping, Pick},
 };
 use greenroom_kafka::{
-    RecordFormat, RedriveOptions, Redriven,
-    output::{KafkaDeadLetters, KafkaDeadLettersOptions},
-    redrive,
-    source::{KafkaSource, KafkaSourceOptions},
+    KafkaInput, KafkaLetters, Redriven, output::KafkaDeadLetters, redrive, source::KafkaSource,
 };
 use krafka::{
     error::ErrorCode,
@@ -73,14 +73,14 @@ impl Desk {
         Self { broker: broker.to_owned(), orders, dead }
     }
 
-    fn source(&self) -> KafkaSourceOptions {
+    fn source(&self) -> KafkaInput {
         options(&self.broker, "billing", std::slice::from_ref(&self.orders))
     }
 
     fn letters(&self) -> KafkaDeadLetters {
-        let options = KafkaDeadLettersOptions::new(&self.broker, &self.dead);
+        let options = KafkaLetters::new(&self.broker, &self.dead);
         let letters = KafkaDeadLetters::open(&options).unwrap();
-        letters.input("input", &self.source()).unwrap();
+        letters.input("input", &self.source(), None).unwrap();
         letters
     }
 
@@ -103,11 +103,11 @@ impl Desk {
         publisher.flush();
     }
 
-    fn redrive(&self, change: impl FnOnce(&mut RedriveOptions)) -> Redriven {
-        let mut options = RedriveOptions::new(&self.broker, &self.dead);
-        options.choice.group = Some(format!("redrive-{}", self.dead));
-        change(&mut options);
-        redrive(&options, |_| {}).unwrap()
+    fn redrive(&self, change: impl FnOnce(&mut LetterChoice)) -> Redriven {
+        let group = Some(format!("redrive-{}", self.dead));
+        let mut choice = LetterChoice { group, ..LetterChoice::default() };
+        change(&mut choice);
+        redrive(&KafkaLetters::new(&self.broker, &self.dead), &[], &choice, |_| {}).unwrap()
     }
 
     /// By the offsets that their records had.
@@ -139,7 +139,7 @@ async fn d06_a_poisonous_record_is_a_letter_as_it_was_and_goes_back_and_is_handl
                 false => Ok(Outputs::None),
             }))
         };
-        let (source, letters) = (KafkaSource::open(desk.source()).unwrap(), desk.letters());
+        let (source, letters) = (KafkaSource::open(desk.source(), None).unwrap(), desk.letters());
         let handles = Arc::new(handles);
         let engine = engine(source, InputConfig::default(), Arc::new(letters), handles).await;
         let control = engine.control();
@@ -170,10 +170,10 @@ async fn d06_a_poisonous_record_is_a_letter_as_it_was_and_goes_back_and_is_handl
     assert_eq!(poisoned.header("greenroom_handler"), Some("all"));
     assert_eq!(letters[&2].header("greenroom_reason"), Some("malformed"));
 
-    let chosen = |options: &mut RedriveOptions| options.choice.reason = Some("rejected".to_owned());
-    let counted = desk.redrive(|options| {
-        chosen(options);
-        options.choice.counts_only = true;
+    let chosen = |choice: &mut LetterChoice| choice.reason = Some("rejected".to_owned());
+    let counted = desk.redrive(|choice| {
+        chosen(choice);
+        choice.counts_only = true;
     });
     assert_eq!((counted.count(), counted.passed_over, counted.left), (1, 1, 0));
     assert_eq!(records(&broker, &desk.orders).len(), 3, "nothing is sent");
@@ -204,7 +204,7 @@ async fn d06_letters_of_many_records_are_redriven_in_their_order_and_once() {
     }
     letters.finish().await.unwrap();
     assert_eq!((ends.stored(), letters.trouble()), (300, None));
-    let part = desk.redrive(|options| options.choice.limit = Some(100));
+    let part = desk.redrive(|choice| choice.limit = Some(100));
     assert_eq!(part.count(), 100);
     assert_eq!(desk.redrive(|_| {}).count(), 200);
     assert_eq!(desk.redrive(|_| {}).count(), 0);
@@ -232,9 +232,7 @@ async fn m05_the_id_that_a_record_has_by_its_position_survives_every_redrive() {
         assert_eq!(desk.redrive(|_| {}).count(), 1);
     }
     let mapping = Mapping::new(Pick::literal("t"), Pick::literal("s"));
-    let mut source = desk.source();
-    source.format = RecordFormat::Mapped(Box::new(mapping));
-    let taken = pull(&mut KafkaSource::open(source).unwrap(), 3).await;
+    let taken = pull(&mut KafkaSource::open(desk.source(), Some(mapping)).unwrap(), 3).await;
     let ids = taken.into_iter().map(|(_, taken)| taken.event.unwrap().id().to_owned());
     let first = format!("{}-0-0", desk.orders);
     assert!(ids.eq([&first; 3].map(Clone::clone)));
@@ -406,33 +404,37 @@ async fn d06_letters_wait_for_a_broker_that_does_not_answer_and_are_refused_with
     );
 }
 
+fn redrive_all(letters: &KafkaLetters) -> Result<Redriven, RedriveError> {
+    redrive(letters, &[], &LetterChoice::default(), |_| {})
+}
+
 #[test]
 fn d06_options_of_letters_that_cannot_be_used_are_refused_without_a_broker() {
     let refused = |broker: &str, topic: &str| {
-        let options = KafkaDeadLettersOptions::new(broker, topic);
+        let options = KafkaLetters::new(broker, topic);
         KafkaDeadLetters::check(&options).unwrap_err().why
     };
     assert!(refused("", "t").contains("`brokers` is empty"));
     assert!(refused("b:1", " ").contains("`topic` is empty"));
-    let mut options = KafkaDeadLettersOptions::new("b:1", "t");
+    let mut options = KafkaLetters::new("b:1", "t");
     KafkaDeadLetters::check(&options).unwrap();
     options.properties.set("linger.ms", "hunter2");
     let why = KafkaDeadLetters::check(&options).unwrap_err().why;
     assert!(why.contains("`linger.ms` cannot be set here") && !why.contains("hunter2"), "{why}");
-    let missing = redrive(&RedriveOptions::new("", "t"), |_| {}).unwrap_err().to_string();
+    let missing = redrive_all(&KafkaLetters::new("", "t")).unwrap_err().to_string();
     assert!(missing.contains("`brokers` is empty"), "{missing}");
 }
 
 #[tokio::test]
 async fn d06_a_redrive_says_what_is_missing() {
     let broker = broker();
-    let mut options = RedriveOptions::new(&broker, unique("no-such"));
+    let mut options = KafkaLetters::new(&broker, unique("no-such"));
     options.properties.set("allow.auto.create.topics", "false");
-    let why = redrive(&options, |_| {}).map(|redriven| format!("{redriven:?}"));
+    let why = redrive_all(&options).map(|redriven| format!("{redriven:?}"));
     let why = why.unwrap_or_else(|error| error.to_string());
     assert!(why.contains("create it, or correct its name"), "{why}");
     let begun = std::time::Instant::now();
-    let nobody = redrive(&RedriveOptions::new("127.0.0.1:1", "t"), |_| {}).unwrap_err().to_string();
+    let nobody = redrive_all(&KafkaLetters::new("127.0.0.1:1", "t")).unwrap_err().to_string();
     assert!(nobody.contains("see that a broker runs there"), "{nobody}");
     assert!(begun.elapsed() < Duration::from_secs(30));
 }

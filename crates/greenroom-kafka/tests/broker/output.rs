@@ -9,7 +9,8 @@ use greenroom_bus::{
     source::Source,
 };
 use greenroom_kafka::{
-    output::{KafkaSink, KafkaSinkMode, KafkaSinkOptions},
+    KafkaOutput,
+    output::{KafkaSink, KafkaSinkMode},
     source::KafkaSource,
 };
 
@@ -71,7 +72,7 @@ async fn f07_what_is_confirmed_is_in_the_topic_in_order_with_its_key() {
     for mode in [KafkaSinkMode::Binary, KafkaSinkMode::Structured] {
         let name = unique("f07");
         create_topic(&broker, &name, 3);
-        let sink_options = KafkaSinkOptions { mode, ..KafkaSinkOptions::new(&broker, &name) };
+        let sink_options = KafkaOutput { mode, ..KafkaOutput::new(&broker, &name) };
         let (sink, ends) = (KafkaSink::open(sink_options).unwrap(), Ends::default());
         for number in 0..500 {
             sink.accept(ends.outgoing(event(number, 10))).await;
@@ -79,7 +80,7 @@ async fn f07_what_is_confirmed_is_in_the_topic_in_order_with_its_key() {
         sink.finish().await.unwrap();
         assert_eq!(ends.stored(), 500);
         let mut source =
-            KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+            KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
         let taken = pull(&mut source, 500).await;
         let (mut last, mut partition_of) = ([None; 5], [None; 5]);
         for (partition, taken) in taken {
@@ -103,12 +104,12 @@ async fn f07_an_event_without_data_is_a_tombstone() {
     let name = unique("tombstone");
     create_topic(&broker, &name, 1);
     let (sink, ends) =
-        (KafkaSink::open(KafkaSinkOptions::new(&broker, &name)).unwrap(), Ends::default());
+        (KafkaSink::open(KafkaOutput::new(&broker, &name)).unwrap(), Ends::default());
     let event = Event::builder("1", "/s", "gone").subject("k").build().unwrap();
     sink.accept(ends.outgoing(event)).await;
     sink.finish().await.unwrap();
     let mut source =
-        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let back = pull(&mut source, 1).await.remove(0).1.event.unwrap();
     assert_eq!((back.ty(), back.data()), ("gone", &Data::None));
 }
@@ -119,7 +120,7 @@ async fn d13_what_the_topic_never_takes_is_rejected_and_the_others_are_stored() 
     let name = unique("d13");
     create_topic_with(&broker, &name, 1, &[("max.message.bytes", "2000")]);
     let (sink, ends) =
-        (KafkaSink::open(KafkaSinkOptions::new(&broker, &name)).unwrap(), Ends::default());
+        (KafkaSink::open(KafkaOutput::new(&broker, &name)).unwrap(), Ends::default());
     for number in 0..60 {
         let bytes = if number % 20 == 7 { 5_000 } else { 10 };
         sink.accept(ends.outgoing(event(number, bytes))).await;
@@ -132,7 +133,7 @@ async fn d13_what_the_topic_never_takes_is_rejected_and_the_others_are_stored() 
         assert!(rejected.is_none_or(|why| why.contains("does not take it")), "{rejected:?}");
     }
     // Larger than librdkafka takes: it never leaves this machine.
-    let sink = KafkaSink::open(KafkaSinkOptions::new(&broker, &name)).unwrap();
+    let sink = KafkaSink::open(KafkaOutput::new(&broker, &name)).unwrap();
     sink.accept(ends.outgoing(event(100, 3_000_000))).await;
     sink.finish().await.unwrap();
     assert!(ends.of("100")[0].is_err());
@@ -144,8 +145,8 @@ async fn d13_what_is_larger_than_the_output_sends_says_whose_limit_that_is() {
     let broker = broker();
     let name = unique("own-limit");
     create_topic(&broker, &name, 1);
-    let mut sink_options = KafkaSinkOptions::new(&broker, &name);
-    sink_options.properties.set("message.max.bytes", "2000");
+    let mut sink_options = KafkaOutput::new(&broker, &name);
+    sink_options.max_message = 2_000;
     let (sink, ends) = (KafkaSink::open(sink_options).unwrap(), Ends::default());
     sink.accept(ends.outgoing(event(1, 3_000))).await;
     sink.accept(ends.outgoing(event(2, 10))).await;
@@ -173,7 +174,7 @@ async fn f07_keys_go_to_the_partition_that_a_client_of_java_chooses() {
         ("abc", 479_470_107),
     ];
     let (sink, ends) =
-        (KafkaSink::open(KafkaSinkOptions::new(&broker, &name)).unwrap(), Ends::default());
+        (KafkaSink::open(KafkaOutput::new(&broker, &name)).unwrap(), Ends::default());
     for (key, _) in hashes {
         let event = Event::builder(key, "/tests", "made").subject(key).build().unwrap();
         sink.accept(ends.outgoing(event)).await;
@@ -191,7 +192,7 @@ async fn f07_keys_go_to_the_partition_that_a_client_of_java_chooses() {
 async fn d13_a_topic_that_is_missing_pauses_the_output_until_it_is_there() {
     let broker = broker();
     let name = unique("missing");
-    let mut sink_options = KafkaSinkOptions::new(&broker, &name);
+    let mut sink_options = KafkaOutput::new(&broker, &name);
     sink_options
         .properties
         .set("allow.auto.create.topics", "false")
@@ -209,7 +210,7 @@ async fn d13_a_topic_that_is_missing_pauses_the_output_until_it_is_there() {
     assert!(sink.trouble().is_none());
     assert_eq!(ends.stored(), 20);
     let mut source =
-        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let taken = pull(&mut source, 20).await;
     let ids = taken.into_iter().map(|(_, taken)| taken.event.unwrap().id().parse::<u64>().unwrap());
     assert!(ids.eq(0..20), "in the order in which they were accepted");
@@ -219,7 +220,7 @@ async fn d13_a_topic_that_is_missing_pauses_the_output_until_it_is_there() {
 #[tokio::test]
 async fn f07_what_is_not_stored_when_a_sink_is_dropped_is_refused() {
     let name = unique("dropped");
-    let mut sink_options = KafkaSinkOptions::new("127.0.0.1:1", &name);
+    let mut sink_options = KafkaOutput::new("127.0.0.1:1", &name);
     sink_options.properties.set("topic.metadata.propagation.max.ms", "60000");
     let (sink, ends) = (KafkaSink::open(sink_options).unwrap(), Ends::default());
     sink.accept(ends.outgoing(event(1, 10))).await;

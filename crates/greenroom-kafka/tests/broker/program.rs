@@ -15,7 +15,7 @@ use greenroom_bus::{
     event::Event,
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
 };
-use greenroom_kafka::source::KafkaSource;
+use greenroom_kafka::{kinds::KafkaProtocol, source::KafkaSource};
 
 use super::support::{NoLetters, options, real_broker};
 
@@ -151,15 +151,15 @@ fn consumes_as_it_is_told() {
 async fn consume(task: Task) {
     let broker = real_broker().unwrap();
     let mut options = options(&broker, &task.group, std::slice::from_ref(&task.topic));
-    options.remembers_done = task.remembers;
+    options.remember_done = task.remembers;
     match &*task.protocol {
         "consumer" => {
-            let properties = options.properties.unset("session.timeout.ms");
-            properties.unset("heartbeat.interval.ms").set("group.protocol", "consumer");
+            options.protocol = KafkaProtocol::Consumer;
+            options.properties.unset("session.timeout.ms").unset("heartbeat.interval.ms");
         }
         strategy => _ = options.properties.set("partition.assignment.strategy", strategy),
     }
-    let source = KafkaSource::open(options).unwrap();
+    let source = KafkaSource::open(options, None).unwrap();
     let on = vec!["**".parse().unwrap()];
     let pool = PoolConfig { workers: task.workers, ..PoolConfig::default() };
     let config = HandlerConfig {

@@ -8,10 +8,7 @@ use greenroom_bus::{
     settlement::{Outcome, Settled},
     source::{InputState, Partition, Pull, Source},
 };
-use greenroom_kafka::{
-    RecordFormat,
-    source::{KafkaSource, StartAt},
-};
+use greenroom_kafka::source::{KafkaSource, StartAt};
 use rdkafka::{
     message::{Header, OwnedHeaders},
     producer::BaseRecord,
@@ -36,7 +33,7 @@ async fn f10_a_topic_that_comes_later_is_read_from_its_beginning() {
     let name = unique("later");
     let mut options = options(&broker, &name, std::slice::from_ref(&name));
     options.properties.set("allow.auto.create.topics", "false");
-    let mut source = KafkaSource::open(options).unwrap();
+    let mut source = KafkaSource::open(options, None).unwrap();
     let mut nothing = Vec::new();
     let waits = tokio::time::timeout(Duration::from_secs(2), source.pull(&mut nothing));
     assert!(waits.await.is_err(), "there is no topic yet, and that is no failure");
@@ -53,7 +50,7 @@ async fn f10_a_pattern_takes_topics_that_come_later() {
     create_topic(&broker, &format!("{name}-a"), 1);
     numbered(&publisher, &format!("{name}-a"), 0..3);
     let topics = [format!("^{name}-.*")];
-    let mut source = KafkaSource::open(options(&broker, &name, &topics)).unwrap();
+    let mut source = KafkaSource::open(options(&broker, &name, &topics), None).unwrap();
     assert_eq!(positions(&pull(&mut source, 3).await, 0), [0, 1, 2]);
     create_topic(&broker, &format!("{name}-b"), 1);
     numbered(&publisher, &format!("{name}-b"), 0..2);
@@ -75,7 +72,7 @@ async fn f10_a_group_begins_where_it_is_told() {
     let open = |start: StartAt, group: &str| {
         let mut options = options(&broker, &format!("{name}-{group}"), std::slice::from_ref(&name));
         options.start = start;
-        KafkaSource::open(options).unwrap()
+        KafkaSource::open(options, None).unwrap()
     };
     let mut earliest = open(StartAt::Earliest, "earliest");
     assert_eq!(positions(&pull(&mut earliest, 8).await, 0), [0, 1, 2, 3, 4, 5, 6, 7]);
@@ -103,7 +100,7 @@ async fn f10_a_topic_that_is_made_anew_while_it_is_read_is_read_from_its_beginni
     numbered(&publisher, &name, 0..20);
     let mut options = options(&broker, &name, std::slice::from_ref(&name));
     options.drain_budget = Duration::from_secs(1);
-    let mut source = KafkaSource::open(options).unwrap();
+    let mut source = KafkaSource::open(options, None).unwrap();
     let commits = source.committer().unwrap();
     pull(&mut source, 20).await;
     let before = source.receipts().unwrap();
@@ -139,7 +136,7 @@ async fn o17_a_topic_that_is_deleted_while_it_is_read_is_told_as_missing_and_rea
     create_topic(&broker, &name, 1);
     numbered(&Publisher::new(&broker), &name, 0..3);
     let mut source =
-        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let status = source.status().unwrap();
     pull(&mut source, 3).await;
     delete_topic(&broker, &name);
@@ -176,9 +173,8 @@ async fn m05_tombstones_headers_and_keys_become_parts_of_events() {
         Mapping::new(Pick::of(RecordPart::Header("kind".into())), Pick::of(RecordPart::Topic));
     let mapping =
         mapping.subject(Pick::of(RecordPart::Key).optional()).time(Pick::of(RecordPart::Time));
-    let mut options = options(&broker, &name, std::slice::from_ref(&name));
-    options.format = RecordFormat::Mapped(Box::new(mapping));
-    let mut source = KafkaSource::open(options).unwrap();
+    let options = options(&broker, &name, std::slice::from_ref(&name));
+    let mut source = KafkaSource::open(options, Some(mapping)).unwrap();
     let taken = pull(&mut source, 3).await;
     let first = taken[0].1.event.as_ref().unwrap();
     assert_eq!((first.ty(), first.source(), first.data()), ("gone", &*name, &Data::None));
@@ -205,11 +201,10 @@ async fn z12_a_record_whose_header_has_a_name_that_is_no_text_is_no_event_and_ot
     publisher.flush();
     spoil_name(&fake, name, "a-name");
     let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
-    for format in [RecordFormat::CloudEvents, RecordFormat::Mapped(Box::new(mapping))] {
-        let is_mapped = format != RecordFormat::CloudEvents;
-        let mut options = options(&broker, &format!("g-{is_mapped}"), &[name.to_owned()]);
-        options.format = format;
-        let mut source = KafkaSource::open(options).unwrap();
+    for records in [None, Some(mapping)] {
+        let is_mapped = records.is_some();
+        let options = options(&broker, &format!("g-{is_mapped}"), &[name.to_owned()]);
+        let mut source = KafkaSource::open(options, records).unwrap();
         let taken = pull(&mut source, 2).await;
         let first = taken[0].1.event.as_ref().unwrap_err();
         assert_eq!((&*first.raw, taken[1].1.position), (&b"{}"[..], 1));
@@ -243,7 +238,7 @@ async fn z12_what_is_no_event_is_given_with_its_bytes() {
     }
     publisher.flush();
     let mut source =
-        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name))).unwrap();
+        KafkaSource::open(options(&broker, &name, std::slice::from_ref(&name)), None).unwrap();
     let taken = pull(&mut source, 6).await;
     let (bad, good) = taken.split_at(5);
     let raw: Vec<&[u8]> =

@@ -79,7 +79,7 @@ impl DeadLetterStore for Letters {
 
 fn source(fake: &FakeBroker) -> KafkaSource {
     let options = options(&fake.bootstrap_servers(), GROUP, &[TOPIC.to_owned()]);
-    KafkaSource::open(options).unwrap()
+    KafkaSource::open(options, None).unwrap()
 }
 
 pub(crate) async fn engine(

@@ -55,7 +55,7 @@ async fn z13_a_handler_slower_than_the_poll_interval_costs_no_membership_and_hol
     publisher.flush();
     let mut source_options = options(&broker, &name, std::slice::from_ref(&name));
     source_options.properties.set("max.poll.interval.ms", "6000");
-    let source = KafkaSource::open(source_options).unwrap();
+    let source = KafkaSource::open(source_options, None).unwrap();
     let (gate, (done, mut came)) = (Arc::new(Semaphore::new(0)), mpsc::unbounded_channel());
     let handler = Arc::new(Gated { gate: gate.clone(), done });
     let config = HandlerConfig {

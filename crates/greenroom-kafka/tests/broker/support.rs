@@ -18,7 +18,7 @@ use greenroom_bus::{
     sink::SinkError,
     source::{Pull, Source, Taken},
 };
-use greenroom_kafka::source::{KafkaSource, KafkaSourceOptions};
+use greenroom_kafka::{KafkaInput, source::KafkaSource};
 use rdkafka::{
     ClientConfig, Message, Offset, TopicPartitionList,
     admin::{
@@ -264,8 +264,8 @@ pub(crate) fn commit(
 }
 
 /// Sessions are short, so that a member that was killed is missed soon.
-pub(crate) fn options(broker: &str, group: &str, topics: &[String]) -> KafkaSourceOptions {
-    let mut options = KafkaSourceOptions::new(broker, group, topics);
+pub(crate) fn options(broker: &str, group: &str, topics: &[String]) -> KafkaInput {
+    let mut options = KafkaInput::new(broker, group, topics);
     options
         .properties
         .set("session.timeout.ms", "6000")

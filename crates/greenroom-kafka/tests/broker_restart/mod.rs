@@ -21,10 +21,7 @@ use greenroom_bus::{
     event::Event,
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
 };
-use greenroom_kafka::{
-    output::{KafkaSink, KafkaSinkOptions},
-    source::KafkaSource,
-};
+use greenroom_kafka::{KafkaOutput, output::KafkaSink, source::KafkaSource};
 use tokio::sync::Notify;
 
 use crate::broker::support::{
@@ -121,8 +118,8 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
     publisher.flush();
     let mut source_options = options(&broker, &name, std::slice::from_ref(&name));
     source_options.properties.set("reconnect.backoff.max.ms", "500");
-    let source = KafkaSource::open(source_options).unwrap();
-    let sink = KafkaSink::open(KafkaSinkOptions::new(&broker, &out)).unwrap();
+    let source = KafkaSource::open(source_options, None).unwrap();
+    let sink = KafkaSink::open(KafkaOutput::new(&broker, &out)).unwrap();
     let works = Works::default();
     let on = || vec!["**".parse().unwrap()];
     let config = HandlerConfig {
@@ -170,7 +167,8 @@ async fn z07_a_broker_that_was_away_is_gone_on_with_and_nothing_is_lost() {
     let (offsets, texts): (Vec<u64>, Vec<String>) = stored.unzip();
     assert_eq!(offsets.iter().sum::<u64>(), EVENTS, "everything is committed");
     assert!(texts.iter().all(String::is_empty));
-    let mut read = KafkaSource::open(options(&broker, &out, std::slice::from_ref(&out))).unwrap();
+    let mut read =
+        KafkaSource::open(options(&broker, &out, std::slice::from_ref(&out)), None).unwrap();
     let mut ids = HashSet::new();
     while (ids.len() as u64) < EVENTS {
         let made = pull(&mut read, 1).await;

@@ -1,12 +1,12 @@
 //! Streams as an input of a configuration.
 
 use greenroom_bus::{
-    BoxFuture,
+    BoxFuture, by_client,
     source::{InputKind, InputSetup, OpenInput, RecordShape, Source, input},
 };
 use greenroom_config::{At, Listing};
 
-use super::{NatsInput, library};
+use super::NatsInput;
 
 /// Its line in the registry.
 pub const INPUT: Listing<dyn InputKind> =
@@ -30,18 +30,66 @@ impl InputKind for NatsInput {
     }
 
     fn reach(&self, at: &mut At<'_>) {
-        self.reach_files(at);
+        self.server().reach(at);
     }
 
     fn open<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<OpenInput, String>> {
-        Box::pin(async { library::source(self, setup).await.map(OpenInput::boxed) })
+        Box::pin(async {
+            by_client!("NATS", setup => {
+                // What is taken and not settled is with the input and the pools.
+                let capacity = self.capacity.or(Some(setup.room));
+                let input = Self { capacity, ..self.clone() };
+                let source = crate::source::NatsSource::open(input, setup.records.clone()).await;
+                source.map(OpenInput::reads)
+            })
+        })
     }
 
     fn look<'a>(&'a self, setup: &'a InputSetup) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
-        Box::pin(library::looking(self, setup))
+        Box::pin(async {
+            by_client!("NATS", setup => {
+                let looking = crate::source::NatsLooking::open(self, setup.records.clone()).await;
+                looking.map(|looking| Box::new(looking) as _)
+            })
+        })
     }
 
     fn looked(&self) -> Option<&'static str> {
         Some("no consumer was read from: of streams, what is there now and not done was read")
+    }
+}
+
+#[cfg(feature = "client")]
+impl NatsInput {
+    /// What is wrong with them, in words for an operator.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        if let Some((_, why, help)) = self.flaw(|_, name| name.to_owned()) {
+            return Err(format!("{why}: {help}"));
+        }
+        if self.held_at_most() == 0 || self.batch == 0 || self.batch_bytes == 0 {
+            return Err("`capacity`, `batch` and `batch_bytes` are at least 1".to_owned());
+        }
+        if self.ack_wait < std::time::Duration::from_millis(200) {
+            return Err("`ack_wait` is at least 200 ms".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What reports, logs and dead letters call the source.
+    pub(crate) fn described(&self) -> String {
+        format!("nats:{}/{}", self.stream, self.consumer)
+    }
+
+    /// Of the partitions; `None` is the only one.
+    pub(crate) fn numbers(&self) -> Vec<Option<u32>> {
+        match self.partitions.as_ref().map_or(&[][..], |partitions| &partitions.0) {
+            [] => vec![None],
+            numbers => numbers.iter().copied().map(Some).collect(),
+        }
+    }
+
+    /// How many messages of a consumer may be delivered and not acknowledged.
+    pub(crate) fn held_at_most(&self) -> usize {
+        self.capacity.unwrap_or(10_000)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use greenroom_bus::{
-    BoxFuture,
+    BoxFuture, by_client,
     dead_letter::{
         DeadLetterStore, LettersKind, letters,
         redrive::{InputOfLetters, LetterChoice, Redriven},
@@ -11,12 +11,12 @@ use greenroom_bus::{
 };
 use greenroom_config::{At, Listing};
 
-use super::{NatsLetters, library};
+use super::NatsLetters;
 
 /// Its line in the registry.
 pub const LETTERS: Listing<dyn LettersKind> = letters::<NatsLetters>(
     "nats",
-    "Publishes them to a subject of NATS JetStream in place of the file.",
+    "Publishes them to a NATS JetStream subject instead of the file.",
 );
 
 impl LettersKind for NatsLetters {
@@ -25,11 +25,16 @@ impl LettersKind for NatsLetters {
     }
 
     fn reach(&self, at: &mut At<'_>) {
-        self.reach_files(at);
+        self.server().reach(at);
     }
 
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn DeadLetterStore>, String>> {
-        Box::pin(library::letters(self))
+        Box::pin(async {
+            by_client!("NATS", => {
+                let letters = crate::output::NatsDeadLetters::open(self).await;
+                letters.map(|letters| Arc::new(letters) as _)
+            })
+        })
     }
 
     fn redrive(
@@ -42,6 +47,16 @@ impl LettersKind for NatsLetters {
             return Err("`--group` is for letters of Kafka: on NATS, one that was sent is removed"
                 .to_owned());
         }
-        library::redrive(self, choice, inputs, tells)
+        by_client!("NATS", inputs tells => {
+            let inputs = inputs.iter().filter_map(|(kind, setup)| {
+                let nats = kind.as_any().downcast_ref::<super::NatsInput>()?;
+                Some((setup.name.clone(), nats.clone()))
+            });
+            let inputs: Vec<_> = inputs.collect();
+            // On a runtime of its own.
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
+            runtime.block_on(crate::redrive(self, &inputs, &choice, tells))
+        })
     }
 }

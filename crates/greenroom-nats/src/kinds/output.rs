@@ -1,12 +1,12 @@
 //! A subject as an output of a configuration.
 
 use greenroom_bus::{
-    BoxFuture,
+    BoxFuture, by_client,
     sink::{OpenOutput, OutputKind, output},
 };
 use greenroom_config::{At, Listing};
 
-use super::{NatsOutput, library};
+use super::NatsOutput;
 
 /// Its line in the registry.
 pub const OUTPUT: Listing<dyn OutputKind> =
@@ -14,10 +14,14 @@ pub const OUTPUT: Listing<dyn OutputKind> =
 
 impl OutputKind for NatsOutput {
     fn reach(&self, at: &mut At<'_>) {
-        self.reach_files(at);
+        self.server().reach(at);
     }
 
     fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>> {
-        Box::pin(async { Ok(OpenOutput { sink: library::sink(self).await?, live: None }) })
+        Box::pin(async {
+            by_client!("NATS", => {
+                crate::output::NatsSink::open(self.clone()).await.map(OpenOutput::fixed)
+            })
+        })
     }
 }

@@ -15,11 +15,10 @@ use greenroom_bus::{
 
 use super::{
     message::{CONTENT_TYPE, Message, insert},
-    options::NatsSinkOptions,
     requests,
     target::NatsTarget,
 };
-use crate::{server::NatsServer, subject::NatsSubject};
+use crate::kinds::{NatsLetters, NatsOutput};
 
 /// This many bytes of an error are a header; all of it is in the letter.
 const SHOWN: usize = 512;
@@ -46,17 +45,21 @@ impl NatsDeadLetters {
     /// exist yet: letters wait until it does.
     ///
     /// # Errors
-    /// The subject is a template, no server answers in the time that `server` gives, or it refuses
+    /// The subject is a template, no server answers in the time that they give, or it refuses
     /// the credentials.
     ///
     /// # Cancel safety
     /// A dropped future has published nothing.
-    pub async fn open(server: &NatsServer, subject: NatsSubject) -> Result<Self, SinkError> {
+    pub async fn open(letters: &NatsLetters) -> Result<Self, SinkError> {
+        let NatsLetters { subject, .. } = letters;
         if subject.wildcard().is_some() {
             let why = "a letter may have no event: write a subject without fields in braces";
             return Err(SinkError::new(format!("nats:{subject}"), why));
         }
-        Ok(Self { requests: requests(server, NatsSinkOptions::new(subject), true).await? })
+        let NatsLetters { servers, subject, auth, tls, domain, connect_within } = letters.clone();
+        let output = NatsOutput::new("", subject);
+        let output = NatsOutput { servers, auth, tls, domain, connect_within, ..output };
+        Ok(Self { requests: requests(output, true).await? })
     }
 }
 
@@ -66,7 +69,7 @@ impl DeadLetterStore for NatsDeadLetters {
     }
 
     fn store(&self, letter: DeadLetter) {
-        let subject = self.requests.remote().options.subject.to_string();
+        let subject = self.requests.remote().output.subject.to_string();
         self.requests.take(message(&letter, subject), letter.ack);
     }
 

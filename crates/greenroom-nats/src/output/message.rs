@@ -4,8 +4,7 @@ use async_nats::{HeaderMap, HeaderName, HeaderValue, header::NATS_MESSAGE_ID};
 use bytes::Bytes;
 use greenroom_bus::event::{Event, http};
 
-use super::options::NatsSinkOptions;
-use crate::kinds::NatsSinkMode;
+use crate::kinds::{NatsOutput, NatsSinkMode};
 
 pub(super) const CONTENT_TYPE: &str = "content-type";
 const STRUCTURED: &str = "application/cloudevents+json";
@@ -21,10 +20,10 @@ pub struct Message {
 impl Message {
     /// # Errors
     /// Why none can be made of this event.
-    pub(super) fn new(event: &Event, options: &NatsSinkOptions) -> Result<Self, String> {
-        let subject = options.subject.of(event).map_err(|error| error.to_string())?;
+    pub(super) fn new(event: &Event, output: &NatsOutput) -> Result<Self, String> {
+        let subject = output.subject.of(event).map_err(|error| error.to_string())?;
         let mut headers = HeaderMap::new();
-        let payload = match options.mode {
+        let payload = match output.mode {
             NatsSinkMode::Binary => {
                 let message = http::write_binary(event);
                 for (name, text) in &message.headers {
@@ -71,8 +70,8 @@ mod tests {
     }
 
     fn message(event: &Event, mode: NatsSinkMode) -> Message {
-        let options = NatsSinkOptions::new("orders.{subject}".parse().unwrap());
-        Message::new(event, &NatsSinkOptions { mode, ..options }).unwrap()
+        let output = NatsOutput::new("server", "orders.{subject}".parse().unwrap());
+        Message::new(event, &NatsOutput { mode, ..output }).unwrap()
     }
 
     fn header<'a>(message: &'a Message, name: &str) -> Option<&'a str> {

@@ -11,14 +11,17 @@ use greenroom_bus::{
     sink::remote::{Attempted, Remote, RequestPace, TargetHad, WaitingEvent},
 };
 
-use super::{message::Message, options::NatsSinkOptions, refusal::Refusal};
-use crate::connection::{Connection, because};
+use super::{message::Message, refusal::Refusal};
+use crate::{
+    connection::{Connection, because},
+    kinds::NatsOutput,
+};
 
 /// The streams of a server.
 pub struct NatsTarget {
     pub(super) name: String,
     pub(super) connection: Arc<Connection>,
-    pub(super) options: NatsSinkOptions,
+    pub(super) output: NatsOutput,
     /// Nothing is rejected: permanent refusals are retried, in case an operator has corrected the
     /// cause.
     pub(super) rejects_nothing: bool,
@@ -33,11 +36,11 @@ impl Remote for NatsTarget {
     }
 
     fn keep(&self, event: Event, _fence: Option<u64>) -> Self::Kept {
-        Message::new(&event, &self.options)
+        Message::new(&event, &self.output)
     }
 
     fn pace(&self) -> RequestPace {
-        let NatsSinkOptions { concurrency, backoff, probe, .. } = self.options;
+        let NatsOutput { concurrency, backoff, probe, .. } = self.output;
         RequestPace { concurrency, batching: None, backoff, probe }
     }
 
@@ -121,7 +124,7 @@ impl NatsTarget {
     /// to correct.
     async fn no_stream(&self, subject: &str) -> Attempted {
         // In this order, so that a stream that is created in between rejects nothing.
-        let others = match self.options.subject.wildcard() {
+        let others = match self.output.subject.wildcard() {
             Some(others) => self.takes(&others).await,
             None => None,
         };
@@ -134,7 +137,7 @@ impl NatsTarget {
             }
             Some(false) if others == Some(true) => Attempted::Rejected(format!(
                 "no stream takes the subject {subject}, which {} makes of the event",
-                self.options.subject
+                self.output.subject
             )),
             Some(false) => Attempted::Misconfigured(format!(
                 "no stream takes the subject {subject}; create one, or correct the subject"

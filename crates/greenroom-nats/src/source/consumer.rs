@@ -10,8 +10,10 @@ use async_nats::jetstream::{
 
 use greenroom_bus::source::StartAt;
 
-use super::options::{NatsSourceOptions, PARTITION};
-use crate::connection::because;
+use crate::{
+    connection::because,
+    kinds::{NatsInput, PARTITION},
+};
 
 /// A consumer as it was found or made.
 pub(super) struct Found {
@@ -48,15 +50,16 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// The consumer of one partition, or the only one.
-    pub(super) fn from_options(options: &NatsSourceOptions, partition: Option<u32>) -> Self {
+    pub(super) fn new(input: &NatsInput, partition: Option<u32>) -> Self {
         let number = partition.map(|number| number.to_string());
         let name = match &number {
-            Some(number) => format!("{}-{number}", options.consumer),
-            None => options.consumer.clone(),
+            Some(number) => format!("{}-{number}", input.consumer),
+            None => input.consumer.clone(),
         };
         let number = number.as_deref().unwrap_or_default();
-        let filters = options.filters.iter().map(|filter| filter.replace(PARTITION, number));
-        let deliver_policy = match options.start {
+        let filters =
+            input.subjects.iter().flatten().map(|filter| filter.replace(PARTITION, number));
+        let deliver_policy = match input.start {
             StartAt::Earliest => DeliverPolicy::All,
             StartAt::Latest => DeliverPolicy::New,
             StartAt::Time(time) => {
@@ -72,12 +75,12 @@ impl Wanted {
             durable_name: Some(name.clone()),
             deliver_policy,
             ack_policy: AckPolicy::Explicit,
-            ack_wait: options.ack_wait,
-            max_ack_pending: i64::try_from(options.capacity).unwrap_or(i64::MAX),
+            ack_wait: input.ack_wait,
+            max_ack_pending: i64::try_from(input.held_at_most()).unwrap_or(i64::MAX),
             filter_subjects: filters.collect(),
             ..pull::Config::default()
         };
-        Self { stream: options.stream.clone(), name, config }
+        Self { stream: input.stream.clone(), name, config }
     }
 
     /// As it is made.

@@ -43,11 +43,13 @@ use super::{
     form::Form,
     hold::{Hold, Missing},
     lease::{Lease, open_lease},
-    options::NatsSourceOptions,
     requests::Requests,
     shared::{Answer, Shared},
 };
-use crate::connection::{Connection, because};
+use crate::{
+    connection::{Connection, because},
+    kinds::NatsInput,
+};
 
 /// After this long a silence, a request counts as lost.
 const SILENCE: Duration = Duration::from_secs(11);
@@ -63,7 +65,7 @@ pub(super) struct Driver {
     pub(super) connection: Arc<Connection>,
     pub(super) shared: Arc<Shared>,
     pub(super) commands: mpsc::UnboundedReceiver<Command>,
-    options: Arc<NatsSourceOptions>,
+    input: Arc<NatsInput>,
     form: Form,
     bound: Bound,
     inbox: Inbox,
@@ -132,13 +134,12 @@ impl Driver {
         connection: Arc<Connection>,
         shared: Arc<Shared>,
         commands: mpsc::UnboundedReceiver<Command>,
-        options: Arc<NatsSourceOptions>,
-        partition: Option<u32>,
+        (input, form, partition): (Arc<NatsInput>, Form, Option<u32>),
     ) -> Result<(Self, Option<u64>), NoConsumer> {
-        let wanted = Wanted::from_options(&options, partition);
+        let wanted = Wanted::new(&input, partition);
         let connected = connection.connected();
         let (mut lease, is_waiting) =
-            open_lease(&connection, &shared, &wanted, options.ack_wait).await;
+            open_lease(&connection, &shared, &wanted, input.ack_wait).await;
         let found = match wanted.find(&connection.jetstream, None, is_waiting).await {
             Ok(found) => found,
             Err(error) => {
@@ -149,28 +150,23 @@ impl Driver {
             }
         };
         let (inbox, messages) = subscribe(&connection).await.map_err(NoConsumer::ForNow)?;
-        let form = Form {
-            stream: options.stream.clone(),
-            records: options.records.clone(),
-            key: options.key.clone(),
-        };
         let info = found.consumer.cached_info();
         let (was_delivered, left) = (info.delivered.consumer_sequence, info.num_ack_pending as u64);
         let up_to = info.delivered.stream_sequence;
         let floor = Some(info.ack_floor.stream_sequence);
         let now = Instant::now();
         let hold = (left > 0 && !is_waiting).then(|| {
-            let mut hold = Hold::new(options.ack_wait, now);
+            let mut hold = Hold::new(input.ack_wait, now);
             hold.asked(Missing::asked(left, up_to, 0), now);
             hold
         });
         shared.look(|state| state.lag = Some(info.num_pending));
         let driver = Self {
-            tick: now + tick_of(&options),
+            tick: now + tick_of(&input),
             connection,
             shared,
             commands,
-            options,
+            input,
             form,
             bound: Bound {
                 wanted,
@@ -330,11 +326,11 @@ impl Driver {
         if now < self.tick {
             return;
         }
-        self.tick = now + tick_of(&self.options);
+        self.tick = now + tick_of(&self.input);
         if !self.connection.is_up() || self.bound.lost.is_some() {
             return;
         }
-        let after = self.options.ack_wait / 4;
+        let after = self.input.ack_wait / 4;
         for reply in self.shared.look(|state| state.tracker.touch(after, now)) {
             self.tell(&reply, Answer::Progress).await;
         }
@@ -343,8 +339,8 @@ impl Driver {
 }
 
 /// Messages in hand are touched once they are a quarter of the time old, and so before half of it.
-fn tick_of(options: &NatsSourceOptions) -> Duration {
-    options.ack_wait / 8
+fn tick_of(input: &NatsInput) -> Duration {
+    input.ack_wait / 8
 }
 
 /// A subject of our own to which the server delivers, and its subscriber.

@@ -11,13 +11,14 @@ use greenroom_bus::{
 };
 
 use super::delivery::Delivery;
-use crate::key::NatsKey;
+use crate::{key::NatsKey, kinds::NatsInput};
 
 /// The header in which a redrive names a message's first place: `STREAM-NUMBER`. Ids derived from
 /// the position use it.
 pub(crate) const ORIGIN: &str = "greenroom-origin";
 
 /// How messages of one consumer are read.
+#[derive(Clone)]
 pub(super) struct Form {
     /// The identity of the stream: the beginning of derived ids.
     pub(super) stream: String,
@@ -35,6 +36,11 @@ impl fmt::Display for Position<'_> {
 }
 
 impl Form {
+    pub(super) fn new(input: &NatsInput, records: Option<Mapping>) -> Self {
+        let (stream, key) = (input.stream.clone(), input.key.clone());
+        Self { stream, records: records.map(Arc::new), key }
+    }
+
     pub(super) fn read(&self, message: &Message, delivery: &Delivery) -> Taken {
         // A copy: the network buffer contains many messages, and would stay as long as any of them.
         let value = Bytes::copy_from_slice(&message.payload);

@@ -14,13 +14,14 @@ use async_nats::jetstream::{
 use futures_util::StreamExt;
 use greenroom_bus::{
     BoxFuture,
+    record::Mapping,
     source::{Partition, Pull, Source, SourceError, Taken},
 };
 
-use super::{consumer::Wanted, delivery::Delivery, form::Form, options::NatsSourceOptions};
+use super::{consumer::Wanted, delivery::Delivery, form::Form};
 use crate::{
     connection::{Connection, because},
-    server::NatsServer,
+    kinds::NatsInput,
 };
 
 /// Messages of one request.
@@ -53,33 +54,25 @@ impl NatsLooking {
     /// Connects, and finds the position at which the consumer of these options would continue.
     ///
     /// # Errors
-    /// The options cannot be used, no server answers in the time that `server` gives, it refuses
+    /// The options cannot be used, no server answers in the time that they give, it refuses
     /// the credentials, or the stream does not exist or can have no other consumer.
     ///
     /// # Cancel safety
     /// A dropped future may have made a consumer that the server removes soon.
-    pub async fn open(
-        server: &NatsServer,
-        options: NatsSourceOptions,
-    ) -> Result<Self, SourceError> {
-        let described = format!("nats:{}/{}", options.stream, options.consumer);
+    pub async fn open(input: &NatsInput, records: Option<Mapping>) -> Result<Self, SourceError> {
+        let described = input.described();
         let failed = |why: String| SourceError::new(&described, why);
-        options.check().map_err(failed)?;
-        let connection = Connection::open(server).await.map_err(failed)?;
-        let partitions = match options.partitions.as_slice() {
-            [] => vec![None],
-            numbers => numbers.iter().copied().map(Some).collect(),
-        };
+        input.check().map_err(failed)?;
+        let connection = Connection::open(&input.server()).await.map_err(failed)?;
         let mut open = Vec::new();
-        for number in partitions {
-            let wanted = Wanted::from_options(&options, number);
+        for number in input.numbers() {
+            let wanted = Wanted::new(input, number);
             let stream = wanted.stream(&connection.jetstream).await;
             let stream = stream.map_err(|error| failed(error.into_text()))?;
             let partition = number.map_or(Partition::ONLY, Partition);
             open.push(Reading::begin(&stream, &wanted, partition).await.map_err(failed)?);
         }
-        let NatsSourceOptions { stream, records, key, .. } = options;
-        let form = Form { stream, records, key };
+        let form = Form::new(input, records);
         let partition = Partition::ONLY;
         Ok(Self { described, form, open, partition, _connection: connection })
     }

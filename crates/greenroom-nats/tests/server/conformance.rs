@@ -2,7 +2,7 @@
 
 use async_nats::jetstream::stream::StorageType;
 use greenroom_bus::{BoxFuture, source::Source};
-use greenroom_nats::source::{NatsSource, NatsSourceOptions};
+use greenroom_nats::{NatsInput, kinds::Partitions, source::NatsSource};
 use greenroom_test::{
     conformance,
     conformance::{Ability, Body, Connector, Item, Place},
@@ -86,12 +86,12 @@ impl Place for StreamPlace {
     fn open<'a>(&'a mut self) -> BoxFuture<'a, Result<Box<dyn Source>, String>> {
         Box::pin(async move {
             let stream = self.stream().await;
-            let options = NatsSourceOptions {
-                filters: vec![format!("{}.{{partition}}.event", self.name)],
-                partitions: (0..PARTITIONS).collect(),
+            let options = NatsInput {
+                subjects: Some(vec![format!("{}.{{partition}}.event", self.name)]),
+                partitions: Some(Partitions((0..PARTITIONS).collect())),
                 ..stream.options()
             };
-            let source = NatsSource::open(&stream.server(), options).await;
+            let source = NatsSource::open(options, None).await;
             source.map(|source| Box::new(source) as _).map_err(|error| error.to_string())
         })
     }

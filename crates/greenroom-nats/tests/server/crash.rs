@@ -17,10 +17,7 @@ use greenroom_bus::{
     event::Event,
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
 };
-use greenroom_nats::{
-    NatsServer,
-    source::{NatsSource, NatsSourceOptions},
-};
+use greenroom_nats::{NatsInput, source::NatsSource};
 
 use crate::server::{TestStream, until};
 
@@ -63,7 +60,7 @@ async fn consumer_process() {
     let Ok(stream) = std::env::var(STREAM) else { return };
     let path = std::env::var(FILE).unwrap();
     let writer = Writer(Arc::new(appended(path.as_ref())), std::env::var(STUCK).unwrap());
-    let options = NatsSourceOptions::new(stream, "greenroom");
+    let options = NatsInput::new(crate::server::known().unwrap(), stream, "greenroom");
     let letters = format!("{path}.{}.dead", std::process::id());
     engine(options, writer, 4, letters).await.run().await;
 }
@@ -75,14 +72,13 @@ pub(crate) fn appended(path: &Path) -> File {
 
 /// Of a process that handles all of a consumer, in the order of subjects.
 pub(crate) async fn engine(
-    options: NatsSourceOptions,
+    options: NatsInput,
     handler: impl HandlerFactory,
     workers: usize,
     letters: String,
 ) -> Engine {
-    let server = NatsServer::at(crate::server::known().unwrap());
-    let options = NatsSourceOptions { ack_wait: ACK_WAIT, ..options };
-    let source = NatsSource::open(&server, options).await.unwrap();
+    let options = NatsInput { ack_wait: ACK_WAIT, ..options };
+    let source = NatsSource::open(options, None).await.unwrap();
     let on = vec!["**".parse().unwrap()];
     let order_by = Some("subject".parse().unwrap());
     let handler = HandlerConfig { order_by, ..HandlerConfig::new(on, Arc::new(handler)) };

@@ -10,8 +10,8 @@ use greenroom_bus::{
     handler::pass::PassFactory,
 };
 use greenroom_nats::{
-    RedriveOptions,
-    output::{NatsDeadLetters, NatsSink, NatsSinkOptions},
+    NatsLetters, NatsOutput,
+    output::{NatsDeadLetters, NatsSink},
     redrive,
     source::NatsSource,
 };
@@ -27,10 +27,11 @@ struct Running {
 
 /// All of one stream goes to the other, and dead letters to a subject.
 async fn run(from: &TestStream, to: &TestStream, dead: &str) -> Running {
-    let source = NatsSource::open(&from.server(), from.options()).await.unwrap();
+    let source = NatsSource::open(from.options(), None).await.unwrap();
     let subject = format!("{}.{{subject}}", to.name).parse().unwrap();
-    let sink = NatsSink::open(&to.server(), NatsSinkOptions::new(subject)).await.unwrap();
-    let letters = NatsDeadLetters::open(&to.server(), dead.parse().unwrap()).await.unwrap();
+    let sink = NatsSink::open(NatsOutput::new(&to.address, subject)).await.unwrap();
+    let letters = NatsLetters::new(&to.address, dead.parse().unwrap());
+    let letters = NatsDeadLetters::open(&letters).await.unwrap();
     let letters = Arc::new(letters);
     let all = || vec!["**".parse().unwrap()];
     let order_by = Some("subject".parse().unwrap());
@@ -125,21 +126,17 @@ async fn d06_letters_go_back_to_the_subjects_that_their_messages_had() {
     let jetstream = from.jetstream().await;
     jetstream.publish(subject.clone(), "no letter".into()).await.unwrap().await.unwrap();
     dead.publish_bytes("of another subject").await;
-    let all = RedriveOptions::new(subject.parse().unwrap());
-    let server = from.server();
+    let letters = NatsLetters::new(&from.address, subject.parse().unwrap());
     let redrives =
-        async |options: RedriveOptions| redrive(&server, &options, |_| {}).await.unwrap();
-    let choice = LetterChoice { counts_only: true, ..LetterChoice::default() };
-    let counted = redrives(RedriveOptions { choice, ..all.clone() }).await;
+        async |choice: LetterChoice| redrive(&letters, &[], &choice, |_| {}).await.unwrap();
+    let counted = redrives(LetterChoice { counts_only: true, ..LetterChoice::default() }).await;
     assert_eq!((counted.published, counted.left), ([(from.name.clone(), 1)].into(), 1));
-    let of = |reason: &str| {
-        let choice = LetterChoice { reason: Some(reason.to_owned()), ..LetterChoice::default() };
-        RedriveOptions { choice, ..all.clone() }
-    };
+    let of =
+        |reason: &str| LetterChoice { reason: Some(reason.to_owned()), ..LetterChoice::default() };
     let others = redrives(of("poisoned")).await;
     assert_eq!((others.count(), others.passed_over, others.left), (0, 2, 0));
-    let inputs = vec![("another".to_owned(), from.server())];
-    let elsewhere = redrives(RedriveOptions { inputs, ..all.clone() }).await;
+    let (inputs, all) = ([("another".to_owned(), from.options())], LetterChoice::default());
+    let elsewhere = redrive(&letters, &inputs, &all, |_| {}).await.unwrap();
     assert_eq!((elsewhere.count(), elsewhere.left), (0, 2));
     assert!(elsewhere.left_because[0].contains("which is not known here"), "{elsewhere:?}");
     assert_eq!(messages(&from).await.len(), 3, "nothing was published");
@@ -180,8 +177,8 @@ async fn d06_a_letter_whose_stream_was_made_anew_stays() {
     from.remove().await;
     from.make(StorageType::Memory).await;
     from.publish_bytes("another").await;
-    let options = RedriveOptions::new(subject.parse().unwrap());
-    let redriven = redrive(&from.server(), &options, |_| {}).await.unwrap();
+    let letters = NatsLetters::new(&from.address, subject.parse().unwrap());
+    let redriven = redrive(&letters, &[], &LetterChoice::default(), |_| {}).await.unwrap();
     let [why] = redriven.left_because.as_slice() else { panic!("{redriven:?}") };
     assert!(redriven.count() == 0 && why.contains("is another one"), "{why}");
     assert_eq!(messages(&from).await.len(), 1, "nothing was published");

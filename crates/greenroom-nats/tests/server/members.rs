@@ -19,7 +19,7 @@ use greenroom_bus::{
     event::Event,
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
 };
-use greenroom_nats::source::NatsSourceOptions;
+use greenroom_nats::{NatsInput, kinds::Partitions};
 
 use crate::{
     crash::{appended, engine, process},
@@ -69,11 +69,11 @@ impl Handler for Ledger {
     }
 }
 
-fn partitions_of(stream: &str, partitions: Vec<u32>) -> NatsSourceOptions {
-    NatsSourceOptions {
-        filters: vec![format!("{stream}.{{partition}}.*")],
-        partitions,
-        ..NatsSourceOptions::new(stream, "greenroom")
+fn partitions_of(stream: &str, partitions: Vec<u32>) -> NatsInput {
+    NatsInput {
+        subjects: Some(vec![format!("{stream}.{{partition}}.*")]),
+        partitions: Some(Partitions(partitions)),
+        ..NatsInput::new(crate::server::known().unwrap(), stream, "greenroom")
     }
 }
 

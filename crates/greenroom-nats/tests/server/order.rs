@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::jetstream::{AckKind, Message, consumer::PullConsumer};
 use futures_util::StreamExt;
 use greenroom_bus::source::{Partition, Source};
-use greenroom_nats::source::NatsSourceOptions;
+use greenroom_nats::NatsInput;
 
 use tokio::task::JoinHandle;
 
@@ -19,12 +19,12 @@ fn numbers(range: impl IntoIterator<Item = u64>) -> Vec<String> {
 }
 
 /// Takes some, settles every other one, and crashes.
-fn crash(stream: &TestStream, options: NatsSourceOptions, take: usize) {
+fn crash(options: NatsInput, take: usize) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let runtime = tokio::runtime::Runtime::new().unwrap();
             runtime.block_on(async {
-                let mut reader = Reader::open(stream, options).await;
+                let mut reader = Reader::open(options).await;
                 let taken = reader.some(take).await;
                 taken.iter().step_by(2).for_each(Read::done);
                 reader.commit().await;
@@ -38,9 +38,9 @@ fn crash(stream: &TestStream, options: NatsSourceOptions, take: usize) {
 async fn n06_after_a_crash_new_messages_wait_for_old_ones() {
     let Some(stream) = TestStream::new("n06_crash").await else { return };
     stream.publish(0..10, 1).await;
-    crash(&stream, stream.options(), 10);
+    crash(stream.options(), 10);
     stream.publish(10..20, 1).await;
-    let mut reader = Reader::open(&stream, stream.options()).await;
+    let mut reader = Reader::open(stream.options()).await;
     assert_eq!(reader.committer().standing().resumed.unwrap().again_at_most, 5);
     let expected = numbers((1..10).step_by(2).chain(10..20));
     assert_eq!(reader.ids(15).await, expected, "what was settled is not given again");
@@ -51,10 +51,10 @@ async fn n06_after_a_crash_new_messages_wait_for_old_ones() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n06_new_messages_wait_for_old_ones_after_a_pause_too() {
     let Some(stream) = TestStream::new("n06_pause").await else { return };
-    let options = NatsSourceOptions { ack_wait: Duration::from_secs(4), ..stream.options() };
+    let options = NatsInput { ack_wait: Duration::from_secs(4), ..stream.options() };
     stream.publish(0..5, 1).await;
-    crash(&stream, options.clone(), 5);
-    let mut reader = Reader::open(&stream, options).await;
+    crash(options.clone(), 5);
+    let mut reader = Reader::open(options).await;
     // Nothing has come back yet: there is nothing to give back.
     reader.source.set_paused(&[Partition::ONLY]);
     reader.commit().await;
@@ -82,8 +82,8 @@ async fn steal(stream: &TestStream, count: usize) -> Vec<Message> {
 async fn full(stream: &TestStream) -> (Reader, Vec<Read>) {
     // Long enough for a slow machine to report progress in time.
     let ack_wait = Duration::from_secs(3);
-    let options = NatsSourceOptions { capacity: 4, batch: 4, ack_wait, ..stream.options() };
-    let mut reader = Reader::open(stream, options).await;
+    let options = NatsInput { capacity: Some(4), batch: 4, ack_wait, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     let taken = fill(stream, &mut reader, 0).await;
     // The server would give nothing beyond what the reader may have.
     let made = stream.jetstream().await.get_stream(&stream.name).await.unwrap();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::stream::StorageType;
-use greenroom_nats::source::NatsSourceOptions;
+use greenroom_nats::NatsInput;
 
 use crate::{
     own_server::Server,
@@ -36,8 +36,8 @@ async fn z07_a_server_that_is_restarted_loses_nothing_and_no_order() {
     let Some(server) = Server::start("z07_restart") else { return };
     let stream = stream(&server).await;
     stream.publish(0..200, 1).await;
-    let options = NatsSourceOptions { batch: 50, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { batch: 50, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     let mut ids = read_all(&mut reader, 60).await;
     // In hand while it is away, and settled before it is back.
     let in_hand = reader.some(20).await;
@@ -61,8 +61,8 @@ async fn z07_a_server_that_is_killed_loses_nothing() {
     let Some(server) = Server::start("z07_kill") else { return };
     let stream = stream(&server).await;
     stream.publish(0..200, 1).await;
-    let options = NatsSourceOptions { batch: 50, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { batch: 50, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     let mut ids = read_all(&mut reader, 100).await;
     server.script("kill");
     server.script("up");
@@ -80,11 +80,9 @@ async fn n05_a_start_waits_for_a_server_that_is_about_to_come() {
     let stream = stream(&server).await;
     stream.publish(0..3, 0).await;
     server.script("down");
-    let mut at = stream.server();
-    at.connect_within = Duration::from_secs(60);
-    let opening = tokio::spawn({
-        let options = stream.options();
-        async move { greenroom_nats::source::NatsSource::open(&at, options).await.map(drop) }
+    let input = NatsInput { connect_within: Duration::from_secs(60), ..stream.options() };
+    let opening = tokio::spawn(async {
+        greenroom_nats::source::NatsSource::open(input, None).await.map(drop)
     });
     server.script("up");
     opening.await.unwrap().unwrap();

@@ -9,8 +9,8 @@ use greenroom_bus::{
     sink::{Outgoing, Sink},
 };
 use greenroom_nats::{
-    NatsAuth, NatsServer, NatsUser,
-    output::{NatsSink, NatsSinkMode, NatsSinkOptions},
+    NatsAuth, NatsOutput, NatsUser,
+    output::{NatsSink, NatsSinkMode},
 };
 
 use crate::{
@@ -81,12 +81,16 @@ async fn push(sink: &NatsSink, ends: &Ends, numbers: std::ops::Range<u64>) {
 }
 
 /// To a subject for each key.
-fn options(stream: &str) -> NatsSinkOptions {
-    NatsSinkOptions::new(format!("{stream}.{{subject}}").parse().unwrap())
+fn options(stream: &TestStream) -> NatsOutput {
+    to(stream, "{subject}")
+}
+
+fn to(stream: &TestStream, subject: &str) -> NatsOutput {
+    NatsOutput::new(&stream.address, format!("{}.{subject}", stream.name).parse().unwrap())
 }
 
 async fn open(stream: &TestStream) -> NatsSink {
-    NatsSink::open(&stream.server(), options(&stream.name)).await.unwrap()
+    NatsSink::open(options(stream)).await.unwrap()
 }
 
 /// The numbers of all messages of the stream, by their subjects, as they stand there.
@@ -117,13 +121,13 @@ fn are_in_order(numbers: &[(String, u64)]) {
 async fn n04_what_is_confirmed_is_in_the_stream_in_order_per_key() {
     for mode in [NatsSinkMode::Binary, NatsSinkMode::Structured] {
         let Some(stream) = TestStream::new("n04_stored").await else { return };
-        let (to, ends) = (NatsSinkOptions { mode, ..options(&stream.name) }, Ends::default());
-        let sink = NatsSink::open(&stream.server(), to).await.unwrap();
+        let (to, ends) = (NatsOutput { mode, ..options(&stream) }, Ends::default());
+        let sink = NatsSink::open(to).await.unwrap();
         push(&sink, &ends, 0..500).await;
         sink.finish().await.unwrap();
         assert_eq!((ends.stored(), sink.unanswered()), (500, 0));
         assert_eq!(sink.describe(), format!("nats:{}.{{subject}}", stream.name));
-        let mut reader = Reader::open(&stream, stream.options()).await;
+        let mut reader = Reader::open(stream.options()).await;
         let mut last = [None; KEYS as usize];
         for read in reader.some(500).await {
             let number: u64 = read.id.parse().unwrap();
@@ -147,7 +151,7 @@ async fn n04_an_event_without_data_comes_back_without() {
     let event = Event::builder("1", "/s", "gone").subject("k").build().unwrap();
     sink.accept(ends.outgoing(event, None)).await;
     sink.finish().await.unwrap();
-    let mut reader = Reader::open(&stream, stream.options()).await;
+    let mut reader = Reader::open(stream.options()).await;
     let read = reader.next().await;
     let back = read.event.as_ref().unwrap();
     assert_eq!((back.ty(), back.data()), ("gone", &Data::None));
@@ -221,8 +225,8 @@ async fn d13_the_longest_subject_is_stored() {
 async fn d13_a_stream_that_is_missing_pauses_the_output_until_it_is_there() {
     let Some(address) = crate::server::address("d13_missing") else { return };
     let stream = TestStream { address, name: unique("missing") };
-    let to = NatsSinkOptions::new(format!("{}.all", stream.name).parse().unwrap());
-    let (sink, ends) = (NatsSink::open(&stream.server(), to).await.unwrap(), Ends::default());
+    let to = to(&stream, "all");
+    let (sink, ends) = (NatsSink::open(to).await.unwrap(), Ends::default());
     push(&sink, &ends, 0..20).await;
     let is_paused = async || sink.trouble().is_some_and(|trouble| trouble.paused);
     until("a pause", is_paused).await;
@@ -294,8 +298,8 @@ async fn d13_a_stream_that_is_full_does_not_hold_up_events_to_another() {
         ..Config::default()
     };
     stream.jetstream().await.create_stream(config).await.unwrap();
-    let to = NatsSinkOptions { concurrency: 2, ..options(&stream.name) };
-    let (sink, ends) = (NatsSink::open(&stream.server(), to).await.unwrap(), Ends::default());
+    let to = NatsOutput { concurrency: 2, ..options(&stream) };
+    let (sink, ends) = (NatsSink::open(to).await.unwrap(), Ends::default());
     // In no line, so that each is tried by itself.
     for number in [1, 6, 11, 16, 21] {
         sink.accept(ends.outgoing(event(number, 10), None)).await;
@@ -324,15 +328,14 @@ async fn d13_a_subject_that_is_not_allowed_pauses_the_output_and_no_secret_is_sh
     let Some(server) = Server::start_with("d13_denied", users) else { return };
     let stream = TestStream::at(server.address(), StorageType::File).await;
     let auth = Some(NatsAuth::User(NatsUser { name: "ann".into(), password: "hunter2".into() }));
-    let server_of_ann = NatsServer { auth, ..stream.server() };
-    let to = NatsSinkOptions::new(format!("{}.denied", stream.name).parse().unwrap());
-    let (sink, ends) = (NatsSink::open(&server_of_ann, to).await.unwrap(), Ends::default());
+    let to = NatsOutput { auth, ..to(&stream, "denied") };
+    let (sink, ends) = (NatsSink::open(to.clone()).await.unwrap(), Ends::default());
     push(&sink, &ends, 0..20).await;
     let is_paused = async || sink.trouble().is_some_and(|trouble| trouble.paused);
     until("a pause", is_paused).await;
     let trouble = sink.trouble().unwrap();
     assert!(trouble.error.contains("does not allow this user"), "{trouble:?}");
-    assert!(!format!("{trouble:?} {sink:?} {server_of_ann:?}").contains("hunter2"));
+    assert!(!format!("{trouble:?} {sink:?} {to:?}").contains("hunter2"));
     assert_eq!(ends.0.lock().unwrap().len(), 0, "nothing is settled");
     // It is corrected: with this configuration, all may do everything.
     server.script("down");
@@ -366,7 +369,7 @@ async fn z07_a_server_that_is_killed_under_an_output_loses_nothing_and_no_order(
     let state = on_it.get_info().await.unwrap().state;
     println!("{} of 20000 in the stream, {} sent again", state.messages, sink.unanswered());
     assert_eq!(state.messages, 20_000);
-    let mut reader = Reader::open(&stream, stream.options()).await;
+    let mut reader = Reader::open(stream.options()).await;
     let mut last = [None; KEYS as usize];
     for _ in 0..20_000 {
         let read = reader.next().await;
@@ -382,8 +385,8 @@ async fn z07_a_server_that_is_killed_under_an_output_loses_nothing_and_no_order(
 async fn n04_what_is_not_stored_when_a_sink_is_dropped_is_refused() {
     let Some(address) = crate::server::address("n04_dropped") else { return };
     let stream = TestStream { address, name: unique("dropped") };
-    let to = NatsSinkOptions::new(format!("{}.x", stream.name).parse().unwrap());
-    let (sink, ends) = (NatsSink::open(&stream.server(), to).await.unwrap(), Ends::default());
+    let to = to(&stream, "x");
+    let (sink, ends) = (NatsSink::open(to).await.unwrap(), Ends::default());
     push(&sink, &ends, 0..1).await;
     until("a pause", async || sink.trouble().is_some()).await;
     drop(sink);

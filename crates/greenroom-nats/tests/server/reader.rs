@@ -8,12 +8,10 @@ use greenroom_bus::{
     source::{Committer, Partition, Pull, Receipts, Source, Taken},
 };
 use greenroom_nats::{
-    NatsServer,
-    source::{NatsSource, NatsSourceOptions, NatsSourceProbe},
+    NatsInput,
+    source::{NatsSource, NatsSourceProbe},
 };
 use tokio::time::timeout;
-
-use crate::server::TestStream;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -52,13 +50,8 @@ impl Read {
 }
 
 impl Reader {
-    pub(crate) async fn open(stream: &TestStream, options: NatsSourceOptions) -> Self {
-        Self::at(&stream.server(), options).await
-    }
-
-    /// As this server is connected to.
-    pub(crate) async fn at(server: &NatsServer, options: NatsSourceOptions) -> Self {
-        let mut source = NatsSource::open(server, options).await.unwrap();
+    pub(crate) async fn open(input: NatsInput) -> Self {
+        let mut source = NatsSource::open(input, None).await.unwrap();
         let (probe, committer) = (source.probe(), source.committer().unwrap());
         Self { source, probe, committer, taken: VecDeque::new() }
     }

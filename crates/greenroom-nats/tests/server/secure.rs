@@ -1,10 +1,7 @@
 //! A server that wants TLS, and one who is known to it (N05).
 
 use async_nats::jetstream::stream::StorageType;
-use greenroom_nats::{
-    NatsAuth, NatsServer, NatsUser,
-    source::{NatsSource, NatsSourceOptions},
-};
+use greenroom_nats::{NatsAuth, NatsInput, NatsUser, kinds::NatsTls, source::NatsSource};
 
 use crate::{own_server::Server, reader::Reader, server::TestStream};
 
@@ -32,13 +29,13 @@ fn config() -> String {
     )
 }
 
-fn server(stream: &TestStream, ca: &str, auth: NatsAuth) -> NatsServer {
-    NatsServer {
+fn secured(stream: &TestStream, ca: &str, auth: NatsAuth) -> NatsInput {
+    let tls = NatsTls { ca: Some(certificate(ca)), cert: None, key: None, required: true };
+    NatsInput {
         auth: Some(auth),
-        require_tls: true,
-        root_certificates: Some(certificate(ca)),
+        tls: Some(tls),
         connect_within: std::time::Duration::from_secs(1),
-        ..stream.server()
+        ..stream.options()
     }
 }
 
@@ -50,8 +47,8 @@ async fn n05_a_stream_is_read_over_tls_by_a_password_or_a_key_and_a_wrong_one_is
     let ann =
         |password: &str| NatsAuth::User(NatsUser { name: "ann".into(), password: password.into() });
     for (consumer, auth) in [("user", ann("hunter2")), ("nkey", NatsAuth::NKey(SEED.into()))] {
-        let options = NatsSourceOptions { consumer: consumer.to_owned(), ..stream.options() };
-        let mut reader = Reader::at(&server(&stream, "ca.pem", auth), options).await;
+        let secured = secured(&stream, "ca.pem", auth);
+        let mut reader = Reader::open(NatsInput { consumer: consumer.to_owned(), ..secured }).await;
         for (number, read) in reader.some(20).await.into_iter().enumerate() {
             assert_eq!(read.id, number.to_string());
             let subject = read.event.as_ref().unwrap().subject().unwrap().to_string();
@@ -68,7 +65,7 @@ async fn n05_a_stream_is_read_over_tls_by_a_password_or_a_key_and_a_wrong_one_is
             "refuses the credentials",
         ),
     ] {
-        let refused = NatsSource::open(&server(&stream, ca, auth), stream.options()).await;
+        let refused = NatsSource::open(secured(&stream, ca, auth), None).await;
         let why = refused.map(|_| ()).unwrap_err().to_string();
         assert!(why.contains(says), "{says:?} in {why}");
         for secret in ["hunter2", "swordfish", &SEED[8..]] {

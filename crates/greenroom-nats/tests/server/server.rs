@@ -14,7 +14,7 @@ use async_nats::jetstream::{
 };
 use bytes::Bytes;
 use greenroom_bus::event::Event;
-use greenroom_nats::{NatsServer, source::NatsSourceOptions};
+use greenroom_nats::NatsInput;
 
 /// How to have these tests run.
 pub(crate) const HOW: &str = "no NATS server: run `scripts/nats up 4333`, then the same command with GREENROOM_NATS=127.0.0.1:4333";
@@ -87,15 +87,16 @@ impl TestStream {
         jetstream::new(async_nats::connect(&self.address).await.unwrap())
     }
 
-    pub(crate) fn server(&self) -> NatsServer {
-        NatsServer::at(&self.address)
+    /// A consumer that waits for one second, so that tests need not wait for more.
+    pub(crate) fn options(&self) -> NatsInput {
+        self.through(&self.address)
     }
 
-    /// A consumer that waits for one second, so that tests need not wait for more.
-    pub(crate) fn options(&self) -> NatsSourceOptions {
-        NatsSourceOptions {
+    /// The same, by another address.
+    pub(crate) fn through(&self, address: &str) -> NatsInput {
+        NatsInput {
             ack_wait: Duration::from_secs(1),
-            ..NatsSourceOptions::new(&self.name, "greenroom")
+            ..NatsInput::new(address, &self.name, "greenroom")
         }
     }
 

@@ -8,10 +8,7 @@ use async_nats::jetstream::{
 };
 use futures_util::StreamExt;
 use greenroom_bus::source::{Partition, Pull, Source};
-use greenroom_nats::{
-    NatsServer,
-    source::{NatsSource, NatsSourceOptions},
-};
+use greenroom_nats::{NatsInput, kinds::Partitions, source::NatsSource};
 
 use crate::{
     reader::Reader,
@@ -31,8 +28,8 @@ async fn nothing_is_pending(stream: &TestStream, consumer: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn n01_what_is_in_hand_is_never_delivered_again() {
     let Some(stream) = TestStream::new("n01_in_hand").await else { return };
-    let options = NatsSourceOptions { ack_wait: SHORT, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { ack_wait: SHORT, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     stream.publish(0..20, 0).await;
     let taken = reader.some(10).await;
     // Part of it is never asked for: it waits in the source, paused, while the rest is in hand.
@@ -50,8 +47,8 @@ async fn n01_what_is_in_hand_is_never_delivered_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n01_the_consumer_has_as_many_pending_as_there_is_room() {
     let Some(stream) = TestStream::new("n01_capacity").await else { return };
-    let options = NatsSourceOptions { capacity: 7, batch: 3, ack_wait: LONG, ..stream.options() };
-    let mut reader = Reader::open(&stream, options.clone()).await;
+    let options = NatsInput { capacity: Some(7), batch: 3, ack_wait: LONG, ..stream.options() };
+    let mut reader = Reader::open(options.clone()).await;
     assert_eq!(stream.consumer("greenroom").await.config.max_ack_pending, 7);
     stream.publish(0..20, 0).await;
     let taken = reader.some(7).await;
@@ -63,7 +60,7 @@ async fn n01_the_consumer_has_as_many_pending_as_there_is_room() {
     reader.some(6).await.iter().for_each(crate::reader::Read::done);
     reader.end().await;
     // It follows what is configured.
-    let reader = Reader::open(&stream, NatsSourceOptions { capacity: 9, ..options }).await;
+    let reader = Reader::open(NatsInput { capacity: Some(9), ..options }).await;
     assert_eq!(stream.consumer("greenroom").await.config.max_ack_pending, 9);
     reader.end().await;
     stream.remove().await;
@@ -76,7 +73,7 @@ async fn n02_a_dead_letter_is_terminated_and_the_rest_acknowledged() {
     let subject = format!("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.{}.greenroom", stream.name);
     let mut terminated = client.subscribe(subject).await.unwrap();
     client.flush().await.unwrap();
-    let mut reader = Reader::open(&stream, stream.options()).await;
+    let mut reader = Reader::open(stream.options()).await;
     stream.publish(0..3, 0).await;
     let taken = reader.some(3).await;
     taken[0].done();
@@ -95,7 +92,7 @@ async fn n02_a_dead_letter_is_terminated_and_the_rest_acknowledged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n02_what_is_refused_is_not_acknowledged_and_comes_back() {
     let Some(stream) = TestStream::new("n02_refused").await else { return };
-    let mut reader = Reader::open(&stream, stream.options()).await;
+    let mut reader = Reader::open(stream.options()).await;
     stream.publish(0..2, 0).await;
     let taken = reader.some(2).await;
     taken[0].refuse();
@@ -110,15 +107,15 @@ async fn n02_what_is_refused_is_not_acknowledged_and_comes_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n02_what_was_not_started_is_given_back_at_the_end() {
     let Some(stream) = TestStream::new("n02_given_back").await else { return };
-    let options = NatsSourceOptions { ack_wait: LONG, batch: 10, ..stream.options() };
-    let mut reader = Reader::open(&stream, options.clone()).await;
+    let options = NatsInput { ack_wait: LONG, batch: 10, ..stream.options() };
+    let mut reader = Reader::open(options.clone()).await;
     stream.publish(0..30, 0).await;
     let taken = reader.some(5).await;
     taken[..3].iter().for_each(crate::reader::Read::done);
     taken[3..].iter().for_each(crate::reader::Read::refuse);
     reader.end().await;
     // They would come after two minutes otherwise.
-    let mut reader = Reader::open(&stream, options).await;
+    let mut reader = Reader::open(options).await;
     let expected: Vec<String> = (3..30).map(|number| number.to_string()).collect();
     assert_eq!(reader.ids(27).await, expected, "in order, none twice");
     stream.remove().await;
@@ -127,8 +124,8 @@ async fn n02_what_was_not_started_is_given_back_at_the_end() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n02_what_waits_in_a_paused_partition_is_given_back() {
     let Some(stream) = TestStream::new("n02_paused").await else { return };
-    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { ack_wait: LONG, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     reader.source.set_paused(&[Partition::ONLY]);
     stream.publish(0..10, 0).await;
     reader.commit().await;
@@ -158,13 +155,13 @@ async fn n03_partitions_of_mapped_subjects_are_read_each_by_its_consumer() {
     };
     stream.jetstream().await.create_stream(config).await.unwrap();
     stream.publish(0..60, 20).await;
-    let partitioned = |partitions: Vec<u32>| NatsSourceOptions {
-        filters: vec![format!("{name}.{{partition}}.*")],
-        partitions,
+    let partitioned = |partitions: Vec<u32>| NatsInput {
+        subjects: Some(vec![format!("{name}.{{partition}}.*")]),
+        partitions: Some(Partitions(partitions)),
         ..stream.options()
     };
-    let mut first = Reader::open(&stream, partitioned(vec![0, 2])).await;
-    let mut second = Reader::open(&stream, partitioned(vec![1])).await;
+    let mut first = Reader::open(partitioned(vec![0, 2])).await;
+    let mut second = Reader::open(partitioned(vec![1])).await;
     let of_second = stream.consumer("greenroom-1").await.num_pending
         + stream.consumer("greenroom-1").await.num_ack_pending as u64;
     let (theirs, ours) =
@@ -182,8 +179,8 @@ async fn n03_partitions_of_mapped_subjects_are_read_each_by_its_consumer() {
 async fn d08_lag_and_what_is_open_are_told() {
     let Some(stream) = TestStream::new("d08_lag").await else { return };
     stream.publish(0..50, 0).await;
-    let options = NatsSourceOptions { capacity: 10, batch: 10, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { capacity: Some(10), batch: 10, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     let taken = reader.some(10).await;
     let standing = || reader.committer().partitions()[0];
     assert_eq!((standing().next, standing().oldest_open, standing().lag), (11, 1, Some(40)));
@@ -198,7 +195,7 @@ async fn d08_lag_and_what_is_open_are_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d12_a_stream_that_was_made_anew_is_another_one() {
     let Some(stream) = TestStream::new("d12_anew").await else { return };
-    let mut reader = Reader::open(&stream, stream.options()).await;
+    let mut reader = Reader::open(stream.options()).await;
     stream.publish(0..3, 0).await;
     let old = reader.some(3).await;
     stream.remove().await;
@@ -221,15 +218,15 @@ async fn d12_a_stream_that_was_made_anew_is_another_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n03_a_consumer_follows_the_subjects_that_are_configured() {
     let Some(stream) = TestStream::new("n03_filters").await else { return };
-    let only = |filters: &[&str]| NatsSourceOptions {
-        filters: filters.iter().map(|filter| format!("{}.{filter}", stream.name)).collect(),
+    let only = |filters: &[&str]| NatsInput {
+        subjects: Some(filters.iter().map(|of| format!("{}.{of}", stream.name)).collect()),
         ..stream.options()
     };
-    let mut reader = Reader::open(&stream, only(&["1"])).await;
+    let mut reader = Reader::open(only(&["1"])).await;
     stream.publish(0..3, 0).await;
     reader.some(1).await.iter().for_each(crate::reader::Read::done);
     reader.end().await;
-    let mut reader = Reader::open(&stream, only(&[])).await;
+    let mut reader = Reader::open(only(&[])).await;
     stream.publish(3..5, 0).await;
     let read = reader.some(2).await;
     assert_eq!([&read[0].id, &read[1].id], ["3", "4"], "all of it, from where it was");
@@ -241,8 +238,8 @@ async fn n03_a_consumer_follows_the_subjects_that_are_configured() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n02_what_is_done_after_the_source_has_gone_is_acknowledged() {
     let Some(stream) = TestStream::new("n02_later").await else { return };
-    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { ack_wait: LONG, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     stream.publish(0..5, 0).await;
     let taken = reader.some(5).await;
     let committer = reader.close();
@@ -258,9 +255,8 @@ async fn n02_what_is_done_after_the_source_has_gone_is_acknowledged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn d12_a_stream_that_was_made_anew_is_read_from_its_start() {
     let Some(stream) = TestStream::new("d12_anew_start").await else { return };
-    let options =
-        NatsSourceOptions { start: greenroom_bus::source::StartAt::Latest, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { start: greenroom_bus::source::StartAt::Latest, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     stream.publish(0..5, 0).await;
     reader.some(5).await.iter().for_each(crate::reader::Read::done);
     reader.commit().await;
@@ -282,8 +278,8 @@ async fn remove_consumer(stream: &TestStream) {
 #[tokio::test(flavor = "multi_thread")]
 async fn n05_a_consumer_that_is_made_again_has_what_was_given_back() {
     let Some(stream) = TestStream::new("n05_given_back").await else { return };
-    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
-    let mut reader = Reader::open(&stream, options).await;
+    let options = NatsInput { ack_wait: LONG, ..stream.options() };
+    let mut reader = Reader::open(options).await;
     stream.publish(0..10, 0).await;
     until("all is here", async || reader.committer().partitions()[0].next == 11).await;
     reader.source.set_paused(&[Partition::ONLY]);
@@ -298,14 +294,14 @@ async fn n05_a_consumer_that_is_made_again_has_what_was_given_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n05_a_consumer_that_is_made_again_has_what_had_not_come_back() {
     let Some(stream) = TestStream::new("n05_not_back").await else { return };
-    let options = NatsSourceOptions { ack_wait: LONG, ..stream.options() };
-    let mut before = Reader::open(&stream, options.clone()).await;
+    let options = NatsInput { ack_wait: LONG, ..stream.options() };
+    let mut before = Reader::open(options.clone()).await;
     stream.publish(0..5, 0).await;
     // As of one that is killed, what it has in hand stays so for the server.
     let in_hand = before.some(5).await;
     in_hand[0].done();
     before.close().commit().await.unwrap();
-    let mut reader = Reader::open(&stream, options).await;
+    let mut reader = Reader::open(options).await;
     stream.publish(5..8, 0).await;
     until("it is held back", async || reader.probe.stats().held_back == 3).await;
     remove_consumer(&stream).await;
@@ -317,7 +313,7 @@ async fn n05_a_consumer_that_is_made_again_has_what_had_not_come_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn n05_a_consumer_that_was_removed_is_made_again_where_it_had_got_to() {
     let Some(stream) = TestStream::new("n05_removed").await else { return };
-    let mut reader = Reader::open(&stream, stream.options()).await;
+    let mut reader = Reader::open(stream.options()).await;
     stream.publish(0..5, 0).await;
     let taken = reader.some(5).await;
     taken[0].done();
@@ -339,21 +335,21 @@ async fn n05_a_consumer_that_was_removed_is_made_again_where_it_had_got_to() {
 #[tokio::test(flavor = "multi_thread")]
 async fn z11_a_message_larger_than_a_request_is_asked_for_alone() {
     let Some(stream) = TestStream::new("z11_large").await else { return };
-    let options = NatsSourceOptions { batch_bytes: 2_000, ..stream.options() };
+    let options = NatsInput { batch_bytes: 2_000, ..stream.options() };
     let jetstream = stream.jetstream().await;
     for size in [10, 50_000, 10, 10] {
         let body = vec![b'x'; size];
         let subject = format!("{}.raw", stream.name);
         jetstream.publish(subject, body.into()).await.unwrap().await.unwrap();
     }
-    let mut reader = Reader::open(&stream, options).await;
+    let mut reader = Reader::open(options).await;
     let sizes: Vec<usize> = reader.ids(4).await.iter().map(String::len).collect();
     assert_eq!(sizes, [10, 50_000, 10, 10]);
     stream.remove().await;
 }
 
-async fn refusal(server: &NatsServer, options: NatsSourceOptions) -> String {
-    match NatsSource::open(server, options).await {
+async fn refusal(options: NatsInput) -> String {
+    match NatsSource::open(options, None).await {
         Ok(source) => panic!("{} was opened", source.describe()),
         Err(error) => error.to_string(),
     }
@@ -362,9 +358,9 @@ async fn refusal(server: &NatsServer, options: NatsSourceOptions) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn n05_what_cannot_be_read_is_refused_with_what_to_do() {
     let Some(stream) = TestStream::new("n05_refused").await else { return };
-    let none = refusal(&stream.server(), NatsSourceOptions::new("nowhere", "greenroom")).await;
+    let none = refusal(NatsInput::new(&stream.address, "nowhere", "greenroom")).await;
     assert!(none.contains("there is no stream \"nowhere\"; make it"), "{none}");
-    let bad = refusal(&stream.server(), NatsSourceOptions::new("a.b", "greenroom")).await;
+    let bad = refusal(NatsInput::new(&stream.address, "a.b", "greenroom")).await;
     assert!(bad.contains("is no name of a stream"), "{bad}");
 
     let made = stream.jetstream().await.get_stream(&stream.name).await.unwrap();
@@ -375,8 +371,8 @@ async fn n05_what_cannot_be_read_is_refused_with_what_to_do() {
         ..push::Config::default()
     };
     made.create_consumer(config).await.unwrap();
-    let options = |consumer: &str| NatsSourceOptions::new(&stream.name, consumer);
-    let pushes = refusal(&stream.server(), options("pushes")).await;
+    let options = |consumer: &str| NatsInput::new(&stream.address, &stream.name, consumer);
+    let pushes = refusal(options("pushes")).await;
     assert!(pushes.contains("is one that pushes"), "{pushes}");
     let config = pull::Config {
         durable_name: Some("all".into()),
@@ -384,12 +380,12 @@ async fn n05_what_cannot_be_read_is_refused_with_what_to_do() {
         ..pull::Config::default()
     };
     made.create_consumer(config).await.unwrap();
-    let all = refusal(&stream.server(), options("all")).await;
+    let all = refusal(options("all")).await;
     assert!(all.contains("does not have each message acknowledged by itself"), "{all}");
 
-    let mut away = NatsServer::at("ann:s3cret@127.0.0.1:1");
+    let mut away = stream.through("ann:s3cret@127.0.0.1:1");
     away.connect_within = Duration::from_millis(600);
-    let away = refusal(&away, options("greenroom")).await;
+    let away = refusal(away).await;
     assert!(away.contains("no connection to 127.0.0.1:1 within 600ms"), "{away}");
     assert!(!away.contains("s3cret"), "{away}");
     stream.remove().await;

@@ -13,7 +13,7 @@ use greenroom_bus::{
     event::Event,
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
 };
-use greenroom_nats::source::{NatsSource, NatsSourceOptions};
+use greenroom_nats::{NatsInput, source::NatsSource};
 use tokio::{sync::watch, task::JoinHandle};
 
 use crate::server::{TestStream, until};
@@ -58,13 +58,8 @@ struct Running {
 }
 
 impl Running {
-    async fn start(
-        stream: &TestStream,
-        options: NatsSourceOptions,
-        deadline: Duration,
-        stuck: fn(u64) -> bool,
-    ) -> Self {
-        let source = NatsSource::open(&stream.server(), options).await.unwrap();
+    async fn start(options: NatsInput, deadline: Duration, stuck: fn(u64) -> bool) -> Self {
+        let source = NatsSource::open(options, None).await.unwrap();
         let (let_go, when) = watch::channel(false);
         let handled = Arc::default();
         let handler = Stuck { stuck, let_go: when, handled: Arc::clone(&handled) };
@@ -99,7 +94,7 @@ async fn z09_a_stop_under_load_gives_back_what_it_abandons() {
     let Some(stream) = TestStream::new("z09_stop").await else { return };
     stream.publish(0..EVENTS, 0).await;
     // One never returns, and the others are far from done by the deadline.
-    let first = Running::start(&stream, stream.options(), DEADLINE, |number| number == 17).await;
+    let first = Running::start(stream.options(), DEADLINE, |number| number == 17).await;
     until("some handled", async || first.count() >= 100).await;
     let asked = Instant::now();
     first.control.drain();
@@ -107,7 +102,7 @@ async fn z09_a_stop_under_load_gives_back_what_it_abandons() {
     assert!(asked.elapsed() < DEADLINE + Duration::from_secs(1), "{:?}", asked.elapsed());
     assert!(report.given_back > 0, "{report:?}");
     let done = first.handled.lock().unwrap().clone();
-    let second = Running::start(&stream, stream.options(), DEADLINE, |_| false).await;
+    let second = Running::start(stream.options(), DEADLINE, |_| false).await;
     let all = async || {
         let again = second.handled.lock().unwrap();
         done.iter().chain(&*again).collect::<HashSet<_>>().len() as u64 == EVENTS
@@ -129,10 +124,10 @@ async fn z13_slow_handlers_cost_no_delivery_and_hold_up_their_own_keys_alone() {
     let stream = TestStream::at(address, StorageType::Memory).await;
     stream.publish(0..1_000, KEYS).await;
     // Of one key of ten, each event would take for ever.
-    let options = NatsSourceOptions { ack_wait: Duration::from_secs(2), ..stream.options() };
+    let options = NatsInput { ack_wait: Duration::from_secs(2), ..stream.options() };
     let ack_wait = options.ack_wait;
     let slow = |number| number % KEYS == 3;
-    let running = Running::start(&stream, options, Duration::from_secs(30), slow).await;
+    let running = Running::start(options, Duration::from_secs(30), slow).await;
     until("the others handled", async || running.count() == 900).await;
     // Only time can show that nothing comes back.
     tokio::time::sleep(ack_wait * 2).await;

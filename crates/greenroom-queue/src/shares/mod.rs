@@ -28,9 +28,10 @@
 //! waiting, in hand, held or set, and whose bucket is full, is not in memory. Of the busiest of
 //! these, the time in hand is.
 //!
-//! It knows neither locks nor clocks: its owner has one of each.
+//! It knows neither locks nor clocks: [`GuardedShares`] has the one, its owner the other.
 
 mod bucket;
+mod guarded;
 mod limits;
 mod past;
 mod share;
@@ -39,6 +40,7 @@ mod tests;
 mod took;
 
 pub use bucket::ShareRate;
+pub use guarded::GuardedShares;
 pub use limits::Limits;
 pub use share::Standing;
 

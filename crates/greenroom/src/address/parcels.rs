@@ -19,7 +19,7 @@ pub(crate) fn enveloped<M, R, E>(
 
 /// A worker of the pool waits for it.
 pub(crate) fn mark_own_call<M, R, E>(payload: &mut Outgoing<M, R, E>) {
-    let extra = payload.extra.get_or_insert_with(|| Extra::new(None));
+    let extra = payload.extra.get_or_insert_with(Extra::without_port);
     extra.waiter = Waiter::Worker;
 }
 

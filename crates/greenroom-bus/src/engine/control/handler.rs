@@ -63,8 +63,8 @@ impl HandlerControl {
 
     /// How long it has been in outage (D09), and the last error. `None` if it is not.
     pub fn outage(&self) -> Option<(Duration, String)> {
-        let (since, error) = self.entry().circuit.down_since()?;
-        Some((since.elapsed(), error))
+        let view = self.entry().circuits.view()?;
+        Some((view.lasted, view.error))
     }
 
     /// How its attempts have ended so far, and how long they took.

@@ -14,7 +14,7 @@ use greenroom::{
     DeadLetterReason, PoolStats,
     advisor::Advice,
     keys::{KeyCounts, KeyState, KeyStatus, Keys},
-    shares::ShareStatus,
+    shares::{Share, ShareStatus},
 };
 
 use super::{Control, pool::PoolControl};
@@ -131,8 +131,13 @@ pub struct KeyView {
     pub attempts: u32,
     /// The event that has parked it, if it is parked.
     pub parked_for: Option<ParkedEvent>,
-    /// The share of the first of its events that waits in the pool, if they have shares.
+    /// The share of the first of its events that waits in the pool or beside it, if they have
+    /// shares.
     pub share: Option<ShareStatus>,
+    /// How many events of that share wait beside the pool.
+    pub beside: usize,
+    /// The outage of that share at the handler, if shares are told apart.
+    pub share_outage: Option<OutageView>,
 }
 
 /// A key's events in one partition.
@@ -283,7 +288,7 @@ impl Control {
             further_attempts: settings.further_attempts.load(Ordering::Relaxed),
             dead_lettered: self.shared.ledger.letters.of_pool(place),
             advice: managed.admin.advice(),
-            in_outage: handlers.any(|handler| handler.circuit.is_down()),
+            in_outage: handlers.any(|handler| handler.circuits.is_down()),
         }
     }
 
@@ -295,7 +300,7 @@ impl Control {
             order_by: handler.config.order_by,
             retry: handler.retry(),
             paused: handler.pause.is_on(),
-            outage: handler.circuit.view(),
+            outage: handler.circuits.view(),
             crashes: handler.config.factory.crashes(),
             crash_loop: handler.config.factory.crash_loop(),
             without_key: handler.without_key.load(Ordering::Relaxed),
@@ -318,7 +323,13 @@ impl Control {
         let state = why.as_ref().map(|why| why.state);
         let is_parked = matches!(state, Some(KeyState::Parked { .. }));
         let pool = PoolControl { control: self.clone(), place: handler.pool };
-        let share = pool.shares().and_then(|shares| shares.status_of_line(line));
+        let shares = pool.shares();
+        let share = shares.as_ref().and_then(|shares| shares.status_of_line(line));
+        let share_outage = share.as_ref().and_then(|status| {
+            let name = (status.share != Share::COMMON).then(|| status.share.to_string().into());
+            handler.circuits.share_outage(&name)
+        });
+        let beside = shares.zip(share.as_ref()).map(|(all, share)| all.beside(&share.share));
         Some(KeyView {
             key: line.key.to_string(),
             handler: handler.name.to_string(),
@@ -330,6 +341,8 @@ impl Control {
             attempts: handler.retry().attempts,
             parked_for: self.shared.process.parked.event(line).filter(|_| is_parked),
             share,
+            beside: beside.unwrap_or(0),
+            share_outage,
         })
     }
 

@@ -22,7 +22,7 @@ use super::{
     handle::Control,
 };
 use crate::{
-    engine::process::{entries::PoolSettings, managed::Managed, retries::RetryClass},
+    engine::process::{entries::PoolSettings, managed::Managed, retries::RetryClass, share_rooms},
     router::{Concurrency, PoolConfig, Retry},
 };
 
@@ -56,6 +56,7 @@ pub(crate) struct PoolChange {
 enum Setting {
     Workers(usize),
     Queue(usize),
+    ShareQueue(Option<usize>),
     Rate(Option<Rate>),
     Concurrency(Option<usize>),
     Advisor(Option<Advisor>),
@@ -68,6 +69,7 @@ impl Setting {
         match self {
             Self::Workers(_) => "workers",
             Self::Queue(_) => "queue",
+            Self::ShareQueue(_) => "share_queue",
             Self::Rate(_) => "rate",
             Self::Concurrency(_) => "concurrency",
             Self::Advisor(_) => "advisor",
@@ -155,8 +157,23 @@ impl PoolControl {
             return Err(self.fixed("queue (with the engine `sticky`)"));
         }
         self.done(self.managed().admin.set_capacity(events))?;
-        self.settings().config.lock().queue = events;
+        let mut config = self.settings().config.lock();
+        config.queue = events;
+        self.bound_shares(&config);
         Ok(())
+    }
+
+    /// Sets the most events of one share in the queue; `None`: a quarter of it.
+    fn set_share_queue(&self, events: Option<usize>) {
+        let mut config = self.settings().config.lock();
+        config.share_queue = events;
+        self.bound_shares(&config);
+    }
+
+    fn bound_shares(&self, config: &PoolConfig) {
+        if let Some(rooms) = &self.settings().rooms {
+            rooms.set_bound(share_rooms::bound(config));
+        }
     }
 
     /// Limits the events started in a period of time; `None` removes the limit.
@@ -242,6 +259,7 @@ impl PoolControl {
         let live = PoolConfig {
             workers: to.workers,
             queue: to.queue,
+            share_queue: to.share_queue,
             rate: to.rate,
             concurrency: to.concurrency,
             retry: to.retry,
@@ -260,6 +278,9 @@ impl PoolControl {
                 return Err(self.fixed("queue (with the engine `sticky`)"));
             }
             settings.push(Setting::Queue(to.queue));
+        }
+        if is.share_queue != to.share_queue {
+            settings.push(Setting::ShareQueue(to.share_queue));
         }
         if is.rate != to.rate {
             settings.push(Setting::Rate(to.rate));
@@ -291,6 +312,7 @@ impl PoolChange {
         match setting {
             Setting::Workers(workers) => drop(pool.resize(workers)?),
             Setting::Queue(events) => pool.set_queue(events)?,
+            Setting::ShareQueue(events) => pool.set_share_queue(events),
             Setting::Rate(rate) => pool.set_rate(rate)?,
             Setting::Concurrency(events) => pool.set_concurrency(events)?,
             Setting::Advisor(advisor) => pool.set_advisor(advisor)?,

@@ -13,6 +13,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{
     budget::{BudgetView, InputConfig, ParkedPart},
+    held_by::{HeldBy, HeldByShare},
     partition::{Assigned, GivenUp, Revocations},
     view::{InputView, PartitionView},
 };
@@ -276,11 +277,11 @@ impl Input {
     }
 
     /// A stop came that waits for the events of this `finish`; no others are started any more.
-    pub(crate) fn stops(&self, finish: Finish) {
+    pub(crate) fn stops(&self, finish: Option<Finish>) {
         match (finish, self.delivers_again()) {
-            (Finish::All, _) | (Finish::ByInput, false) => {}
-            (Finish::InHand, false) => self.partitions.give_up(GivenUp::Refused),
-            (Finish::ByInput | Finish::InHand, true) => self.partitions.give_up(GivenUp::GivenBack),
+            (Some(Finish::All), _) | (None, false) => {}
+            (Some(Finish::InHand), false) => self.partitions.give_up(GivenUp::Refused),
+            (Some(Finish::InHand) | None, true) => self.partitions.give_up(GivenUp::GivenBack),
         }
     }
 
@@ -304,7 +305,8 @@ impl Input {
             in_flight_limit: all.in_flight_limit,
             held_back: all.held_back,
             run_ahead: all.run_ahead,
-            held_by: self.partitions.held_by.lock().map(|pool| pool.to_string()),
+            held_by: self.partitions.held_by.pool().map(|pool| pool.to_string()),
+            held_by_share: self.partitions.held_by.share(),
             parked: self.partitions.parked.events(),
             parked_bytes: self.partitions.parked.bytes(),
             refuses_parked: self.partitions.parked.is_full(),
@@ -363,7 +365,7 @@ pub(crate) struct Partitions {
     revocations: Arc<Revocations>,
     /// Events of all partitions that wait for full pools, at the last look.
     held_back: AtomicU64,
-    held_by: Mutex<Option<Name>>,
+    held_by: HeldBy,
     /// When one was assigned last.
     assigned_at: Mutex<Instant>,
     /// Those that an operator has paused, including unassigned ones.
@@ -392,7 +394,7 @@ impl Partitions {
             given_up: Mutex::default(),
             revocations: revocations.clone(),
             held_back: AtomicU64::new(0),
-            held_by: Mutex::default(),
+            held_by: HeldBy::default(),
             assigned_at: Mutex::new(Instant::now()),
             paused: Mutex::default(),
             changed: Notify::new(),
@@ -506,9 +508,15 @@ impl Partitions {
     }
 
     /// This many events of all partitions wait for full pools, most of them for this one.
-    pub(crate) fn show_held_back(&self, events: usize, by: Option<Name>) {
+    pub(crate) fn show_held_back(
+        &self,
+        input: &str,
+        events: usize,
+        (by, by_share): (Option<Name>, Option<HeldByShare>),
+    ) {
         self.held_back.store(events as u64, Ordering::Relaxed);
-        *self.held_by.lock() = by;
+        self.held_by.set(by, by_share);
+        self.held_by.tell(input, events as u64, self.config.run_ahead.max(1) as u64);
     }
 
     /// This many of its events wait behind parked keys.

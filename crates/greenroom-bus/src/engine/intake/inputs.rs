@@ -48,8 +48,9 @@ pub(crate) struct Inputs {
     reading: Arc<AtomicUsize>,
     /// Partitions that were taken away from them.
     pub(crate) revocations: Arc<Revocations>,
-    /// The events that a stop waits for.
-    finish: Finish,
+    /// The events that a stop waits for. `None`: those in hand for inputs that keep positions, and
+    /// all that were taken for the others.
+    finish: Option<Finish>,
     /// A stop came.
     is_stopping: AtomicBool,
     /// The leases of their partitions.
@@ -73,7 +74,7 @@ pub(crate) struct Arrival {
 }
 
 impl Inputs {
-    pub(crate) fn new(finish: Finish) -> Self {
+    pub(crate) fn new(finish: Option<Finish>) -> Self {
         Self {
             all: RwLock::default(),
             door: Mutex::new(InputRoster { open: true, arrivals: Vec::new() }),
@@ -210,7 +211,7 @@ impl Inputs {
         let all = self.all.read();
         let mut read = all.iter().filter(|input| input.has_source).peekable();
         // A dead letter that is handled again stays marked in its store. Callers of a router wait.
-        if self.finish != Finish::All && read.peek().is_some() {
+        if self.finish != Some(Finish::All) && read.peek().is_some() {
             self.revocations.add(NO_ASSIGNMENT, GivenUp::GivenBack);
         }
         read.for_each(|input| input.stops(self.finish));
@@ -220,7 +221,7 @@ impl Inputs {
     pub(crate) fn gives_back_all(&self) -> bool {
         let is_back = |input: &Arc<Input>| input.is_done() || input.delivers_again();
         let all = self.all.read();
-        let stops = self.is_stopping.load(Ordering::Acquire) && self.finish != Finish::All;
+        let stops = self.is_stopping.load(Ordering::Acquire) && self.finish != Some(Finish::All);
         stops && all.iter().all(is_back)
     }
 
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     fn g01_a_name_is_free_again_once_all_that_its_input_gave_is_settled() {
-        let inputs = Inputs::new(Finish::default());
+        let inputs = Inputs::new(None);
         add(&inputs, "a").unwrap();
         let taken =
             |leaving| ChangeError::NameTaken { kind: "input", name: "a".to_owned(), leaving };
@@ -373,7 +374,7 @@ mod tests {
 
     #[test]
     fn g06_none_is_added_after_the_last_has_ended_and_one_that_was_just_added_is_read() {
-        let inputs = Inputs::new(Finish::default());
+        let inputs = Inputs::new(None);
         add(&inputs, "a").unwrap();
         assert_eq!(inputs.reading(), 1);
         assert!(!inputs.close_if_none_arrived(), "it has not been begun");
@@ -386,7 +387,7 @@ mod tests {
 
     #[test]
     fn names_that_nobody_gave_differ() {
-        let inputs = Inputs::new(Finish::default());
+        let inputs = Inputs::new(None);
         let first = inputs.free_name("script".to_owned());
         add(&inputs, &first).unwrap();
         assert_eq!((&*first, &*inputs.free_name("script".to_owned())), ("script", "script (2)"));

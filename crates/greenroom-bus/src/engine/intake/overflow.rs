@@ -3,7 +3,8 @@
 //! ```text
 //!            ┌─ the pool is full ────────────▶ one queue
 //! event ─────┤                                 (partitions take turns)
-//!            └─ its key has as many as it may ▶ behind its key; later ones of that key too, and nobody else
+//!            ├─ its key has as many as it may ▶ behind its key; later ones of that key too, and nobody else
+//!            └─ its share, as many as it may ─▶ aside, with all others of its share (Q08)
 //! ```
 
 use std::{
@@ -14,14 +15,18 @@ use std::{
 };
 
 use greenroom::{NotAccepted, SendError, TrySendError, pool::Permit};
+use tokio::sync::watch;
 
-use super::rotation::Rotation;
+use super::{aside::Aside, held_by::HeldByShare, rotation::Rotation};
 use crate::{
     BoxFuture,
     dead_letter::Reason,
     engine::{
         account::order_audit::OrderLine,
-        process::job::{BusError, JobAddress, PoolJob},
+        process::{
+            job::{BusError, JobAddress, PoolJob},
+            share_rooms::ShareRooms,
+        },
         shared::Shared,
     },
     name::Name,
@@ -34,6 +39,8 @@ pub(crate) struct BesidePools {
     pools: Vec<JobAddress>,
     /// The events that wait for each pool.
     beside: Vec<Beside>,
+    /// Changes when the shares of a pool have room again. Of pools with shares.
+    freed: Vec<Option<watch::Receiver<()>>>,
     /// The indices of the pools that events wait for. May include some that nothing waits for any
     /// more.
     behind: Vec<usize>,
@@ -52,7 +59,9 @@ struct Beside {
 impl BesidePools {
     pub(crate) fn new(shared: Arc<Shared>, pools: Vec<JobAddress>, rotates: bool) -> Self {
         let beside = pools.iter().map(|_| Beside::default()).collect();
-        Self { shared, pools, beside, behind: Vec::new(), rotates }
+        let rooms = shared.process.pools.iter().map(|pool| pool.rooms.as_ref());
+        let freed = rooms.map(|rooms| rooms.map(|rooms| rooms.freed())).collect();
+        Self { shared, pools, beside, freed, behind: Vec::new(), rotates }
     }
 
     /// Direct access to the pool at this index, bypassing the events that wait for it.
@@ -71,6 +80,17 @@ impl BesidePools {
         Some(self.shared.process.pools[*most].name)
     }
 
+    /// The share of most of them, its pool, and their number.
+    pub(crate) fn held_by_share(&self) -> Option<HeldByShare> {
+        let longest = |place: &usize| {
+            let (share, events) = self.beside[*place].waiting.aside.longest()?;
+            Some((*place, share, events))
+        };
+        let longest = self.behind.iter().filter_map(longest).max_by_key(|(.., events)| *events);
+        let (place, share, events) = longest?;
+        Some(HeldByShare::new(self.shared.process.pools[place].name, share.clone(), events))
+    }
+
     /// Calls this with the assignment of each of them.
     pub(crate) fn each_held_back(&self, mut each: impl FnMut(u32)) {
         self.behind.iter().for_each(|place| self.beside[*place].waiting.each(&mut each));
@@ -79,7 +99,12 @@ impl BesidePools {
     /// Gives up the waiting events of all assignments for which this returns true.
     pub(crate) fn give_up(&mut self, is_revoked: &dyn Fn(u32) -> bool) {
         for place in &self.behind {
-            self.beside[*place].waiting.give_up(&self.shared, &self.pools[*place], is_revoked);
+            let rooms = self.shared.process.pools[*place].rooms.as_deref();
+            let waiting = &mut self.beside[*place].waiting;
+            if let Some(rooms) = rooms {
+                waiting.aside.retain(rooms, |job| !is_revoked(job.origin.assigned));
+            }
+            waiting.give_up(&self.shared, &self.pools[*place], is_revoked);
         }
     }
 
@@ -87,7 +112,7 @@ impl BesidePools {
     pub(crate) fn wait(&mut self, place: usize, job: PoolJob) {
         let beside = &mut self.beside[place];
         let turn = job.origin.partition().filter(|_| self.rotates);
-        beside.waiting.push(job, turn);
+        beside.waiting.push(self.shared.process.pools[place].rooms.as_ref(), job, turn);
         if !beside.is_listed {
             beside.is_listed = true;
             self.behind.push(place);
@@ -99,7 +124,8 @@ impl BesidePools {
         let Self { shared, pools, beside, behind, .. } = self;
         behind.retain(|place| {
             let beside = &mut beside[*place];
-            beside.waiting.feed(shared, &pools[*place]);
+            let rooms = shared.process.pools[*place].rooms.as_ref();
+            beside.waiting.feed(shared, rooms, &pools[*place]);
             beside.is_listed = !beside.waiting.is_empty();
             beside.is_listed
         });
@@ -112,7 +138,14 @@ impl BesidePools {
     /// # Cancel safety
     /// A dropped future has lost nothing.
     pub(crate) async fn hand_one_over(&mut self) {
-        let Self { shared, pools, beside, behind, .. } = self;
+        let Self { shared, pools, beside, freed, behind, .. } = self;
+        let mut freed: Vec<BoxFuture<'_, ()>> = freed
+            .iter_mut()
+            .enumerate()
+            .filter(|(place, _)| !beside[*place].waiting.aside.is_empty())
+            .filter_map(|(_, freed)| freed.as_mut())
+            .map(|freed| Box::pin(async move { drop(freed.changed().await) }) as BoxFuture<'_, _>)
+            .collect();
         let wants_room = |place: &&usize| beside[**place].waiting.wants_room();
         let mut rooms: Vec<(usize, BoxFuture<'_, PoolRoom>)> = behind
             .iter()
@@ -133,6 +166,8 @@ impl BesidePools {
             for place in behind.iter() {
                 moved |= beside[*place].waiting.advance(shared, &pools[*place], task);
             }
+            // The caller then feeds the events that have room.
+            moved |= freed.iter_mut().any(|freed| freed.as_mut().poll(task).is_ready());
             if moved { Poll::Ready(None) } else { Poll::Pending }
         });
         if let Some((place, room)) = room.await {
@@ -151,6 +186,9 @@ struct PoolOverflow {
     queue: Rotation<PoolJob>,
     /// For room behind a key, by the line that they stand in.
     behind: HashMap<OrderLine, Behind>,
+    /// For room of their share. None that is in `queue` or `behind` comes after one of them in its
+    /// line.
+    aside: Aside,
 }
 
 /// The events that wait for room behind one key.
@@ -188,15 +226,16 @@ impl Then {
 
 impl PoolOverflow {
     fn len(&self) -> usize {
-        self.queue.len() + self.behind.values().map(|behind| 1 + behind.rest.len()).sum::<usize>()
+        let behind = self.behind.values().map(|behind| 1 + behind.rest.len()).sum::<usize>();
+        self.queue.len() + behind + self.aside.len()
     }
 
     fn is_empty(&self) -> bool {
-        self.queue.is_empty() && self.behind.is_empty()
+        self.queue.is_empty() && self.behind.is_empty() && self.aside.is_empty()
     }
 
     fn each(&self, each: &mut impl FnMut(u32)) {
-        self.queue.iter().for_each(|job| each(job.origin.assigned));
+        self.queue.iter().chain(self.aside.iter()).for_each(|job| each(job.origin.assigned));
         for behind in self.behind.values() {
             each(behind.assigned);
             behind.rest.iter().for_each(|job| each(job.origin.assigned));
@@ -216,8 +255,18 @@ impl PoolOverflow {
         !self.queue.is_empty()
     }
 
+    fn push(&mut self, rooms: Option<&Arc<ShareRooms>>, job: PoolJob, turn: Option<u32>) {
+        let job = match rooms {
+            Some(rooms) => self.aside.keep(rooms, job, turn),
+            None => Some(job),
+        };
+        if let Some(job) = job {
+            self.line_up(job, turn);
+        }
+    }
+
     /// In the turn of its partition; without one, behind all that waits.
-    fn push(&mut self, job: PoolJob, turn: Option<u32>) {
+    fn line_up(&mut self, job: PoolJob, turn: Option<u32>) {
         let behind = job.line.as_ref().and_then(|line| self.behind.get_mut(line));
         match (behind, turn) {
             (Some(behind), _) => behind.rest.push_back(job),
@@ -227,7 +276,12 @@ impl PoolOverflow {
     }
 
     /// Hands over as many events as there is room for.
-    fn feed(&mut self, shared: &Shared, pool: &JobAddress) {
+    fn feed(&mut self, shared: &Shared, rooms: Option<&Arc<ShareRooms>>, pool: &JobAddress) {
+        if let Some(rooms) = rooms.filter(|_| !self.aside.is_empty()) {
+            while let Some((job, turn)) = self.aside.next(rooms) {
+                self.line_up(job, turn);
+            }
+        }
         self.advance(shared, pool, &mut Context::from_waker(Waker::noop()));
         while !self.queue.is_empty() {
             let Err(why) = pool.try_send_many(self.queue.front()) else { continue };

@@ -408,8 +408,11 @@ impl InputReader {
 
     fn show_progress(&self) {
         let (held_back, partitions) = (self.routing.held_back(), &self.input.partitions);
-        let by = if held_back > 0 { self.routing.held_by() } else { None };
-        partitions.show_held_back(held_back, by);
+        let by = match held_back {
+            0 => (None, None),
+            _ => (self.routing.held_by(), self.routing.held_by_share()),
+        };
+        partitions.show_held_back(&self.input.name, held_back, by);
         for ReadPartition { assigned, rest, .. } in &self.parts {
             let of_it = match partitions.come_and_go {
                 true => self.held_back.at_most(assigned.number, held_back),

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::{
     held_back::HeldBackCounts,
+    held_by::HeldByShare,
     input::Input,
     overflow::{BesidePools, gone},
 };
@@ -25,6 +26,7 @@ use crate::{
             loopback::Reserved,
             managed::Managed,
             origin::Origin,
+            share_rooms::named,
         },
         shared::Shared,
     },
@@ -71,6 +73,11 @@ impl Routing {
     /// The pool that most of them wait for.
     pub(crate) fn held_by(&self) -> Option<Name> {
         self.pools.held_by()
+    }
+
+    /// The share of most of them.
+    pub(crate) fn held_by_share(&self) -> Option<HeldByShare> {
+        self.pools.held_by_share()
     }
 
     /// How many of them there are of each assignment. Takes time for all that are held back.
@@ -286,18 +293,27 @@ impl Routing {
         }
     }
 
-    fn admit(&mut self, job: PoolJob) {
+    fn admit(&mut self, mut job: PoolJob) {
         let pool = self.shared.process.handlers[job.handler()].pool;
+        let rooms = self.shared.process.pools[pool].rooms.as_ref();
+        if let Some(rooms) = rooms.filter(|rooms| rooms.on_full != OnFull::Pause).cloned()
+            && !job.enters(&rooms)
+        {
+            let (share, most) = (named(job.share()), rooms.bound());
+            let why = format!("has as many events of {share} waiting as one share may: {most}");
+            return self.full(pool, rooms.on_full, job, &why);
+        }
         // Events that may wait are handed over together, at the end of the turn.
-        if self.shared.process.pools[pool].on_full == OnFull::Pause {
+        let on_full = self.shared.process.pools[pool].on_full;
+        if on_full == OnFull::Pause {
             self.pools.wait(pool, job);
             return;
         }
         match self.pools.address(pool).try_send(job) {
             Ok(()) => {}
-            Err(TrySendError::Full(job)) => self.full(pool, job, "is full"),
+            Err(TrySendError::Full(job)) => self.full(pool, on_full, job, "is full"),
             Err(TrySendError::KeyFull(job)) => {
-                self.full(pool, job, "has as many events of this key waiting as may");
+                self.full(pool, on_full, job, "has as many events of this key waiting as may");
             }
             Err(other) => {
                 let why = other.without_message();
@@ -308,8 +324,8 @@ impl Routing {
         }
     }
 
-    fn full(&mut self, pool: usize, job: PoolJob, why: &str) {
-        match self.shared.process.pools[pool].on_full {
+    fn full(&mut self, pool: usize, on_full: OnFull, job: PoolJob, why: &str) {
+        match on_full {
             OnFull::Pause => self.pools.wait(pool, job),
             OnFull::Reject => job.ack.refuse(Refusal::PoolFull),
             OnFull::DeadLetter => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::held_by::HeldByShare;
 use crate::source::{InputState, InputStatus, Partition, PartitionStanding};
 
 /// An input normally connects to its brokers and joins its group within this time.
@@ -35,6 +36,8 @@ pub struct InputView {
     pub run_ahead: u64,
     /// The pool that most of them wait for.
     pub held_by: Option<String>,
+    /// The share of most of them, if shares have no room.
+    pub held_by_share: Option<HeldByShare>,
     /// Events that wait behind parked keys, including the failed one; updated twice a second.
     pub parked: u64,
     /// About how many of the bytes in flight are theirs.
@@ -58,6 +61,12 @@ pub struct InputView {
 }
 
 impl InputView {
+    /// The share that stops it: more than half of the events beside the pools are of it.
+    pub fn stands_for_share(&self) -> Option<&HeldByShare> {
+        let held = self.held_by_share.as_ref()?;
+        (self.held_back >= self.run_ahead && held.is_why(self.held_back)).then_some(held)
+    }
+
     /// The state of its connection.
     pub fn state(&self) -> InputState {
         self.status.as_ref().map_or(InputState::Assigned, |status| status.state)

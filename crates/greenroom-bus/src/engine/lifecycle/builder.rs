@@ -28,7 +28,7 @@ use crate::{
         },
         intake::{budget::InputConfig, destinations::Destinations, inputs::Inputs},
         process::{
-            circuit::Circuit,
+            circuits::Circuits,
             entries::{HandlerEntry, PoolSettings},
             failures::{FailedEvent, Failures, OnFailure},
             key_audit::KeyAudit,
@@ -40,6 +40,7 @@ use crate::{
             processing::Processing,
             replaying::Replaying,
             retries::Retries,
+            share_rooms::ShareRooms,
             shown::ShownEvents,
         },
         shared::Shared,
@@ -71,7 +72,7 @@ pub struct EngineBuilder {
     recorder: Option<Arc<dyn Recorder>>,
     loopback: Option<LoopbackConfig>,
     deadline: Duration,
-    finish: Finish,
+    finish: Option<Finish>,
     line_of: LineOf,
 }
 
@@ -117,7 +118,7 @@ impl Default for EngineBuilder {
             recorder: None,
             loopback: None,
             deadline: DEADLINE,
-            finish: Finish::default(),
+            finish: None,
             line_of: |job| job.line.clone(),
         }
     }
@@ -368,8 +369,8 @@ impl EngineBuilder {
 
     /// Which events a drain waits for; by default, those in hand for inputs that keep their
     /// positions, and all that were taken for the others.
-    pub fn finish(mut self, finish: Finish) -> Self {
-        self.finish = finish;
+    pub fn finish(mut self, finish: impl Into<Option<Finish>>) -> Self {
+        self.finish = finish.into();
         self
     }
 
@@ -421,32 +422,37 @@ impl EngineBuilder {
         if let Some((pool, ..)) = self.routing.shares.iter().find(|(pool, ..)| !named(pool)) {
             return Err(BuildError::NoSuchPool(pool.clone()));
         }
+        let mut shared_out = vec![false; pools.len()];
         let handlers = handlers.iter().map(|(name, config)| {
             let pool = pools.iter().position(|(pool, _)| *pool == config.pool);
             let pool = pool.unwrap_or_else(|| unreachable!("the router knows every pool in use"));
             let mut config = config.clone().inherit(&pools[pool].1);
             config.factory = self.routing.layers.around(config.factory);
-            HandlerEntry::new(name, config, pool, Circuit::new(self.outage))
+            shared_out[pool] |= config.share_by.is_some();
+            HandlerEntry::new(name, config, pool, Circuits::new(self.outage))
         });
-        let settings = pools.iter().map(|(name, config)| PoolSettings {
-            name: Name::new(name),
-            config: Mutex::new(*config),
-            pause: PauseGate::default(),
-            shares: named_shares(&self.routing.shares, name),
-            in_hand: ShownEvents::default(),
-            timeout: config.timeout,
-            keeps_order: keeps_order(config),
-            on_full: config.on_full,
-            failed_attempts: AtomicU64::new(0),
-            further_attempts: AtomicU64::new(0),
-            retries: Retries::default(),
-        });
+        let handlers: Vec<_> = handlers.collect();
+        let settings =
+            pools.iter().zip(shared_out).map(|((name, config), has_shares)| PoolSettings {
+                name: Name::new(name),
+                config: Mutex::new(*config),
+                pause: PauseGate::default(),
+                shares: named_shares(&self.routing.shares, name),
+                in_hand: ShownEvents::default(),
+                timeout: config.timeout,
+                keeps_order: keeps_order(config),
+                on_full: config.on_full,
+                rooms: has_shares.then(|| ShareRooms::new(config)),
+                failed_attempts: AtomicU64::new(0),
+                further_attempts: AtomicU64::new(0),
+                retries: Retries::default(),
+            });
         let ledger = Arc::new(Ledger::new(pools.len()));
         let phase = watch::Sender::new(Phase::Run);
         let replaying =
             dead_letters.replays().map(|store| Arc::new(Replaying::new(store, phase.subscribe())));
         let process = Processing {
-            handlers: handlers.collect(),
+            handlers,
             pools: settings.collect(),
             fair_share: fair_share(pools),
             failures: Failures::new(self.on_failure.take()),

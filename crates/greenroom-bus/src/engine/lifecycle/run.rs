@@ -37,7 +37,10 @@ use crate::{
             replay, returning,
             route::Routing,
         },
-        process::job::{JobAddress, PoolJob},
+        process::{
+            job::{JobAddress, PoolJob},
+            share_rooms::named,
+        },
     },
     name::Name,
     router::AckWhen,
@@ -351,11 +354,14 @@ impl Run {
             return None;
         }
         engine.shared.process.handlers.iter().find_map(|handler| {
-            let (since, error) = handler.circuit.down_since()?;
-            let (down, name) = (since.elapsed(), &handler.name);
-            (down >= engine.outage_limit).then(|| {
-                format!("the handler {name:?} has been in outage for {} s: {error}", down.as_secs())
-            })
+            let (share, outage) = handler.circuits.longest()?;
+            let (seconds, error) = (outage.lasted.as_secs(), &outage.error);
+            let mut who = format!("the handler {:?}", handler.name);
+            if let Some(share) = share {
+                who = format!("{} at {who}", named(share.as_ref()));
+            }
+            (outage.lasted >= engine.outage_limit)
+                .then(|| format!("{who} has been in outage for {seconds} s: {error}"))
         })
     }
 

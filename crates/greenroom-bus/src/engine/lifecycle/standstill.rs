@@ -156,9 +156,25 @@ pub(crate) fn look_at_keys(engine: &Parts) {
             of_inputs[place] += with_its_head;
         }
     }
+    leave_rooms(engine, &lines);
     engine.shared.process.parked.forget_others(Instant::now(), |line| lines.contains(line));
     engine.shared.process.parked.seen(ParkedCounts { keys, events });
     engine.shared.inputs.hold_parked(&of_inputs);
+}
+
+/// Behind parked keys, events take no room of their share, as they take none of their pool.
+fn leave_rooms(engine: &Parts, parked: &HashSet<OrderLine>) {
+    let pools = engine.shared.process.pools.iter().zip(engine.managed.iter());
+    for (_, managed) in pools.filter(|(pool, _)| pool.rooms.is_some()) {
+        managed.admin.withdraw(|job| {
+            if let Some(room) = job.room()
+                && job.line.as_ref().is_some_and(|line| parked.contains(line))
+            {
+                room.leaves();
+            }
+            false
+        });
+    }
 }
 
 /// True if all that was taken and is not settled waits behind parked keys, or for room that these

@@ -154,7 +154,7 @@ impl Attempts {
                 None => result,
             };
             let result = ended(shared, job, recorded, result);
-            note_health(entry, &result, handler, place);
+            note_health(entry, job, &result, handler, place);
             result.map_err(|failure| failed(shared, pool, job, failure, Probe(None)))
         });
         judged.collect()
@@ -212,7 +212,7 @@ impl Attempts {
         };
         let result = ended(shared, job, recorded, result);
         let handler = handlers[job.handler()].as_ref().map(|built| &*built.handler);
-        note_health(entry, &result, handler, 0);
+        note_health(entry, job, &result, handler, 0);
         // A probe that was answered in the handler's place is given back here: another one is made.
         result.map_err(|failure| failed(shared, pool, job, failure, probe))
     }
@@ -347,6 +347,9 @@ fn built<'a>(
 fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -> Attempt {
     let entry = &shared.process.handlers[job.handler()];
     job.attempts = job.attempts.saturating_add(1);
+    if let Some(room) = job.room() {
+        room.leaves();
+    }
     if job.attempts > 1 {
         pool.further_attempts.fetch_add(1, Ordering::Relaxed);
     } else if entry.config.factory.watches_settlement() {
@@ -367,15 +370,17 @@ fn begin(shared: &Shared, job: &mut PoolJob, pool: &PoolSettings, slot: usize) -
 /// Notes that a handler works: it gave the result at this place itself, and reached the other side.
 fn note_health(
     entry: &HandlerEntry,
+    job: &PoolJob,
     result: &handler::HandlerResult,
     handler: Option<&dyn handler::Handler>,
     place: usize,
 ) {
     if handler::shows_that_it_works(result)
-        && entry.circuit.is_troubled()
+        && entry.circuits.is_troubled()
         && handler.is_some_and(|handler| handler.gave_result(place))
-        && entry.circuit.succeeded()
+        && entry.circuits.succeeded(job)
     {
-        tracing::info!(handler = &*entry.name, "the handler works again");
+        let (handler, share) = (&*entry.name, entry.circuits.named(job));
+        tracing::info!(handler, share, "the handler works again");
     }
 }

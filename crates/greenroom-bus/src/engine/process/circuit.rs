@@ -17,7 +17,10 @@
 //! short run soon.
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -169,7 +172,13 @@ pub(crate) enum Blame {
 
 impl Circuit {
     pub(crate) fn new(config: OutageConfig) -> Self {
-        Self { config, troubled: AtomicBool::new(false), state: Mutex::default() }
+        Self::from_streak(config, 0)
+    }
+
+    /// As `new`; its first streak has this number.
+    pub(crate) fn from_streak(config: OutageConfig, streak: u64) -> Self {
+        let state = Mutex::new(State { streak, ..State::default() });
+        Self { config, troubled: AtomicBool::new(false), state }
     }
 
     /// Like [`admit`](Self::admit), now. Reads the clock only if there is trouble.
@@ -229,6 +238,16 @@ impl Circuit {
     /// An attempt failed. Attempts that began before the outage do not prolong it: only a `probe`
     /// does.
     pub(crate) fn failed(&self, failing: Failing<'_>, now: Instant) -> Blame {
+        self.failed_among(failing, false, now)
+    }
+
+    /// As `failed`. If most others like it are in outage, so it is, too.
+    pub(crate) fn failed_among(
+        &self,
+        failing: Failing<'_>,
+        others_are_down: bool,
+        now: Instant,
+    ) -> Blame {
         let Failing { event, cause, error, probe, .. } = failing;
         let mut state = self.state.lock();
         self.troubled.store(true, Ordering::Relaxed);
@@ -239,7 +258,8 @@ impl Circuit {
             }
             return Blame::Outage;
         }
-        if !state.failed(&self.config, event, now) && cause == OutageCause::Failures {
+        let many = state.failed(&self.config, event, now) || others_are_down;
+        if !many && cause == OutageCause::Failures {
             let only_failures = failing.since.is_none_or(|since| since.0 == state.streak);
             let undecided = self.config.window.min(ALONE).saturating_sub(state.lasted(now));
             match failing.left {
@@ -266,12 +286,6 @@ impl Circuit {
         self.is_troubled() && self.state.lock().down.is_some()
     }
 
-    /// Since when the handler has been in outage, and the last error.
-    pub(crate) fn down_since(&self) -> Option<(Instant, String)> {
-        let state = self.state.lock();
-        state.down.as_ref().map(|down| (down.since, down.error.clone()))
-    }
-
     /// The outage, if there is one.
     pub(crate) fn view(&self) -> Option<OutageView> {
         let state = self.state.lock();
@@ -283,18 +297,18 @@ impl Circuit {
 
 /// The right to probe a handler in outage, where the attempt has it. Dropped, whatever ended the
 /// attempt (a panic, a stop, an answer that says nothing), it passes to another event.
-pub(crate) struct Probe<'a>(pub(crate) Option<&'a Circuit>);
+pub(crate) struct Probe(pub(crate) Option<Arc<Circuit>>);
 
-impl Probe<'_> {
+impl Probe {
     /// The attempt has failed, and reports that itself. True if it was a probe.
     pub(crate) fn done(mut self) -> bool {
         self.0.take().is_some()
     }
 }
 
-impl Drop for Probe<'_> {
+impl Drop for Probe {
     fn drop(&mut self) {
-        if let Some(outage) = self.0 {
+        if let Some(outage) = &self.0 {
             outage.probe_cancelled();
         }
     }
@@ -401,7 +415,7 @@ mod tests {
         assert!(matches!(outage.admit(later), Admission::Wait(_)));
         let latest = later + Duration::from_secs(1);
         assert_eq!(outage.admit(latest), Admission::Probe);
-        assert!(outage.down_since().is_some());
+        assert!(outage.view().is_some());
         assert!(outage.succeeded());
         assert_eq!(outage.admit(latest), Admission::Attempt);
         assert_eq!(outage.admit(latest), Admission::Attempt);

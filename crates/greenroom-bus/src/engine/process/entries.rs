@@ -1,12 +1,15 @@
 //! The handlers and pools of an engine, each at its place.
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 
 use super::{
-    attempt_figures::AttemptFigures, circuit::Circuit, pause::PauseGate, pool_shares::PoolShares,
-    retries::Retries, shown::ShownEvents,
+    attempt_figures::AttemptFigures, circuits::Circuits, pause::PauseGate, pool_shares::PoolShares,
+    retries::Retries, share_rooms::ShareRooms, shown::ShownEvents,
 };
 use crate::{
     name::Name,
@@ -19,7 +22,7 @@ pub(crate) struct HandlerEntry {
     pub(crate) config: HandlerConfig,
     /// The place of its pool.
     pub(crate) pool: usize,
-    pub(crate) circuit: Circuit,
+    pub(crate) circuits: Circuits,
     pub(crate) pause: PauseGate,
     /// Events that had no value at its `order_by`, and so stand in no line.
     pub(crate) without_key: AtomicU64,
@@ -29,13 +32,13 @@ pub(crate) struct HandlerEntry {
 }
 
 impl HandlerEntry {
-    pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, circuit: Circuit) -> Self {
+    pub(crate) fn new(name: &str, config: HandlerConfig, pool: usize, circuits: Circuits) -> Self {
         let retry = Mutex::new(config.retry.unwrap_or_default());
         Self {
             name: Name::new(name),
             config,
             pool,
-            circuit,
+            circuits,
             pause: PauseGate::default(),
             without_key: AtomicU64::new(0),
             attempts: AttemptFigures::default(),
@@ -66,6 +69,8 @@ pub(crate) struct PoolSettings {
     /// Events stand in line where their handlers say so.
     pub(crate) keeps_order: bool,
     pub(crate) on_full: OnFull,
+    /// The rooms of its shares, if its events have some.
+    pub(crate) rooms: Option<Arc<ShareRooms>>,
     /// Attempts that failed.
     pub(crate) failed_attempts: AtomicU64,
     /// Attempts that were not the first of their event.

@@ -8,7 +8,7 @@
 //! | revoked | the event | for ever |
 //! | pause of the handler | the event | it is resumed |
 //! | held | the event before its last attempt | others have told who is to blame |
-//! | circuit | the event | the outage of its handler is over, or it is its turn to probe |
+//! | circuit | the event | the outage of its handler or share is over, or it is its turn to probe |
 //!
 //! The last one is room on the way back in ([`has_room`](super::loopback::has_room)): an event that
 //! finds none has failed, so it is asked for once the attempt has begun.
@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use super::{
-    circuit::{Admission, Probe},
+    circuit::Probe,
     entries::{HandlerEntry, PoolSettings},
     job::PoolJob,
 };
@@ -75,22 +75,14 @@ async fn is_ours(shared: &Shared, job: &PoolJob) {
 ///
 /// # Errors
 /// Why it may not.
-pub(crate) fn admit<'a>(
-    shared: &Shared,
-    entry: &'a HandlerEntry,
-    job: &PoolJob,
-) -> Result<Probe<'a>, Hold> {
+pub(crate) fn admit(shared: &Shared, entry: &HandlerEntry, job: &PoolJob) -> Result<Probe, Hold> {
     if entry.pause.is_on() {
         return Err(("the handler is paused", PAUSED));
     }
     if let Some(wait) = held(shared, job) {
         return Err(("its last attempt waits for others to say who is to blame", wait));
     }
-    match entry.circuit.admit_now() {
-        Admission::Attempt => Ok(Probe(None)),
-        Admission::Probe => Ok(Probe(Some(&entry.circuit))),
-        Admission::Wait(wait) => Err((IN_OUTAGE, wait)),
-    }
+    entry.circuits.admit(job).map(Probe).map_err(|wait| (IN_OUTAGE, wait))
 }
 
 /// True if an event is not to be started any more: its partition was revoked, or a stop does not
@@ -104,7 +96,7 @@ pub(crate) fn is_given_up(shared: &Shared, job: &PoolJob) -> bool {
 pub(crate) fn held(shared: &Shared, job: &PoolJob) -> Option<Duration> {
     let tries = &job.extras()?.tries;
     let left = tries.held_for(|| shared.inputs.others_may_come(&job.origin))?;
-    let circuit = &shared.process.handlers[job.handler()].circuit;
-    let others_succeed = circuit.has_worked_since(tries.streak());
+    let circuits = &shared.process.handlers[job.handler()].circuits;
+    let others_succeed = circuits.has_worked_since(job, tries.streak());
     (!others_succeed).then_some(left.min(UNDECIDED))
 }

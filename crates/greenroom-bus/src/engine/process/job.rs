@@ -6,7 +6,12 @@ use greenroom::{Address, Backoff};
 use tokio::time::Instant;
 
 use super::{
-    circuit::Streak, loopback::Reserved, origin::Origin, produced::Produced, recording::Recording,
+    circuit::Streak,
+    loopback::Reserved,
+    origin::Origin,
+    produced::Produced,
+    recording::Recording,
+    share_rooms::{ShareName, ShareRoom, ShareRooms},
 };
 use crate::{
     engine::account::order_audit::OrderLine,
@@ -54,6 +59,8 @@ pub(crate) struct Extras {
     pub(crate) recording: Recording,
     /// Its share.
     pub(crate) share: Option<Arc<str>>,
+    /// The room that it takes of what its share may have in its pool.
+    pub(crate) room: Option<Box<ShareRoom>>,
 }
 
 const _: () = assert!(size_of::<PoolJob>() <= 128, "a job is two cache lines");
@@ -81,6 +88,23 @@ impl PoolJob {
             self.extras_mut().share = share;
         }
         self
+    }
+
+    /// The room that it takes, if its pool has shares.
+    pub(crate) fn room(&self) -> Option<&ShareRoom> {
+        self.extras()?.room.as_deref()
+    }
+
+    /// Gives it room in its pool, if its share has some. False if not.
+    pub(crate) fn enters(&mut self, rooms: &Arc<ShareRooms>) -> bool {
+        let share = self.share().cloned();
+        rooms.enters(&mut self.extras_mut().room, share)
+    }
+
+    /// It waits beside its pool, as one of this share.
+    pub(crate) fn waits_beside(&mut self, rooms: &Arc<ShareRooms>, share: ShareName) {
+        let room = &mut self.extras.get_or_insert_default().room;
+        rooms.waits(room, share, self.line.as_ref());
     }
 
     /// The place of its handler.

@@ -76,11 +76,15 @@ pub(crate) fn failed(
     pool: &PoolSettings,
     job: &mut PoolJob,
     failure: Failure,
-    probe: Probe<'_>,
+    probe: Probe,
 ) -> BusError {
+    if let Some(room) = job.room() {
+        room.returns();
+    }
     let entry = &shared.process.handlers[job.handler()];
     let (retry, now) = (entry.retry(), Instant::now());
-    let (streak, forgiven) = entry.circuit.streak(job.extras_mut().tries.streak());
+    let since = job.extras().and_then(|extras| extras.tries.streak());
+    let (streak, forgiven) = entry.circuits.streak(job, since);
     if forgiven {
         job.extras_mut().tries.begin_anew();
     }
@@ -169,7 +173,7 @@ fn blamed(
     shared: &Shared,
     job: &mut PoolJob,
     failure: &Failure,
-    probe: Probe<'_>,
+    probe: Probe,
     now: Instant,
 ) -> Blame {
     let entry = &shared.process.handlers[job.handler()];
@@ -184,14 +188,22 @@ fn blamed(
         since,
         others_may_come: shared.inputs.others_may_come(&job.origin),
     };
-    let blame = entry.circuit.failed(failing, now);
+    let blame = entry.circuits.failed(job, failing, now);
     if blame == Blame::NewOutage {
         let (handler, error) = (&*entry.name, &*excerpt(&failure.error));
-        tracing::error!(
-            handler,
-            error,
-            "the handler is in outage: its events wait, one at a time probes"
-        );
+        match entry.circuits.named(job) {
+            Some(share) => tracing::warn!(
+                handler,
+                share,
+                error,
+                "a share is in outage: its events wait, one at a time probes, and others go on"
+            ),
+            None => tracing::error!(
+                handler,
+                error,
+                "the handler is in outage: its events wait, one at a time probes"
+            ),
+        }
     }
     if matches!(blame, Blame::NewOutage | Blame::Outage) {
         job.extras_mut().tries.begin_anew();
@@ -274,6 +286,9 @@ fn row(retry: Retry) -> Rule {
 
 /// A job parks its key. Its error stays with it for the report.
 fn park(shared: &Shared, job: &mut PoolJob, error: &str) {
+    if let Some(room) = job.room() {
+        room.leaves();
+    }
     let extras = job.extras_mut();
     extras.parked_for = Some(error.into());
     // A later attempt is the first again.

@@ -21,7 +21,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Its line in the registry.
 pub const HANDLER: Listing<dyn HandlerKind> = handler::<ExecConfig>(
     "exec",
-    "Hands the event to long-lived worker processes, one for each worker of the pool.",
+    "Passes the event to long-lived worker processes, one for each worker of the pool.",
 );
 
 options! {
@@ -30,18 +30,18 @@ options! {
     pub struct ExecConfig = "exec", then ExecConfig::checked {
         /// The program and its arguments. It is not run by a shell.
         command: Secret<Vec<String>> = command().secret();
-        /// How long an event may take; then the process is killed and the event tried again.
+        /// How long an event may take. Then the process is killed and the event is tried again.
         timeout: Duration = duration(1..=DAY_MS).default("30s");
-        /// How many events a process has in hand at a time, from as many workers of the pool, which
-        /// share it: with more than one, the next is in its pipe while it works on one. Those of
-        /// one key are still handled one after the other.
+        /// How many events a process has at a time. That many workers of the pool share a process,
+        /// so that the next event is in its pipe while it works on one. Events of one key are still
+        /// handled one after the other.
         in_flight: usize = count(1..=1_024).default("1");
-        /// How often a process that dies is started anew.
+        /// How often a process that dies is restarted.
         restart: RestartLimit = group().default("{}");
         /// Environment variables for the process, added to those of greenroom.
         env: Secret<Vec<(String, String)>> = variables().secret().default("{}");
-        /// The directory in which the process runs; the directory of the configuration file
-        /// when left out.
+        /// The working directory of the process; by default, the directory of the configuration
+        /// file.
         cwd: Option<PathBuf> = path().optional();
     }
 }

@@ -18,11 +18,11 @@ const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 options! {
-    /// A process that dies more often than this within the window is not started again before the
-    /// window allows it: until then its handler pauses.
+    /// If a process dies more often than this within the window, its handler pauses until the
+    /// window allows another restart.
     #[derive(Copy, Eq)]
     pub struct RestartLimit = "restart" {
-        /// How many times within the window.
+        /// How many restarts within the window.
         max: u32 = count(0..=1_000_000).default("3");
         /// The window.
         window: Duration = duration(1..=DAY_MS).default("60s");

@@ -3,12 +3,13 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use greenroom_config::{
-    AnyOptions, At, Listing, Secret, duration, flag, group, options, path, size, text, texts,
+    AnyOptions, At, Listing, Secret, defaults_beside, duration, flag, group, options, path, size,
+    text, texts,
     units::{DAY_MS, GIB},
     url, variables, word,
 };
 
-use super::{HttpConfig, HttpFactory, Mode};
+use super::{HttpFactory, Mode};
 use crate::{
     event::{OrderBy, OrderByError},
     handler::{HandlerKind, Makes, OpenHandler, handler},
@@ -25,63 +26,64 @@ pub const HANDLER: Listing<dyn HandlerKind> =
     handler::<HttpOptions>("http", "Posts the event to a URL, as CloudEvents over HTTP.").live();
 
 options! {
-    /// 2xx settles; 408, 425, 429, 5xx, a timeout or a refused connection is tried again; 401
-    /// and 403 pause the handler; any other answer makes a dead letter. A reload changes all of
-    /// it.
+    /// 2xx settles; 408, 425, 429, 5xx, a timeout or a refused connection is tried again; 401 and
+    /// 403 pause the handler; any other answer makes a dead letter. A reload changes all these
+    /// options.
     pub struct HttpOptions = "http", then HttpOptions::checked {
-        /// Where to post to: a URL, or where each event has its own.
+        /// The URL to post to, or where each event has its own.
         url: PostTo = group();
-        /// Headers added to each request. `ce-*`, `content-type` and the like are written by
-        /// greenroom and cannot be set.
+        /// Headers to add to each request. `ce-*`, `content-type` and others that greenroom writes
+        /// cannot be set.
         headers: Secret<Vec<(String, String)>> = variables().secret().default("{}");
-        /// How the target is told who posts. Without it, by nothing but the URL and the headers.
+        /// The credentials to send. Without it, only those in the URL and the headers.
         auth: Option<Auth> = group().optional();
-        /// Whom to trust, and what to show. Without it, the authorities that the system trusts.
+        /// The authorities to trust, and the client certificate. Without it, the authorities of the
+        /// system, and no certificate.
         tls: Option<HttpTls> = group().optional();
-        /// Signs each request by Standard Webhooks with the secrets of its share.
+        /// Signs each request as Standard Webhooks specifies, with the secrets of its share.
         signature: Option<WebhookSignature> = group().optional();
         /// How long one attempt may take.
         timeout: Duration = duration(1..=DAY_MS).default("5s");
-        /// The longest answer with events that is read; a longer one makes a dead letter. An
-        /// answer without events may have any length.
+        /// The longest answer with events; a longer one makes a dead letter. An answer without
+        /// events may have any length.
         max_response: u64 = size(1024..=GIB).default("16MiB");
         /// `binary` sends the data as the body and the attributes as `ce-` headers;
         /// `structured` sends the event as JSON.
         mode: Mode = word().default("binary");
-        /// With `true`, an event that was accepted goes to the outputs when the answer holds no
-        /// event.
+        /// With `true`, an accepted event goes to the outputs if the answer contains no events.
         pass: bool = flag().default("false");
-        /// What follows from an answer, where that is to differ from the usual: a status
-        /// (`404`), a class (`5xx`), a range (`520..529`), `timeout` or `connection`, each with
-        /// `settle`, `retry`, `hold`, `pause`, `pause_share`, `reject` or `park`. The narrowest
-        /// decides. `greenroom explain-status` prints what holds.
+        /// Changes to the meaning of answers: a status (`404`), a class (`5xx`), a range
+        /// (`520..529`), `timeout` or `connection`, each with `settle`, `retry`, `hold`, `pause`,
+        /// `pause_share`, `reject` or `park`. The narrowest match applies. `greenroom
+        /// explain-status` prints the result.
         status: Vec<(String, String)> = variables().default("{}");
     }
 }
 
 options! {
-    /// `webhook-id`, `webhook-timestamp` and `webhook-signature`, which tell the target who posts.
+    /// Adds `webhook-id`, `webhook-timestamp` and `webhook-signature`, by which the target can
+    /// verify the sender.
     pub struct WebhookSignature = "signature" {
-        /// A JSON file with one secret of each share, or two while one takes the place of the
-        /// other: `{"acme": "whsec_..", "bolt": ["whsec_..", "whsec_.."]}`. It is read again when
-        /// it has changed. A share is a value of `share_by`.
+        /// A JSON file with one secret for each share, or two during a rotation: `{"acme":
+        /// "whsec_..", "bolt": ["whsec_..", "whsec_.."]}`. It is read again when it has changed. A
+        /// share is a value of `share_by`.
         secrets: PathBuf = path();
     }
 }
 
 options! {
-    /// One URL for all events, which is written in place of the mapping, or `from` with `allow`.
+    /// One URL for all events, which may replace the mapping, or `from` with `allow`.
     pub struct PostTo = "`url`", short "to", then PostTo::checked {
         /// The URL of all events.
         to: Option<Secret<String>> = url().secret().optional();
-        /// Where an event has the URL that it is posted to: an attribute, an extension, or a JSON
-        /// pointer into the data, as for `order_by`. An event without one, or with one that is not
-        /// allowed, makes a dead letter.
+        /// Where an event has its URL: an attribute, an extension, or a JSON pointer into the data,
+        /// as for `order_by`. An event without a URL, or with one that is not allowed, becomes a
+        /// dead letter.
         from: Option<String> = text().optional();
         /// The URLs that events may name: `https://*.example.com/**`. `*` is one segment of the
-        /// host or path, `**` any number of them; a port other than the usual is written, or `*`
-        /// for any. Addresses that are not public, such as 127.0.0.1 or 10.0.0.1, are refused also
-        /// if a name resolves to them, unless a range is listed, too: `10.0.0.0/8`.
+        /// host or path, `**` any number of them. Write an unusual port, or `*` for any. Addresses
+        /// that are not public, such as 127.0.0.1 or 10.0.0.1, are refused, even if a name resolves
+        /// to them, unless their range is listed too: `10.0.0.0/8`.
         allow: Option<Vec<String>> = texts().optional();
     }
 }
@@ -125,7 +127,7 @@ impl PostTo {
     }
 
     /// Where events have it, checked before.
-    fn event_url(&self) -> Result<Option<EventUrl>, String> {
+    pub(super) fn event_url(&self) -> Result<Option<EventUrl>, String> {
         let Some(from) = &self.from else { return Ok(None) };
         let mut allow = Allow::default();
         for entry in self.allow.iter().flatten() {
@@ -141,12 +143,22 @@ fn field(text: &str) -> Result<OrderBy, String> {
 }
 
 impl HttpOptions {
+    /// To this URL, with the defaults of a configuration.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self::to(PostTo { to: Some(Secret(url.into())), from: None, allow: None })
+    }
+
+    /// To where `url` says.
+    pub fn to(url: PostTo) -> Self {
+        Self { url, ..defaults_beside(&[("url", "http://host/")]) }
+    }
+
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         self.posting().check(at);
         Some(self)
     }
 
-    fn posting(&self) -> Posting<'_> {
+    pub(super) fn posting(&self) -> Posting<'_> {
         Posting {
             url: self.url.to.as_deref().map(String::as_str),
             headers: &self.headers,
@@ -156,24 +168,9 @@ impl HttpOptions {
         }
     }
 
-    /// As the handler has it, with what its files hold.
-    fn config(&self) -> Result<HttpConfig, String> {
-        let posting = self.posting();
-        let TargetConfig { url, headers, auth, tls, timeout, .. } = posting.target(self.timeout)?;
-        Ok(HttpConfig {
-            url,
-            event_url: self.url.event_url()?,
-            headers,
-            auth,
-            tls,
-            timeout,
-            max_response: usize::try_from(self.max_response).unwrap_or(usize::MAX),
-            secrets: self.signature.as_ref().map(|signature| signature.secrets.clone()),
-            mode: self.mode,
-            pass: self.pass,
-            status: posting.status_map()?,
-            ..HttpConfig::default()
-        })
+    /// With what its files hold.
+    pub(super) fn target(&self) -> Result<TargetConfig, String> {
+        self.posting().target(self.timeout)
     }
 }
 
@@ -205,21 +202,19 @@ impl HandlerKind for HttpOptions {
     }
 
     fn open(&self) -> Result<OpenHandler, String> {
-        let factory = Arc::new(HttpFactory::new(self.config()?)?);
+        let factory = Arc::new(HttpFactory::new(self)?);
         let live = Arc::downgrade(&factory) as _;
         Ok(OpenHandler { factory, live: Some(live) })
     }
 
-    /// Certificates are not read: nothing is connected to.
     fn stand_in(&self, answers: StandIn) -> Result<OpenHandler, String> {
-        let config = Self { tls: None, ..self.clone() }.config()?;
-        HttpFactory::standing_in(config, answers).map(OpenHandler::fixed)
+        HttpFactory::standing_in(self, answers).map(OpenHandler::fixed)
     }
 }
 
 impl Live for HttpFactory {
     fn reconfigure(&self, wanted: &dyn AnyOptions) -> Result<bool, String> {
         let wanted = wanted.as_any().downcast_ref::<HttpOptions>();
-        wanted.map_or(Ok(false), |wanted| HttpFactory::reconfigure(self, wanted.config()?))
+        wanted.map_or(Ok(false), |wanted| HttpFactory::reconfigure(self, wanted))
     }
 }

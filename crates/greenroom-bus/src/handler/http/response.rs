@@ -21,7 +21,7 @@ pub(super) struct Began {
 
 /// Whether the target has handled the request, regardless of the body.
 pub(super) fn is_handled(shared: &Shared, from: &Connection, response: &Response) -> bool {
-    answer::said(from, &shared.config.status, response) == Verdict::Settle
+    answer::said(from, &shared.status, response) == Verdict::Settle
 }
 
 /// Turns the response to an event into the result of the attempt.
@@ -32,7 +32,7 @@ pub(super) async fn settle(
     began: Began,
 ) -> HandlerResult {
     let took = began.at.elapsed();
-    let kind = match answer::said(from, &shared.config.status, &response) {
+    let kind = match answer::said(from, &shared.status, &response) {
         Verdict::Settle => return settled(shared, from, response).await,
         Verdict::Hold if began.of_share => {
             FailureKind::HoldShare { after: answer::wait(&response) }
@@ -50,17 +50,18 @@ pub(super) async fn settle(
 }
 
 async fn settled(shared: &Shared, from: &Connection, mut response: Response) -> HandlerResult {
-    let without_events = if shared.config.pass { Outputs::Same } else { Outputs::None };
+    let without_events = if shared.options.pass { Outputs::Same } else { Outputs::None };
     if is_bodiless(&response) || !http::announces_events(&headers(&response)) {
         // It is handled, so the body is not needed.
-        answer::read_some(&mut response, shared.config.max_response, 0).await;
+        answer::read_some(&mut response, shared.max_response(), 0).await;
         return Ok(without_events);
     }
     let Some(body) = read_whole(shared, from, &mut response).await? else {
         return Err(Failure::reject(format!(
             "http: {} has handled the event, and its response, which carries events, is longer than {} bytes; \
              raise `http.max_response` if that is meant",
-            from.target.shown, shared.config.max_response
+            from.target.shown,
+            shared.max_response()
         )));
     };
     if body.is_empty() {
@@ -91,7 +92,7 @@ async fn read_whole(
     from: &Connection,
     response: &mut Response,
 ) -> Result<Option<Bytes>, Failure> {
-    let limit = shared.config.max_response;
+    let limit = shared.max_response();
     if response.content_length().is_some_and(|length| length > limit as u64) {
         return Ok(None);
     }

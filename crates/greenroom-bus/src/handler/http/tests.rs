@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_config::table::assert_options;
+use greenroom_config::{Secret, table::assert_options};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -61,8 +61,8 @@ impl Server {
         Self::start(Some(head + body)).await
     }
 
-    fn config(&self) -> HttpConfig {
-        HttpConfig { url: self.url.clone(), ..HttpConfig::default() }
+    fn config(&self) -> HttpOptions {
+        HttpOptions::new(&self.url)
     }
 
     async fn post(&self) -> HandlerResult {
@@ -97,9 +97,9 @@ async fn serve(
     }
 }
 
-async fn post(config: HttpConfig) -> HandlerResult {
+async fn post(config: HttpOptions) -> HandlerResult {
     let (event, attempt) = (samples::event("a 1", "{\"n\":1}"), samples::attempt());
-    let mut handler = HttpFactory::new(config).unwrap().build(0).unwrap();
+    let mut handler = HttpFactory::new(&config).unwrap().build(0).unwrap();
     samples::settle(handler.handle(&event, &attempt)).await
 }
 
@@ -111,7 +111,8 @@ async fn failure(status: &str, headers: &str) -> Failure {
 #[tokio::test]
 async fn u01_binary_request_has_these_headers_and_no_others() {
     let mut server = Server::answering("204 No Content", "", "").await;
-    let config = HttpConfig { headers: vec![("X-Team".into(), "blue".into())], ..server.config() };
+    let config =
+        HttpOptions { headers: Secret(vec![("X-Team".into(), "blue".into())]), ..server.config() };
     assert!(matches!(post(config).await, Ok(Outputs::None)));
     let request = server.requests.recv().await.unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -142,7 +143,7 @@ async fn u01_binary_request_has_these_headers_and_no_others() {
 #[tokio::test]
 async fn u01_structured_request_carries_the_whole_event() {
     let mut server = Server::answering("200 OK", "", "fine").await;
-    let config = HttpConfig { mode: Mode::Structured, pass: true, ..server.config() };
+    let config = HttpOptions { mode: Mode::Structured, pass: true, ..server.config() };
     assert!(matches!(post(config).await, Ok(Outputs::Same)));
     let request = server.requests.recv().await.unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -191,7 +192,7 @@ async fn u04_an_answer_without_a_body_is_no_event_whatever_its_headers_say() {
                 let answer = format!("HTTP/1.1 {status}\r\n{length}{headers}\r\n{end}");
                 let server = Server::start(Some(answer.clone())).await;
                 assert!(matches!(server.post().await, Ok(Outputs::None)), "{answer}");
-                let config = HttpConfig { pass: true, ..server.config() };
+                let config = HttpOptions { pass: true, ..server.config() };
                 assert!(matches!(post(config).await, Ok(Outputs::Same)), "{answer}");
                 let results = post_all(server.config(), &["a", "b"]).await;
                 assert!(results.iter().all(Result::is_ok), "{answer}");
@@ -203,7 +204,7 @@ async fn u04_an_answer_without_a_body_is_no_event_whatever_its_headers_say() {
 #[tokio::test]
 async fn u01_a_response_with_events_beyond_the_limit_rejects_and_names_the_option() {
     let server = Server::answering("200 OK", CARRIES_EVENTS, &"x".repeat(1000)).await;
-    let config = |max_response| HttpConfig { max_response, ..server.config() };
+    let config = |max_response| HttpOptions { max_response, ..server.config() };
     assert!(post(config(1000)).await.is_ok());
     let failure = post(config(999)).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Reject);
@@ -212,7 +213,7 @@ async fn u01_a_response_with_events_beyond_the_limit_rejects_and_names_the_optio
     let body = format!("3e8\r\n{}\r\n0\r\n\r\n", "x".repeat(1000));
     let head = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n{CARRIES_EVENTS}\r\n");
     let server = Server::start(Some(head + &body)).await;
-    let config = |max_response| HttpConfig { max_response, ..server.config() };
+    let config = |max_response| HttpOptions { max_response, ..server.config() };
     assert!(post(config(1000)).await.is_ok());
     assert_eq!(post(config(999)).await.unwrap_err().kind, FailureKind::Reject);
 }
@@ -230,9 +231,9 @@ async fn a_2xx_settles_whatever_becomes_of_a_body_that_nobody_needs() {
         "content-type: application/json\r\n\r\nuntil the end",
     ] {
         let server = Server::breaking(&format!("HTTP/1.1 200 OK\r\n{rest}")).await;
-        let config = HttpConfig { max_response: 100, ..server.config() };
+        let config = HttpOptions { max_response: 100, ..server.config() };
         assert!(matches!(post(config).await, Ok(Outputs::None)), "{rest:?}");
-        let config = HttpConfig { max_response: 100, pass: true, ..server.config() };
+        let config = HttpOptions { max_response: 100, pass: true, ..server.config() };
         assert!(matches!(post(config).await, Ok(Outputs::Same)), "{rest:?}");
     }
 }
@@ -240,7 +241,7 @@ async fn a_2xx_settles_whatever_becomes_of_a_body_that_nobody_needs() {
 #[tokio::test]
 async fn the_connection_of_a_body_that_nobody_needs_is_used_again_where_it_was_read() {
     let server = Server::answering("200 OK", "", &"x".repeat(10_000)).await;
-    let factory = HttpFactory::new(server.config()).unwrap();
+    let factory = HttpFactory::new(&server.config()).unwrap();
     let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
     for worker in 0..10 {
         let mut handler = factory.build(worker).unwrap();
@@ -295,7 +296,7 @@ async fn a_connection_that_is_reset_may_have_had_an_effect() {
             let _ = stream.read(&mut [0; 10]).await;
         }
     });
-    let failure = post(HttpConfig { url, ..HttpConfig::default() }).await.unwrap_err();
+    let failure = post(HttpOptions::new(url)).await.unwrap_err();
     assert_eq!(failure.effect, Effect::Unknown, "{failure}");
 }
 
@@ -306,13 +307,11 @@ async fn answers_before_the_answer_are_passed_over() {
     assert!(matches!(server.post().await, Ok(Outputs::None)));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_target_that_cannot_be_found_or_reached_has_had_nothing() {
     // A name and an address that nobody may have (RFC 2606, RFC 5737).
     for url in ["http://target.invalid/", "http://192.0.2.1/"] {
-        let connect_timeout = Duration::from_millis(50);
-        let config = HttpConfig { url: url.into(), connect_timeout, ..HttpConfig::default() };
-        let failure = post(config).await.unwrap_err();
+        let failure = post(HttpOptions::new(url)).await.unwrap_err();
         assert_eq!(failure.effect, Effect::None, "{failure}");
         assert!(failure.error.contains("cannot connect to http://"), "{failure}");
     }
@@ -322,7 +321,7 @@ async fn a_target_that_cannot_be_found_or_reached_has_had_nothing() {
 async fn a_target_that_speaks_no_tls_has_had_nothing() {
     let server = Server::answering("200 OK", "", "").await;
     let url = server.url.replace("http://", "https://");
-    let failure = post(HttpConfig { url, ..HttpConfig::default() }).await.unwrap_err();
+    let failure = post(HttpOptions::new(url)).await.unwrap_err();
     assert_eq!(failure.effect, Effect::None, "{failure}");
     assert!(failure.error.contains("cannot connect to"), "{failure}");
 }
@@ -360,7 +359,7 @@ async fn u04_an_error_quotes_the_first_bytes_of_a_long_body() {
 #[tokio::test]
 async fn u04_no_answer_in_time_is_a_timeout() {
     let server = Server::start(None).await;
-    let config = HttpConfig { timeout: Duration::from_millis(100), ..server.config() };
+    let config = HttpOptions { timeout: Duration::from_millis(100), ..server.config() };
     let failure = post(config).await.unwrap_err();
     assert_eq!((failure.kind, failure.effect), (FailureKind::Timeout, Effect::Unknown));
     assert!(failure.error.contains("within 100ms"), "{}", failure.error);
@@ -372,10 +371,10 @@ async fn u04_a_body_with_events_that_stalls_is_a_timeout_and_another_one_is_not_
     let stalls = |headers| format!("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n{headers}\r\nab");
     let timeout = Duration::from_millis(500);
     let server = Server::start(Some(stalls(CARRIES_EVENTS))).await;
-    let failure = post(HttpConfig { timeout, ..server.config() }).await.unwrap_err();
+    let failure = post(HttpOptions { timeout, ..server.config() }).await.unwrap_err();
     assert_eq!((failure.kind, failure.effect), (FailureKind::Timeout, Effect::Unknown));
     let server = Server::start(Some(stalls(""))).await;
-    assert!(post(HttpConfig { timeout, ..server.config() }).await.is_ok());
+    assert!(post(HttpOptions { timeout, ..server.config() }).await.is_ok());
 }
 
 #[tokio::test]
@@ -383,19 +382,22 @@ async fn u04_a_refused_connection_is_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/?key=secret", listener.local_addr().unwrap());
     drop(listener);
-    let failure = post(HttpConfig { url, ..HttpConfig::default() }).await.unwrap_err();
+    let failure = post(HttpOptions::new(url)).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Retry { after: None });
     assert_eq!(failure.effect, Effect::None, "nobody has had it");
     assert!(failure.error.contains("cannot connect to http://127.0.0.1:"), "{}", failure.error);
     assert!(failure.error.contains("refused") && !failure.error.contains("secret"));
 }
 
+fn row(on: &str, verdict: Verdict) -> (String, String) {
+    (on.to_owned(), verdict.as_str().to_owned())
+}
+
 /// What becomes of an answer with rows of a configuration before the usual map.
 async fn with_rows(rows: &[(&str, Verdict)], status: &str, headers: &str) -> HandlerResult {
     let server = Server::answering(status, headers, "").await;
-    let rows = rows.iter().map(|(on, verdict)| (on.parse().unwrap(), *verdict));
-    let status = StatusMap::with(rows).unwrap();
-    post(HttpConfig { status, ..server.config() }).await
+    let status = rows.iter().map(|(on, verdict)| row(on, *verdict)).collect();
+    post(HttpOptions { status, ..server.config() }).await
 }
 
 #[tokio::test]
@@ -412,18 +414,17 @@ async fn u04_a_row_of_the_configuration_decides() {
 
 #[tokio::test]
 async fn u04_a_row_of_the_configuration_decides_where_nobody_answers() {
-    let with = |on: &str, verdict| StatusMap::with([(on.parse().unwrap(), verdict)]).unwrap();
     let server = Server::start(None).await;
     let timeout = Duration::from_millis(50);
-    let status = with("timeout", Verdict::Reject);
-    let failure = post(HttpConfig { timeout, status, ..server.config() }).await.unwrap_err();
+    let status = vec![row("timeout", Verdict::Reject)];
+    let failure = post(HttpOptions { timeout, status, ..server.config() }).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Reject);
     assert!(failure.error.contains("no answer"), "{failure}");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    let status = with("connection", Verdict::Pause);
-    let failure = post(HttpConfig { url, status, ..HttpConfig::default() }).await.unwrap_err();
+    let status = vec![row("connection", Verdict::Pause)];
+    let failure = post(HttpOptions { status, ..HttpOptions::new(url) }).await.unwrap_err();
     assert_eq!(failure.kind, FailureKind::Pause);
 }
 
@@ -446,7 +447,7 @@ async fn u04_a_response_header_goes_before_the_status() {
 #[tokio::test]
 async fn u01_workers_share_connections_and_errors_keep_them() {
     let server = Server::answering("500 No", "", "not now").await;
-    let factory = HttpFactory::new(server.config()).unwrap();
+    let factory = HttpFactory::new(&server.config()).unwrap();
     let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
     for worker in 0..10 {
         let mut handler = factory.build(worker).unwrap();
@@ -457,19 +458,19 @@ async fn u01_workers_share_connections_and_errors_keep_them() {
 
 #[test]
 fn u01_settings_that_cannot_work_are_refused_without_their_secrets() {
-    let url = || "http://localhost/".to_owned();
-    let config = HttpConfig { url: url(), timeout: Duration::ZERO, ..HttpConfig::default() };
-    assert!(HttpFactory::new(config).unwrap_err().contains("`timeout` is 0"));
-    let headers = vec![("authorization".to_owned(), "secret\n".to_owned())];
-    let config = HttpConfig { url: url(), headers, ..HttpConfig::default() };
+    let url = "http://localhost/";
+    let config = HttpOptions { timeout: Duration::ZERO, ..HttpOptions::new(url) };
+    assert!(HttpFactory::new(&config).unwrap_err().contains("`timeout` is 0"));
+    let headers = Secret(vec![("authorization".to_owned(), "secret\n".to_owned())]);
+    let config = HttpOptions { headers, ..HttpOptions::new(url) };
     assert!(!format!("{config:?}").contains("secret"));
-    let error = HttpFactory::new(config).unwrap_err();
+    let error = HttpFactory::new(&config).unwrap_err();
     assert!(error.contains("authorization") && !error.contains("secret"), "{error}");
 }
 
 /// Several events in one attempt, and what became of each.
-async fn post_all(config: HttpConfig, ids: &[&str]) -> Vec<HandlerResult> {
-    let factory = HttpFactory::new(config).unwrap();
+async fn post_all(config: HttpOptions, ids: &[&str]) -> Vec<HandlerResult> {
+    let factory = HttpFactory::new(&config).unwrap();
     let mut handler = factory.build(0).unwrap();
     let events: Vec<_> = ids.iter().map(|id| samples::event(id, "{}")).collect();
     let events: Vec<_> = events.iter().map(|event| (event, samples::attempt())).collect();
@@ -529,7 +530,7 @@ async fn k12_a_batch_that_was_handled_is_not_posted_again_for_the_body_of_its_an
     let structured = "content-type: application/cloudevents+json\r\n";
     for (headers, body) in [(structured, "{}"), (CARRIES_EVENTS, &*"x".repeat(1_000))] {
         let mut server = Server::answering("200 OK", headers, body).await;
-        let config = HttpConfig { max_response: 100, ..server.config() };
+        let config = HttpOptions { max_response: 100, ..server.config() };
         let results = post_all(config, &["a", "b"]).await;
         assert!(results.iter().all(|result| {
             result.as_ref().is_err_and(|failure| failure.kind == FailureKind::Reject)
@@ -545,7 +546,7 @@ async fn k12_a_batch_that_was_handled_is_not_posted_again_where_the_answer_break
     let timeout = Duration::from_millis(500);
     for closes in [true, false] {
         let mut server = Server::serving(Some(format!("{head}half")), closes).await;
-        let results = post_all(HttpConfig { timeout, ..server.config() }, &["a", "b"]).await;
+        let results = post_all(HttpOptions { timeout, ..server.config() }, &["a", "b"]).await;
         for failure in results.into_iter().map(Result::unwrap_err) {
             assert_eq!(failure.kind, FailureKind::Reject, "{failure}");
             assert!(failure.error.contains("it has handled the batch"), "{failure}");
@@ -557,7 +558,7 @@ async fn k12_a_batch_that_was_handled_is_not_posted_again_where_the_answer_break
 #[tokio::test]
 async fn k12_a_batch_names_the_highest_attempt_and_has_no_idempotency_key() {
     let mut server = Server::answering("200 OK", "", "").await;
-    let mut handler = HttpFactory::new(server.config()).unwrap().build(0).unwrap();
+    let mut handler = HttpFactory::new(&server.config()).unwrap().build(0).unwrap();
     let events = [samples::event("a", "{}"), samples::event("b", "{}")];
     let attempt = |number| Attempt { number, ..samples::attempt() };
     handler.handle_all(&[(&events[0], attempt(3)), (&events[1], attempt(1))]).await;
@@ -601,7 +602,7 @@ async fn u01_binary_data_and_no_data_are_sent_as_they_are() {
 /// What the target receives of a first attempt at this event.
 async fn received(server: &mut Server, mode: Mode, event: &Event) -> String {
     let url = server.url.replace("me:secret@", "").replace("/in?key=secret", "/prices");
-    let factory = HttpFactory::new(HttpConfig { url, mode, ..HttpConfig::default() }).unwrap();
+    let factory = HttpFactory::new(&HttpOptions { mode, ..HttpOptions::new(url) }).unwrap();
     let (mut handler, attempt) = (factory.build(0).unwrap(), samples::attempt());
     samples::settle(handler.handle(event, &attempt)).await.unwrap();
     server.requests.recv().await.unwrap()
@@ -639,9 +640,9 @@ async fn u01_the_page_on_targets_shows_what_they_receive() {
         let request = received(&mut server, mode, &event).await;
         assert_eq!(parts(&request), parts(shown), "{mode:?}");
     }
-    let config = HttpConfig::default();
+    let config = HttpOptions::new("http://localhost/");
     assert_eq!(config.timeout, Duration::from_secs(5));
-    assert_eq!(config.connect_timeout, Duration::from_secs(2));
+    assert_eq!(config.target().unwrap().connect_timeout, Duration::from_secs(2));
     assert_eq!(config.max_response, 16 * 1024 * 1024);
     for stated in ["`timeout` (5 s)", "two seconds", "`max_response` (16 MiB)", "first 200 bytes"] {
         assert!(page.contains(stated), "{stated}");
@@ -654,18 +655,17 @@ async fn c08_other_options_hold_from_the_next_attempt_on() {
         Server::answering("204 No Content", "", "").await,
         Server::answering("204 No Content", "", "").await,
     );
-    let factory = HttpFactory::new(first.config()).unwrap();
+    let factory = HttpFactory::new(&first.config()).unwrap();
     let mut handler = factory.build(0).unwrap();
     let (event, attempt) = (samples::event("a", "{}"), samples::attempt());
     samples::settle(handler.handle(&event, &attempt)).await.unwrap();
-    assert!(!factory.reconfigure(first.config()).unwrap(), "they are the same");
-    let headers = vec![("x-key".to_owned(), "new".to_owned())];
-    assert!(factory.reconfigure(HttpConfig { headers, ..second.config() }).unwrap());
+    assert!(!factory.reconfigure(&first.config()).unwrap(), "they are the same");
+    let headers = Secret(vec![("x-key".to_owned(), "new".to_owned())]);
+    assert!(factory.reconfigure(&HttpOptions { headers, ..second.config() }).unwrap());
     samples::settle(handler.handle(&event, &attempt)).await.unwrap();
     assert!(!first.requests.recv().await.unwrap().contains("x-key"));
     assert!(second.requests.recv().await.unwrap().contains("x-key: new"));
-    let url = "nowhere".to_owned();
-    assert!(factory.reconfigure(HttpConfig { url, ..HttpConfig::default() }).is_err());
+    assert!(factory.reconfigure(&HttpOptions::new("nowhere")).is_err());
     assert!(samples::settle(handler.handle(&event, &attempt)).await.is_ok(), "the old ones hold");
 }
 

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use greenroom_config::{At, Listing, flag, group, options, path};
+use greenroom_config::{At, Listing, defaults_beside, flag, group, options, path};
 
-use super::{FileSink, FileSinkOptions};
+use super::FileSink;
 use crate::{
     BoxFuture,
     kind::WrittenFile,
@@ -20,17 +20,22 @@ pub const OUTPUT: Listing<dyn OutputKind> = output::<FileOutput>(
 options! {
     /// Written and synced before the events are acknowledged.
     pub struct FileOutput = "a file output", then FileOutput::checked {
-        /// The file. It is created when it is missing; its directory is not. `-` is standard
-        /// output, which one output can have: the report goes to standard error then.
+        /// The file. It is created if it is missing; its directory is not. `-` is standard output,
+        /// which only one output can use: the report then goes to standard error.
         path: PathBuf = path();
-        /// With `true`, every run starts the file anew. Files that were put aside stay.
+        /// With `true`, every run begins with an empty file. Rotated files stay.
         truncate: bool = flag().default("false");
-        /// Puts the file aside when it is large or old.
+        /// Rotates the file when it is large or old.
         rotate: Option<Rotate> = group().optional();
     }
 }
 
 impl FileOutput {
+    /// Appends to this file.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), ..defaults_beside(&[("path", "file")]) }
+    }
+
     /// What was written to standard output cannot be taken back, and has no name.
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         if self.path != Path::new("-") {
@@ -54,10 +59,8 @@ impl OutputKind for FileOutput {
     }
 
     fn open(&self) -> BoxFuture<'_, Result<OpenOutput, String>> {
-        let options = FileSinkOptions { truncate: self.truncate, rotate: self.rotate };
-        Box::pin(async move {
-            let sink = FileSink::open(&self.path, options);
-            sink.map(OpenOutput::fixed).map_err(|error| error.to_string())
+        Box::pin(async {
+            FileSink::open(self).map(OpenOutput::fixed).map_err(|error| error.to_string())
         })
     }
 }

@@ -1,6 +1,7 @@
 use std::{
     fs,
     io::{self, Write},
+    path::Path,
     sync::{Arc, mpsc},
     time::Duration,
 };
@@ -12,6 +13,7 @@ use super::*;
 use crate::{
     event::{Event, ExtensionValue},
     settlement::{Settle, Settled},
+    sink::Rotate,
 };
 
 /// Longer than anything here may take; a test that gets there fails.
@@ -38,7 +40,7 @@ fn large(bytes: usize, tell: &mpsc::Sender<bool>) -> Outgoing {
 }
 
 fn open(path: &Path) -> FileSink {
-    FileSink::open(path, FileSinkOptions::default()).unwrap()
+    FileSink::open(&FileOutput::new(path)).unwrap()
 }
 
 fn ids(path: &Path) -> Vec<String> {
@@ -125,9 +127,7 @@ async fn b05_appends_by_default_and_truncates_by_option() {
     let path = dir.path().join("done.ndjson");
     let (tell, _told) = mpsc::channel();
     for (truncate, expected) in [(false, vec!["1"]), (false, vec!["1", "1"]), (true, vec!["1"])] {
-        let sink =
-            FileSink::open(&path, FileSinkOptions { truncate, ..FileSinkOptions::default() })
-                .unwrap();
+        let sink = FileSink::open(&FileOutput { truncate, ..FileOutput::new(&path) }).unwrap();
         sink.accept(outgoing(1, &tell)).await;
         sink.finish().await.unwrap();
         assert_eq!(ids(&path), expected);
@@ -157,7 +157,7 @@ fn a_file_that_is_no_output_is_not_cut() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("letter.txt");
     fs::write(&path, "dear all").unwrap();
-    let error = FileSink::open(&path, FileSinkOptions::default()).err().unwrap().to_string();
+    let error = FileSink::open(&FileOutput::new(&path)).err().unwrap().to_string();
     assert!(error.contains("letter.txt") && error.contains("another path"), "{error}");
     assert_eq!(fs::read(&path).unwrap(), b"dear all");
 }
@@ -166,7 +166,7 @@ fn a_file_that_is_no_output_is_not_cut() {
 fn a_path_that_cannot_be_opened_is_an_error_at_once() {
     let dir = tempfile::tempdir().unwrap();
     for path in [dir.path().to_owned(), dir.path().join("none/x")] {
-        let error = FileSink::open(&path, FileSinkOptions::default()).err().unwrap().to_string();
+        let error = FileSink::open(&FileOutput::new(&path)).err().unwrap().to_string();
         assert!(
             error.starts_with(&format!("file:{}: cannot be opened", path.display())),
             "{error}"
@@ -345,9 +345,7 @@ async fn two_writers_of_one_file_are_refused_before_the_second_cuts_anything() {
     for name in [&path, &link] {
         for truncate in [false, true] {
             let error =
-                FileSink::open(name, FileSinkOptions { truncate, ..FileSinkOptions::default() })
-                    .err()
-                    .unwrap();
+                FileSink::open(&FileOutput { truncate, ..FileOutput::new(name) }).err().unwrap();
             assert!(error.reason.contains("writes it; wait for its end"), "{error}");
         }
     }
@@ -453,10 +451,10 @@ async fn c12_a_rotated_output_holds_whole_lines_in_order_over_its_files() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("done.ndjson");
     let rotate = Rotate { size: Some(2_000), ..Rotate::default() };
-    let options = FileSinkOptions { rotate: Some(rotate), ..FileSinkOptions::default() };
+    let options = FileOutput { rotate: Some(rotate), ..FileOutput::new(&path) };
     let (tell, told) = mpsc::channel();
     for run in 0..2 {
-        let sink = FileSink::open(&path, options).unwrap();
+        let sink = FileSink::open(&options).unwrap();
         for id in 0..500 {
             sink.accept(outgoing(run * 500 + id, &tell)).await;
         }
@@ -482,10 +480,10 @@ async fn b05_a_rotation_that_fails_refuses_what_comes_later_and_nothing_before()
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("done");
     let rotate = Rotate { size: Some(1), ..Rotate::default() };
-    let options = FileSinkOptions { rotate: Some(rotate), ..FileSinkOptions::default() };
+    let options = FileOutput { rotate: Some(rotate), ..FileOutput::new(&path) };
     // Whatever number follows, there is none.
     fs::write(dir.path().join(format!("done.{}", u64::MAX)), "").unwrap();
-    let sink = FileSink::open(&path, options).unwrap();
+    let sink = FileSink::open(&options).unwrap();
     confirmed(&sink, 1).await;
     let error = sink.finish().await.unwrap_err().to_string();
     assert!(error.contains("rotating it: no number is left"), "{error}");
@@ -497,8 +495,9 @@ async fn b05_a_rotation_that_fails_refuses_what_comes_later_and_nothing_before()
 
 #[test]
 fn what_is_no_regular_file_cannot_rotate() {
-    let options = FileSinkOptions { rotate: Some(Rotate::default()), truncate: false };
-    let error = FileSink::open("/dev/null", options).err().unwrap().to_string();
+    let rotate = Some(Rotate::default());
+    let options = FileOutput { rotate, ..FileOutput::new("/dev/null") };
+    let error = FileSink::open(&options).err().unwrap().to_string();
     assert!(error.contains("only a regular file can be rotated"), "{error}");
 }
 

@@ -2,15 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use greenroom::Backoff;
 use parking_lot::RwLock;
 use reqwest::{Request, Response};
 use tokio::time::Instant;
 
-use super::config::{HttpSinkConfig, HttpSinkMode};
+use super::{HttpOutput, HttpOutputMode};
 use crate::{
     event::Event,
     http::{
-        On, Verdict, answer,
+        On, StatusMap, TargetConfig, Verdict, answer,
         connection::{Connection, NoAnswer},
         message::{self, Mode, SentAttempt},
     },
@@ -27,21 +28,37 @@ const ANSWER: usize = 64 * 1024;
 /// Where to deliver, and how: replaced as a whole.
 #[derive(Debug)]
 struct Settings {
-    config: HttpSinkConfig,
+    output: HttpOutput,
+    /// With what its files held.
+    target: TargetConfig,
+    status: StatusMap,
     connection: Connection,
 }
 
 impl Settings {
-    fn new(config: HttpSinkConfig, stand_in: Option<StandIn>) -> Result<Arc<Self>, String> {
-        config.check()?;
-        let connection = Connection::build(&config.target, stand_in)?;
-        Ok(Arc::new(Self { config, connection }))
+    fn new(
+        output: &HttpOutput,
+        target: TargetConfig,
+        stand_in: Option<StandIn>,
+    ) -> Result<Arc<Self>, String> {
+        let zero = |name: &str| Err(format!("http: `{name}` is 0; it is at least 1"));
+        let HttpOutput { mode, batch, concurrency, .. } = output;
+        match mode {
+            _ if *concurrency == 0 => return zero("concurrency"),
+            HttpOutputMode::Batch if batch.events == 0 => return zero("batch.events"),
+            HttpOutputMode::Batch if batch.bytes == 0 => return zero("batch.bytes"),
+            _ => {}
+        }
+        let status = output.posting().status_map()?;
+        let connection = Connection::build(&target, stand_in)?;
+        Ok(Arc::new(Self { output: output.clone(), target, status, connection }))
     }
 }
 
 /// A URL that takes events.
 pub struct HttpTarget {
     settings: RwLock<Arc<Settings>>,
+    probe: Backoff,
 }
 
 /// The kept part of an event until it is settled.
@@ -51,8 +68,13 @@ pub struct KeptEvent {
 }
 
 impl HttpTarget {
-    pub(super) fn new(config: HttpSinkConfig, stand_in: Option<StandIn>) -> Result<Self, String> {
-        Ok(Self { settings: RwLock::new(Settings::new(config, stand_in)?) })
+    pub(super) fn new(
+        output: &HttpOutput,
+        stand_in: Option<StandIn>,
+        probe: Backoff,
+    ) -> Result<Self, String> {
+        let settings = Settings::new(output, output.target()?, stand_in)?;
+        Ok(Self { settings: RwLock::new(settings), probe })
     }
 
     fn settings(&self) -> Arc<Settings> {
@@ -60,11 +82,12 @@ impl HttpTarget {
     }
 
     /// False if nothing changes.
-    pub(super) fn reconfigure(&self, config: HttpSinkConfig) -> Result<bool, String> {
-        if self.settings().config == config {
+    pub(super) fn reconfigure(&self, output: &HttpOutput) -> Result<bool, String> {
+        let (current, target) = (self.settings(), output.target()?);
+        if current.output == *output && current.target == target {
             return Ok(false);
         }
-        let settings = Settings::new(config, None)?;
+        let settings = Settings::new(output, target, None)?;
         *self.settings.write() = settings;
         Ok(true)
     }
@@ -82,7 +105,13 @@ impl Remote for HttpTarget {
     }
 
     fn pace(&self) -> RequestPace {
-        self.settings.read().config.pace()
+        let HttpOutput { mode, batch, concurrency, backoff, .. } = self.settings.read().output;
+        RequestPace {
+            concurrency,
+            batching: (mode == HttpOutputMode::Batch).then_some(batch),
+            backoff,
+            probe: self.probe,
+        }
     }
 
     async fn attempt(&self, events: &[WaitingEvent<KeptEvent>]) -> Attempted {
@@ -119,9 +148,9 @@ fn request(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Result<Re
     // A fence that not all of them share is left out.
     let fence = fence.filter(|_| events.iter().all(|waiting| waiting.kept.fence == fence));
     let attempt = SentAttempt { number: events[0].attempt, fence };
-    let mode = match (settings.config.mode, events) {
-        (HttpSinkMode::Binary, [_]) => Mode::Binary,
-        (HttpSinkMode::Structured, [_]) => Mode::Structured,
+    let mode = match (settings.output.mode, events) {
+        (HttpOutputMode::Binary, [_]) => Mode::Binary,
+        (HttpOutputMode::Structured, [_]) => Mode::Structured,
         // Also several that were taken together before another mode was set.
         _ => {
             let events = events.iter().map(|waiting| &waiting.kept.event);
@@ -133,7 +162,7 @@ fn request(settings: &Settings, events: &[WaitingEvent<KeptEvent>]) -> Result<Re
 
 async fn answered(settings: &Settings, mut response: Response, started: Instant) -> Attempted {
     let took = started.elapsed();
-    let verdict = answer::said(&settings.connection, &settings.config.status, &response);
+    let verdict = answer::said(&settings.connection, &settings.status, &response);
     if verdict == Verdict::Settle {
         // It has the events, so the body is not needed.
         answer::read_some(&mut response, ANSWER, 0).await;
@@ -152,8 +181,8 @@ async fn answered(settings: &Settings, mut response: Response, started: Instant)
 
 fn unanswered(settings: &Settings, none: NoAnswer) -> Attempted {
     let verdict = match none.on {
-        On::Timeout => settings.config.status.timeout(),
-        _ => settings.config.status.connection(),
+        On::Timeout => settings.status.timeout(),
+        _ => settings.status.connection(),
     };
     // No attempt mends a certificate.
     let mendable = none.untrusted && verdict == Verdict::Retry;

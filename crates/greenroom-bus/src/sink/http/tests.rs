@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use greenroom_config::table::assert_options;
+use greenroom_config::{Secret, table::assert_options};
 use parking_lot::Mutex;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -20,7 +20,6 @@ use tokio::{
 use super::*;
 use crate::{
     event::Event,
-    http::{On, StatusMap, TargetConfig, Verdict},
     settlement::{Ack, Settle, Settled},
     sink::{Outgoing, Sink},
 };
@@ -62,7 +61,7 @@ impl Server {
         server
     }
 
-    fn config(&self) -> HttpSinkConfig {
+    fn config(&self) -> HttpOutput {
         config(&self.url)
     }
 
@@ -114,18 +113,27 @@ fn header<'a>(request: &'a str, name: &str) -> &'a str {
     lines.clone().find(|(found, _)| *found == name).map_or("", |(_, value)| value)
 }
 
-fn config(url: &str) -> HttpSinkConfig {
-    let quick = greenroom::Backoff::new(Duration::from_millis(5), Duration::from_millis(20));
-    HttpSinkConfig {
-        target: TargetConfig {
-            url: url.to_owned(),
-            timeout: Duration::from_millis(500),
-            ..TargetConfig::default()
-        },
-        backoff: quick,
-        probe: quick,
-        ..HttpSinkConfig::default()
+fn config(url: &str) -> HttpOutput {
+    HttpOutput {
+        timeout: Duration::from_millis(500),
+        backoff: Backoff::new(Duration::from_millis(5), Duration::from_millis(20)),
+        ..HttpOutput::new(url)
     }
+}
+
+/// Paused, it probes with one request after a few milliseconds.
+fn open(output: HttpOutput) -> HttpSink {
+    HttpSink::begin(
+        &output,
+        None,
+        Backoff::new(Duration::from_millis(5), Duration::from_millis(20)),
+    )
+    .unwrap()
+}
+
+/// Paused, it does not probe by itself.
+fn open_patient(output: HttpOutput) -> HttpSink {
+    HttpSink::begin(&output, None, Backoff::new(LONG, LONG)).unwrap()
 }
 
 /// How the event of this id ended: `None` is a rejection.
@@ -191,7 +199,7 @@ fn numbers(count: usize) -> Vec<String> {
 #[tokio::test]
 async fn b06_an_event_is_confirmed_on_2xx_and_its_key_is_that_of_source_and_id() {
     let server = Server::start(|_, _| OK).await;
-    let sink = HttpSink::open(server.config()).unwrap();
+    let sink = open(server.config());
     let ends = deliver(&sink, 3, |_| None).await;
     assert_eq!((ends.confirmed.len(), server.requests.lock().len()), (3, 3));
     let requests = server.requests.lock();
@@ -206,12 +214,10 @@ async fn b06_an_event_is_confirmed_on_2xx_and_its_key_is_that_of_source_and_id()
 #[tokio::test]
 async fn b06_structured_and_batch_mode() {
     let server = Server::start(|_, _| OK).await;
-    let mode = HttpSinkMode::Structured;
-    deliver(&HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap(), 1, |_| None)
-        .await;
-    let batching = Batching { events: 4, ..Batching::default() };
-    let mode = HttpSinkMode::Batch(batching);
-    let sink = HttpSink::open(HttpSinkConfig { mode, concurrency: 1, ..server.config() }).unwrap();
+    let mode = HttpOutputMode::Structured;
+    deliver(&open(HttpOutput { mode, ..server.config() }), 1, |_| None).await;
+    let (mode, batch) = (HttpOutputMode::Batch, Batching { events: 4, ..Batching::default() });
+    let sink = open(HttpOutput { mode, batch, concurrency: 1, ..server.config() });
     assert_eq!(deliver(&sink, 10, |_| Some(1)).await.confirmed, numbers(10));
     let requests = server.requests.lock();
     assert_eq!(header(&requests[0], "content-type"), "application/cloudevents+json");
@@ -236,7 +242,7 @@ async fn b06_events_of_a_line_arrive_in_order_through_retries() {
         _ => OK,
     });
     let server = server.await;
-    let sink = HttpSink::open(server.config()).unwrap();
+    let sink = open(server.config());
     let ends = deliver(&sink, 60, |id| Some(id as u64 % 4)).await;
     assert_eq!((ends.confirmed.len(), ends.refused.len()), (60, 0), "{ends:?}");
     let mut last = HashMap::new();
@@ -252,7 +258,7 @@ async fn b06_events_of_a_line_arrive_in_order_through_retries() {
 async fn b06_a_target_that_closes_behind_every_answer_gets_each_event_in_its_first_attempt() {
     let answer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
     let server = Server::start(|_, _| Answer::Bytes(answer.to_owned())).await;
-    let sink = HttpSink::open(HttpSinkConfig { concurrency: 8, ..server.config() }).unwrap();
+    let sink = open(HttpOutput { concurrency: 8, ..server.config() });
     let ends = deliver(&sink, 400, |id| Some(id as u64 % 16)).await;
     assert_eq!((ends.confirmed.len(), sink.unanswered()), (400, 0), "{ends:?}");
     let requests = server.requests.lock();
@@ -264,8 +270,8 @@ async fn b06_with_a_concurrency_of_one_all_events_arrive_as_they_were_accepted()
     let server =
         Server::start(|number, _| if number % 3 == 1 { Answer::Status(500, "") } else { OK });
     let server = server.await;
-    let config = HttpSinkConfig { concurrency: 1, ..server.config() };
-    deliver(&HttpSink::open(config).unwrap(), 20, |_| None).await;
+    let config = HttpOutput { concurrency: 1, ..server.config() };
+    deliver(&open(config), 20, |_| None).await;
     let mut ids = server.ids();
     ids.dedup();
     assert_eq!(ids, numbers(20));
@@ -274,8 +280,8 @@ async fn b06_with_a_concurrency_of_one_all_events_arrive_as_they_were_accepted()
 #[tokio::test]
 async fn b06_requests_are_under_way_together_and_share_few_connections() {
     let server = Server::start(|_, _| OK).await;
-    let config = HttpSinkConfig { concurrency: 4, ..server.config() };
-    deliver(&HttpSink::open(config).unwrap(), 100, |_| None).await;
+    let config = HttpOutput { concurrency: 4, ..server.config() };
+    deliver(&open(config), 100, |_| None).await;
     // Each has one request at a time.
     let connections = server.connections.load(SeqCst);
     assert!((2..=4).contains(&connections), "{connections}: one pool for the output");
@@ -291,7 +297,7 @@ async fn d13_a_rejection_names_the_answer_and_the_others_are_stored() {
         _ => OK,
     });
     let server = server.await;
-    let ends = deliver(&HttpSink::open(server.config()).unwrap(), 6, |_| Some(1)).await;
+    let ends = deliver(&open(server.config()), 6, |_| Some(1)).await;
     assert_eq!(ends.confirmed, ["0", "5"]);
     let mut rejected: Vec<_> = ends.rejected.keys().cloned().collect();
     rejected.sort_unstable();
@@ -313,8 +319,8 @@ async fn d13_a_batch_that_is_rejected_is_sent_one_by_one() {
             },
         );
     let server = server.await;
-    let mode = HttpSinkMode::Batch(Batching { events: 5, ..Batching::default() });
-    let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
+    let (mode, batch) = (HttpOutputMode::Batch, Batching { events: 5, ..Batching::default() });
+    let sink = open(HttpOutput { mode, batch, ..server.config() });
     let ends = deliver(&sink, 5, |_| Some(1)).await;
     assert_eq!(ends.confirmed, ["0", "1", "3", "4"]);
     assert!(ends.rejected["2"].contains("422"), "{ends:?}");
@@ -337,7 +343,7 @@ async fn d13_what_fails_for_now_is_tried_again_however_it_fails() {
         _ => OK,
     });
     let server = server.await;
-    let sink = HttpSink::open(server.config()).unwrap();
+    let sink = open(server.config());
     let ends = deliver(&sink, 1, |_| None).await;
     assert_eq!((ends.confirmed.len(), server.requests.lock().len()), (1, 9), "{ends:?}");
     let requests = server.requests.lock();
@@ -353,9 +359,9 @@ async fn d13_retry_after_holds_all_requests() {
         _ => OK,
     });
     let server = server.await;
-    let config = HttpSinkConfig { concurrency: 1, ..server.config() };
+    let config = HttpOutput { concurrency: 1, ..server.config() };
     let started = std::time::Instant::now();
-    let sink = HttpSink::open(config).unwrap();
+    let sink = open(config);
     assert_eq!(deliver(&sink, 3, |_| None).await.confirmed, numbers(3));
     assert!(started.elapsed() >= Duration::from_secs(1));
 }
@@ -369,11 +375,6 @@ async fn until(is: impl Fn() -> bool) {
     tokio::time::timeout(Duration::from_secs(10), wait).await.expect("it comes to that");
 }
 
-/// Paused, it probes with one request after so long.
-fn paused_for(url: &str, probe: Duration) -> HttpSinkConfig {
-    HttpSinkConfig { probe: greenroom::Backoff::new(probe, probe), ..config(url) }
-}
-
 const LONG: Duration = Duration::from_secs(3_600);
 
 #[tokio::test]
@@ -385,7 +386,7 @@ async fn d13_a_refused_credential_pauses_and_rejects_nothing() {
         _ => OK,
     });
     let server = server.await;
-    let sink = HttpSink::open(paused_for(&server.url, LONG)).unwrap();
+    let sink = open_patient(server.config());
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..20 {
         sink.accept(outgoing(id, Some(1), &told)).await;
@@ -407,7 +408,7 @@ async fn d13_a_refused_credential_pauses_and_rejects_nothing() {
 #[tokio::test]
 async fn d13_an_event_that_cannot_be_written_does_not_open_a_sink_that_is_paused() {
     let server = Server::start(|_, _| Answer::Status(401, "")).await;
-    let sink = HttpSink::open(paused_for(&server.url, LONG)).unwrap();
+    let sink = open_patient(server.config());
     let (told, mut telling) = mpsc::unbounded_channel();
     sink.accept(outgoing(0, None, &told)).await;
     until(|| sink.trouble().is_some_and(|trouble| trouble.paused)).await;
@@ -438,7 +439,7 @@ async fn d13_a_paused_sink_probes_with_one_request_at_a_time() {
         _ => OK,
     });
     let server = server.await;
-    let sink = HttpSink::open(paused_for(&server.url, LONG)).unwrap();
+    let sink = open_patient(server.config());
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..30 {
         sink.accept(outgoing(id, None, &told)).await;
@@ -460,8 +461,7 @@ async fn d13_a_paused_sink_probes_with_one_request_at_a_time() {
 async fn d13_a_paused_sink_probes_by_itself() {
     let server = Server::start(|number, _| if number < 4 { Answer::Status(401, "") } else { OK });
     let server = server.await;
-    let config = paused_for(&server.url, Duration::from_millis(5));
-    let sink = HttpSink::open(HttpSinkConfig { concurrency: 1, ..config }).unwrap();
+    let sink = open(HttpOutput { concurrency: 1, ..server.config() });
     assert_eq!(deliver(&sink, 3, |_| None).await.confirmed, numbers(3));
     assert_eq!(server.requests.lock().len(), 7);
 }
@@ -473,17 +473,17 @@ async fn d13_a_reload_of_its_options_corrects_a_paused_sink() {
         _ => Answer::Status(403, ""),
     });
     let server = server.await;
-    let wrong = paused_for(&server.url, LONG);
-    let sink = HttpSink::open(wrong.clone()).unwrap();
+    let wrong = server.config();
+    let sink = open_patient(wrong.clone());
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..5 {
         sink.accept(outgoing(id, Some(1), &told)).await;
     }
     until(|| sink.trouble().is_some()).await;
     let mut right = wrong.clone();
-    right.target.headers = vec![("x-key".to_owned(), "right".to_owned())];
-    assert!(!sink.reconfigure(wrong).unwrap(), "it is the same");
-    assert!(sink.reconfigure(right).unwrap());
+    right.headers.push(("x-key".to_owned(), "right".to_owned()));
+    assert!(!sink.reconfigure(&wrong).unwrap(), "it is the same");
+    assert!(sink.reconfigure(&right).unwrap());
     tokio::time::timeout(Duration::from_secs(10), sink.finish()).await.unwrap().unwrap();
     assert_eq!(Ends::of(&mut telling).confirmed, numbers(5));
 }
@@ -492,11 +492,9 @@ async fn d13_a_reload_of_its_options_corrects_a_paused_sink() {
 async fn b06_a_row_of_the_status_map_decides() {
     let server = Server::start(|number, _| Answer::Status([409, 404, 200][number.min(2)], ""));
     let server = server.await;
-    let rows = [("409", Verdict::Settle), ("404", Verdict::Retry)];
-    let rows = rows.map(|(on, verdict)| (on.parse::<On>().unwrap(), verdict));
-    let status = StatusMap::with(rows).unwrap();
-    let sink =
-        HttpSink::open(HttpSinkConfig { status, concurrency: 1, ..server.config() }).unwrap();
+    let rows = [("409", "settle"), ("404", "retry")];
+    let status = rows.map(|(on, verdict)| (on.to_owned(), verdict.to_owned())).to_vec();
+    let sink = open(HttpOutput { status, concurrency: 1, ..server.config() });
     assert_eq!(deliver(&sink, 2, |_| None).await.confirmed, numbers(2));
     assert_eq!(server.requests.lock().len(), 3);
 }
@@ -504,14 +502,14 @@ async fn b06_a_row_of_the_status_map_decides() {
 #[tokio::test]
 async fn b06_what_is_accepted_is_bounded_in_count_and_bytes() {
     let server = Server::start(|_, _| Answer::Never).await;
-    let sink = HttpSink::open(HttpSinkConfig { ..server.config() }).unwrap();
+    let sink = open(HttpOutput { ..server.config() });
     let (told, _telling) = mpsc::unbounded_channel();
     let mut accepted = 0;
     while sink.try_accept(outgoing(accepted, None, &told)).is_ok() {
         accepted += 1;
     }
     assert_eq!(accepted, 1_024);
-    let sink = HttpSink::open(server.config()).unwrap();
+    let sink = open(server.config());
     let large = |bytes: usize| {
         let event = Event::builder("1", "s", "t").data_json(&"x".repeat(bytes)).build().unwrap();
         Outgoing { event, ..outgoing(0, None, &told) }
@@ -520,7 +518,7 @@ async fn b06_what_is_accepted_is_bounded_in_count_and_bytes() {
         assert!(sink.try_accept(large(4 << 20)).is_ok());
     }
     assert!(sink.try_accept(large(6 << 20)).is_err(), "given back");
-    let alone = HttpSink::open(server.config()).unwrap();
+    let alone = open(server.config());
     assert!(alone.try_accept(large(40 << 20)).is_ok(), "larger than all room, it passes alone");
     assert!(alone.try_accept(outgoing(1, None, &told)).is_err());
 }
@@ -528,7 +526,7 @@ async fn b06_what_is_accepted_is_bounded_in_count_and_bytes() {
 #[tokio::test]
 async fn b06_dropped_it_refuses_what_is_not_settled() {
     let server = Server::start(|_, _| Answer::Never).await;
-    let sink = HttpSink::open(server.config()).unwrap();
+    let sink = open(server.config());
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..20 {
         sink.accept(outgoing(id, None, &told)).await;
@@ -545,15 +543,13 @@ async fn b06_dropped_it_refuses_what_is_not_settled() {
 
 #[tokio::test]
 async fn b06_settings_that_cannot_work_are_refused() {
-    let with = |url: &str| TargetConfig { url: url.into(), ..TargetConfig::default() };
-    let config = |target| HttpSinkConfig { target, ..HttpSinkConfig::default() };
-    let error = |config| HttpSink::open(config).map(drop).unwrap_err().to_string();
-    assert!(error(config(with("nowhere"))).contains("`url` cannot be read"));
-    let none = HttpSinkConfig { concurrency: 0, ..config(with("http://localhost/")) };
+    let error = |output| HttpSink::open(&output).map(drop).unwrap_err().to_string();
+    assert!(error(HttpOutput::new("nowhere")).contains("`url` cannot be read"));
+    let none = HttpOutput { concurrency: 0, ..HttpOutput::new("http://localhost/") };
     assert!(error(none).contains("`concurrency` is 0"));
     for name in ["ce-id", "Content-Type", "idempotency-key", "host"] {
-        let headers = vec![(name.to_owned(), "secret".to_owned())];
-        let refused = error(config(TargetConfig { headers, ..with("http://localhost/") }));
+        let headers = Secret(vec![(name.to_owned(), "secret".to_owned())]);
+        let refused = error(HttpOutput { headers, ..HttpOutput::new("http://localhost/") });
         assert!(refused.contains("is written by greenroom itself"), "{refused}");
         assert!(!refused.contains("secret"), "{refused}");
     }
@@ -562,9 +558,9 @@ async fn b06_settings_that_cannot_work_are_refused() {
 #[tokio::test]
 async fn d13_a_refused_credential_says_that_it_was_refused() {
     let server = Server::start(|_, _| Answer::Status(401, "")).await;
-    let mut config = paused_for(&server.url, LONG);
-    config.target.auth = Some(crate::http::Auth::Bearer("hunter2".into()));
-    let sink = HttpSink::open(config).unwrap();
+    let mut config = server.config();
+    config.auth = Some(crate::http::Auth::Bearer("hunter2".into()));
+    let sink = open_patient(config);
     let (told, _telling) = mpsc::unbounded_channel();
     sink.accept(outgoing(0, None, &told)).await;
     until(|| sink.trouble().is_some()).await;
@@ -593,8 +589,8 @@ async fn confirmed(
 }
 
 /// Sent again after an hour.
-fn patient(config: HttpSinkConfig) -> HttpSinkConfig {
-    HttpSinkConfig { backoff: greenroom::Backoff::new(LONG, LONG), ..config }
+fn patient(config: HttpOutput) -> HttpOutput {
+    HttpOutput { backoff: Backoff::new(LONG, LONG), ..config }
 }
 
 #[tokio::test]
@@ -604,7 +600,7 @@ async fn d13_events_that_fail_for_now_hold_up_only_those_of_their_lines() {
         _ => OK,
     });
     let server = server.await;
-    let sink = HttpSink::open(patient(server.config())).unwrap();
+    let sink = open(patient(server.config()));
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..60 {
         // The last ones stand behind those that fail.
@@ -632,8 +628,8 @@ async fn d13_one_event_that_fails_for_now_does_not_hold_up_its_batch() {
         if is_broken { Answer::Status(500, "") } else { OK }
     });
     let server = server.await;
-    let mode = HttpSinkMode::Batch(Batching { events: 5, ..Batching::default() });
-    let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
+    let (mode, batch) = (HttpOutputMode::Batch, Batching { events: 5, ..Batching::default() });
+    let sink = open(HttpOutput { mode, batch, ..server.config() });
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..5 {
         // The last of them stands behind the one that fails.
@@ -656,8 +652,8 @@ async fn d13_a_batch_stays_whole_while_its_target_is_down_behind_a_gateway() {
             _ => OK,
         });
         let server = server.await;
-        let mode = HttpSinkMode::Batch(Batching { events: 4, ..Batching::default() });
-        let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
+        let (mode, batch) = (HttpOutputMode::Batch, Batching { events: 4, ..Batching::default() });
+        let sink = open(HttpOutput { mode, batch, ..server.config() });
         let ends = deliver(&sink, 4, |_| None).await;
         assert_eq!(ends.confirmed.len(), 4, "{ends:?}");
         let sizes: Vec<_> = server.requests.lock().iter().map(|it| events_in(it)).collect();
@@ -672,8 +668,8 @@ async fn d13_an_event_of_which_a_target_behind_a_gateway_fails_comes_to_be_alone
         false => OK,
     });
     let server = server.await;
-    let mode = HttpSinkMode::Batch(Batching { events: 4, ..Batching::default() });
-    let sink = HttpSink::open(HttpSinkConfig { mode, ..server.config() }).unwrap();
+    let (mode, batch) = (HttpOutputMode::Batch, Batching { events: 4, ..Batching::default() });
+    let sink = open(HttpOutput { mode, batch, ..server.config() });
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..4 {
         sink.accept(outgoing(id, None, &told)).await;
@@ -695,9 +691,9 @@ async fn d13_a_batch_that_fails_behind_a_gateway_is_split_early_where_others_are
         false => OK,
     });
     let server = server.await;
-    let mode = HttpSinkMode::Batch(Batching { events: 4, ..Batching::default() });
-    let mut config = HttpSinkConfig { mode, ..patient(server.config()) };
-    let sink = HttpSink::open(config.clone()).unwrap();
+    let (mode, batch) = (HttpOutputMode::Batch, Batching { events: 4, ..Batching::default() });
+    let mut config = HttpOutput { mode, batch, ..patient(server.config()) };
+    let sink = open(config.clone());
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..4 {
         sink.accept(outgoing(id, None, &told)).await;
@@ -707,8 +703,8 @@ async fn d13_a_batch_that_fails_behind_a_gateway_is_split_early_where_others_are
         sink.accept(outgoing(4, None, &told)).await;
         assert_eq!(confirmed(&mut telling, 1).await, ["4"]);
         // Other options, so that it is sent again now and not in an hour.
-        config.target.timeout += Duration::from_millis(1);
-        assert!(sink.reconfigure(config.clone()).unwrap());
+        config.timeout += Duration::from_millis(1);
+        assert!(sink.reconfigure(&config).unwrap());
     }
     assert_eq!(confirmed(&mut telling, 2).await, ["0", "1"]);
     let whole = |request: &&String| events_in(request) == 4;
@@ -733,9 +729,9 @@ async fn b06_events_of_a_line_arrive_in_order_though_their_batches_are_split() {
     let server = server.await;
     for concurrency in [1, 4] {
         server.requests.lock().clear();
-        let mode = HttpSinkMode::Batch(Batching { events: 9, ..Batching::default() });
-        let config = HttpSinkConfig { mode, concurrency, ..server.config() };
-        let sink = HttpSink::open(config).unwrap();
+        let (mode, batch) = (HttpOutputMode::Batch, Batching { events: 9, ..Batching::default() });
+        let config = HttpOutput { mode, batch, concurrency, ..server.config() };
+        let sink = open(config);
         let ends = deliver(&sink, 200, |id| Some(id as u64 % 7)).await;
         assert_eq!((ends.confirmed.len(), ends.refused.len()), (200, 0), "{ends:?}");
         let mut last = HashMap::new();
@@ -752,13 +748,13 @@ async fn b06_events_of_a_line_arrive_in_order_though_their_batches_are_split() {
 async fn d13_a_reload_ends_a_wait_that_the_target_before_it_has_named() {
     let before = Server::start(|_, _| Answer::Status(503, "retry-after: 300\r\n")).await;
     let after = Server::start(|_, _| OK).await;
-    let sink = HttpSink::open(patient(before.config())).unwrap();
+    let sink = open(patient(before.config()));
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..20 {
         sink.accept(outgoing(id, None, &told)).await;
     }
     until(|| sink.trouble().is_some()).await;
-    assert!(sink.reconfigure(after.config()).unwrap());
+    assert!(sink.reconfigure(&after.config()).unwrap());
     assert_eq!(confirmed(&mut telling, 20).await, numbers(20));
     assert!(sink.trouble().is_none());
 }
@@ -768,14 +764,14 @@ async fn d13_what_is_said_to_a_configuration_that_is_replaced_holds_up_nothing()
     for status in [503, 401] {
         let after = Server::start(|_, _| OK).await;
         let sink = Arc::new(std::sync::OnceLock::<HttpSink>::new());
-        let (reloaded, config) = (sink.clone(), paused_for(&after.url, LONG));
+        let (reloaded, config) = (sink.clone(), config(&after.url));
         let before = Server::start(move |_, _| {
             // While the request is under way.
-            reloaded.get().unwrap().reconfigure(patient(config.clone())).unwrap();
+            reloaded.get().unwrap().reconfigure(&patient(config.clone())).unwrap();
             Answer::Status(status, "retry-after: 300\r\n")
         });
         let before = before.await;
-        let opened = HttpSink::open(patient(paused_for(&before.url, LONG))).unwrap();
+        let opened = open_patient(patient(before.config()));
         let sink = sink.get_or_init(|| opened);
         let (told, mut telling) = mpsc::unbounded_channel();
         sink.accept(outgoing(0, None, &told)).await;
@@ -787,16 +783,16 @@ async fn d13_what_is_said_to_a_configuration_that_is_replaced_holds_up_nothing()
 async fn d13_what_is_said_to_a_configuration_that_is_replaced_does_not_end_a_pause() {
     let after = Server::start(|_, _| Answer::Status(401, "")).await;
     let sink = Arc::new(std::sync::OnceLock::<HttpSink>::new());
-    let (reloaded, config) = (sink.clone(), paused_for(&after.url, LONG));
+    let (reloaded, config) = (sink.clone(), config(&after.url));
     let before = Server::start(move |number, _| match number {
         0 => Answer::Never,
         _ => {
-            reloaded.get().unwrap().reconfigure(config.clone()).unwrap();
+            reloaded.get().unwrap().reconfigure(&config).unwrap();
             Answer::Status(503, "")
         }
     });
     let before = before.await;
-    let opened = HttpSink::open(before.config()).unwrap();
+    let opened = open_patient(before.config());
     let sink = sink.get_or_init(|| opened);
     let (told, _telling) = mpsc::unbounded_channel();
     for id in 0..2 {
@@ -820,7 +816,7 @@ async fn d13_once_one_event_is_taken_again_the_others_do_not_wait_on() {
         }
     });
     let server = server.await;
-    let sink = HttpSink::open(patient(server.config())).unwrap();
+    let sink = open(patient(server.config()));
     let (told, mut telling) = mpsc::unbounded_channel();
     for id in 0..7 {
         sink.accept(outgoing(id, None, &told)).await;
@@ -839,8 +835,8 @@ async fn d13_a_retry_after_of_nothing_leaves_the_backoff() {
     });
     let server = server.await;
     let wait = Duration::from_millis(200);
-    let backoff = greenroom::Backoff::new(wait, wait);
-    let sink = HttpSink::open(HttpSinkConfig { backoff, ..server.config() }).unwrap();
+    let backoff = Backoff::new(wait, wait);
+    let sink = open(HttpOutput { backoff, ..server.config() });
     let started = std::time::Instant::now();
     assert_eq!(deliver(&sink, 1, |_| None).await.confirmed, numbers(1));
     // Of each, up to half is taken off.

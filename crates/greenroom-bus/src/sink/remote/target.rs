@@ -66,9 +66,9 @@ options! {
     /// A request of `mode: batch` is sent when one of these is reached.
     #[derive(Copy, Eq)]
     pub struct Batching = "batch" {
-        /// At most so many.
+        /// The most events of a request.
         events: usize = count(1..=10_000).default("100");
-        /// About so many bytes of events. A larger event goes alone.
+        /// About how many bytes of events a request has. A larger event goes alone.
         bytes: usize = size(1024..=GIB).default("1MiB");
         /// How long an event waits for others.
         within: Duration = duration(0..=DAY_MS).default("50ms");

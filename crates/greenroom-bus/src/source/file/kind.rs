@@ -25,28 +25,28 @@ pub const INPUT: Listing<dyn InputKind> = input::<FileInput>(
 );
 
 options! {
-    /// One CloudEvent (JSON) on each line, or what `records` makes one of; plain, gzip or zstd,
-    /// told apart by their content.
+    /// Each line is a CloudEvent (JSON), or a record that `records` turns into an event. Files are
+    /// plain, gzip or zstd, recognized by their content.
     pub struct FileInput = "a file input", then FileInput::checked {
-        /// The file. `-` is standard input. A directory stands for the files in it whose names end
-        /// in `.ndjson`, `.jsonl`, `.json`, `.gz` or `.zst` and begin with no dot; a pattern
-        /// (`events/*.ndjson`) for those that match, with `*`, `?`, `[ab]` and, for directories at
-        /// any depth, `**`. They are read one after the other, in the order of their names; which
-        /// there are is looked up at the start, unless they are followed. A file that is there
-        /// under this very name is meant, whatever its characters.
+        /// The file. `-` is standard input. A directory means its files whose names end in
+        /// `.ndjson`, `.jsonl`, `.json`, `.gz` or `.zst` and do not begin with a dot. A pattern
+        /// (`events/*.ndjson`) means the matching files, with `*`, `?`, `[ab]` and, for directories
+        /// at any depth, `**`. They are read one after the other, in the order of their names; the
+        /// list is made at the start, unless files are followed. If a file with exactly this name
+        /// exists, the name is not a pattern.
         path: PathBuf = path();
-        /// The longest line that is read as an event. Of a longer one, a dead letter keeps so
-        /// many bytes, and its length and SHA-256.
+        /// The longest line that is read as an event. A longer line becomes a dead letter with its
+        /// first bytes, up to this size, and its length and SHA-256.
         max_event: u64 = size(1024..=GIB).default("16MiB");
-        /// A file in which the lines that are done are kept, in whichever order they were done:
-        /// a later run goes on from there. Made when it is missing. Of several files it keeps each.
-        /// Without it, each run reads the file from its start.
+        /// A file that remembers which lines are done, so that a later run continues from there. It
+        /// is created if it is missing, and can cover several files. Without it, each run reads the
+        /// file from its start.
         checkpoint: Option<PathBuf> = path().optional();
-        /// The file grows, and is read until a signal: each line when it is finished. It may be
-        /// missing, renamed, cut or replaced (docs/follow.md). Of a directory or a pattern, files
-        /// that appear are read too.
+        /// With `true`, the file is read as it grows, until a signal: each line when it is
+        /// complete. It may be missing, renamed, truncated or replaced (docs/follow.md). In a
+        /// directory or pattern, new files are read too.
         follow: bool = flag().default("false");
-        /// How often a file that is followed is looked at.
+        /// How often a followed file is checked.
         poll: Duration = duration(1..=DAY_MS).default("200ms");
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 
 /// Its line in the registry.
 pub const INPUT: Listing<dyn InputKind> =
-    input::<GeneratorOptions>("generator", "Makes events up, the same ones for the same seed.")
+    input::<GeneratorOptions>("generator", "Makes up events, the same ones for the same seed.")
         .start("{ count: 1000, types: [order.changed] }");
 
 impl GeneratorOptions {

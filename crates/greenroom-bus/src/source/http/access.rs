@@ -10,10 +10,10 @@ options! {
     /// Who may post: exactly one.
     #[derive(Eq)]
     pub enum Access = "auth" {
-        /// A token, or several of which each is good: `authorization: Bearer TOKEN`. Take them from
-        /// files or the environment. A reload reads them anew.
+        /// A token, or several, any of which is accepted: `authorization: Bearer TOKEN`. Take them
+        /// from files or the environment. A reload reads them again.
         Bearer(Secret<Vec<String>>) as "bearer" = texts().secret();
-        /// A signature of the body, as webhooks have it.
+        /// A signature of the body, as senders of webhooks make it.
         Signature(Signature) as "signature" = group();
     }
 }
@@ -22,16 +22,15 @@ options! {
     /// HMAC of the body with SHA-256.
     #[derive(Eq)]
     pub struct Signature = "signature" {
-        /// The header that has the signature, for example `x-hub-signature-256`.
+        /// The header with the signature, for example `x-hub-signature-256`.
         header: String = text();
-        /// The secret, or several of which each is good.
+        /// The secret, or several, any of which is accepted.
         secret: Secret<Vec<String>> = texts().secret();
-        /// What stands before the signature in its header, for example `sha256=`. Nothing does when
-        /// this is not given.
+        /// Text before the signature in its header, for example `sha256=`; none by default.
         prefix: Option<String> = text().optional();
-        /// How the signature is written.
+        /// The encoding of the signature.
         encoding: Encoding = word().default("hex");
-        /// When it was signed, where that is signed as well.
+        /// The time of signing, if that is part of the signed text.
         timestamp: Option<SignedTime> = group().optional();
     }
 }
@@ -47,12 +46,12 @@ words! {
 }
 
 options! {
-    /// What is signed then is the time as it stands in its header, a full stop, and the body.
+    /// The signed text is then the time as in its header, a full stop, and the body.
     #[derive(Eq)]
     pub struct SignedTime = "timestamp" {
-        /// The header that has the time, in seconds since 1970.
+        /// The header with the time, in seconds since 1970.
         header: String = text();
-        /// How far it may be from now.
+        /// How far it may differ from the current time.
         tolerance: Duration = duration(1_000..=DAY_MS).default("5m");
     }
 }

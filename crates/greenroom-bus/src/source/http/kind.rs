@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use greenroom_config::{AnyOptions, At, Listen, Listing};
 
-use super::{HttpInput, HttpSettings, HttpSource, Intake, ServerTlsConfig, WebhookConfig, listen};
+use super::{HttpInput, HttpSource, Intake, listen};
 use crate::{
     BoxFuture,
     kind::{FileRole, FileUse, Live},
@@ -15,7 +15,7 @@ use crate::{
 
 /// Its line in the registry.
 pub const INPUT: Listing<dyn InputKind> =
-    input::<HttpInput>("http", "Takes what is posted over HTTP, and answers once it is on disk.");
+    input::<HttpInput>("http", "Takes events over HTTP, and answers once they are on disk.");
 
 /// Who of the log is told what is done. There is one reader of each log.
 const CONSUMER: &str = "greenroom";
@@ -56,7 +56,7 @@ impl InputKind for HttpInput {
         Box::pin(async {
             // Taken first: who cannot listen has opened nothing.
             let listener = listen(self.listen.0).map_err(|error| error.to_string())?;
-            let settings = settings(self, setup)?;
+            let settings = self.settings(setup.records.clone())?;
             let log = open_log(self)?;
             let source = log.source(CONSUMER).map_err(|error| error.to_string())?;
             let server = Intake::new(listener, &self.path, settings, Arc::new(log.clone()));
@@ -103,25 +103,6 @@ fn open_log(http: &HttpInput) -> Result<SegmentLog, String> {
     SegmentLog::open(&http.store, options).map_err(|error| error.to_string())
 }
 
-/// What a request is judged by, with what the files of `tls` hold.
-fn settings(http: &HttpInput, setup: &InputSetup) -> Result<HttpSettings, String> {
-    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let tls = http.tls.as_ref().map(ServerTlsConfig::read).transpose();
-    Ok(HttpSettings {
-        access: http.auth.clone(),
-        webhook: http.webhook.as_ref().map(WebhookConfig::to_bus),
-        tls: tls.map_err(|unread| unread.to_string())?,
-        records: setup.records.clone().map(Arc::new),
-        max_event: bytes(http.max_event),
-        max_body: bytes(http.max_body),
-        max_batch: http.max_batch,
-        connections: http.connections,
-        bodies: bytes(http.bodies),
-        header_timeout: http.header_timeout,
-        body_timeout: http.body_timeout,
-    })
-}
-
 /// The server of an input, with the log that it appends to.
 struct HttpServer {
     intake: Arc<Intake>,
@@ -166,6 +147,6 @@ impl Live for HttpServer {
                 self.listen.0
             ));
         }
-        self.intake.reconfigure(settings(wanted, &self.setup)?)
+        self.intake.reconfigure(wanted.settings(self.setup.records.clone())?)
     }
 }

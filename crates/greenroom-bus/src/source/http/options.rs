@@ -3,6 +3,7 @@
 use std::{
     num::NonZeroU64,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,30 +12,33 @@ use greenroom_config::{
     units::{DAY_MS, GIB, Rate},
 };
 
-use super::{Access, ServerTls, Webhook};
-use crate::http::{
-    BadTls,
-    options::{ITS_KEY, SHOW, UnreadFile, read},
+use super::{Access, HttpSettings, ServerTls, Webhook};
+use crate::{
+    http::{
+        BadTls,
+        options::{ITS_KEY, SHOW, UnreadFile, read},
+    },
+    record::Mapping,
 };
 
 /// As long as anybody keeps events.
 const YEAR_MS: u64 = 366 * DAY_MS;
 
 options! {
-    /// Takes CloudEvents that are posted, one at a time or in batches, and answers 202 once they
-    /// are on disk. docs/http-input.md says what else is answered.
+    /// Takes posted CloudEvents, one at a time or in batches, and answers 202 once they are on
+    /// disk. docs/http-input.md lists the other answers.
     pub struct HttpInput = "an http input", then HttpInput::checked {
-        /// An IP address (or `localhost`) and a port. Port 0 takes a free one, and the log says
-        /// which. An address that other machines can reach needs `auth`, `tls.client_ca` or
+        /// An IP address (or `localhost`) and a port. With port 0, a free one is chosen and logged.
+        /// An address that other machines can reach needs `auth`, `tls.client_ca` or
         /// `allow_anonymous`.
         listen: Listen = text().to::<Listen>().default("127.0.0.1:8080");
-        /// Where events are posted to. `/hooks/*` takes every path below `/hooks/`, which `records`
-        /// can make use of. `GET /healthz` says whether events are taken.
+        /// The path to post to. `/hooks/*` takes every path below `/hooks/`, which `records` can
+        /// use. `GET /healthz` says whether events are taken.
         path: String = text().default("/events");
-        /// The directory of the log that posted events are stored in until they are handled, and
-        /// from which a later run goes on. Made when it is missing.
+        /// The directory of the log that stores posted events until they are handled, and from
+        /// which a later run continues. It is created if it is missing.
         store: PathBuf = path();
-        /// How long the log keeps what is handled, and how large it may become.
+        /// How long the log keeps handled events, and how large it may become.
         retention: RetentionConfig = group().default("{}");
         /// Which events count as posted before.
         deduplicate: RepeatsConfig = group().default("{}");
@@ -44,72 +48,73 @@ options! {
         max_body: u64 = size(1024..=GIB).live().default("16MiB");
         /// The most events of a batch.
         max_batch: usize = count(1..=1_000_000).live().default("10000");
-        /// The most connections at once, and never more than half of the files that the
-        /// process may open. Beyond it, a new one takes the place of the one that has
-        /// waited longest for its client.
+        /// The most connections at once, but never more than half of the files that the process may
+        /// open. Beyond it, a new connection replaces the one that has waited longest for its
+        /// client.
         connections: usize = count(1..=65_536).live().default("1024");
-        /// How much memory all bodies that come in at once may take. Beyond it, a sender is
+        /// How much memory all bodies being received may take together. Beyond it, a sender is
         /// answered 429.
         bodies: u64 = size(1024..=1024 * GIB).live().default("64MiB");
         /// How long a client may take for the headers of a request, counted from its last answer.
         header_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
         /// How long it may take for the body.
         body_timeout: Duration = duration(1..=DAY_MS).live().default("30s");
-        /// Who may post. Without it, any client that can connect may, but no page of a browser.
+        /// Who may post. Without it, any client that can connect may post, except a web page in a
+        /// browser.
         auth: Option<Access> = group().live().optional();
-        /// Answers the question of CloudEvents' webhooks whether a sender may post (`OPTIONS`).
-        /// Without it, that is refused, and a sender that asks does not post.
+        /// Answers senders of CloudEvents webhooks that ask whether they may post (`OPTIONS`).
+        /// Without it, they are refused, and do not post.
         webhook: Option<WebhookConfig> = group().live().optional();
-        /// HTTPS in place of HTTP. It cannot be switched on or off while greenroom runs.
+        /// HTTPS instead of HTTP. It cannot be turned on or off while greenroom runs.
         tls: Option<ServerTlsConfig> = group().live().optional();
-        /// Lets everybody post who can reach an address that is not of this machine alone.
+        /// Lets everybody post who can reach the address, even from other machines.
         allow_anonymous: bool = flag().live().default("false");
     }
 }
 
 options! {
-    /// Events that no run needs any more are removed, the oldest first; others never are.
+    /// Only events that no run needs any more are removed, the oldest first.
     #[derive(Copy, Eq)]
     pub struct RetentionConfig = "retention" {
-        /// How long events are kept after they were handled, unless their room is needed.
+        /// How long handled events are kept, unless their space is needed.
         age: Duration = duration(0..=YEAR_MS).default("24h");
-        /// How much the log may take on disk. With all of it still needed,
-        /// senders are answered 429. A post that takes more than half of it is answered 413.
+        /// How much disk space the log may take. If unhandled events fill it, senders are answered
+        /// 429; a post that takes more than half of it is answered 413.
         size: u64 = size((8 << 20)..=1024 * GIB).default("10GiB");
     }
 }
 
 options! {
-    /// An event whose source and id are remembered is answered 202 and not stored again: so a post
-    /// whose answer was lost can be repeated. Kept across restarts.
+    /// An event whose source and id are remembered is answered 202 and not stored again, so that a
+    /// sender can repeat a post whose answer was lost. This survives restarts.
     #[derive(Copy, Eq)]
     pub struct RepeatsConfig = "deduplicate" {
-        /// How long they are remembered. With `0s`, not at all.
+        /// How long events are remembered. With `0s`, not at all.
         within: Duration = duration(0..=YEAR_MS).default("10m");
-        /// Of how many events; each takes some 60 bytes of memory.
+        /// How many events are remembered. Each takes some 60 bytes of memory.
         events: usize = count(1..=100_000_000).default("1000000");
     }
 }
 
 options! {
-    /// Which senders are told that they may post. They post by `auth`, as all others do.
+    /// Which senders are told that they may post. `auth` applies to their posts as to all others.
     pub struct WebhookConfig = "webhook", then WebhookConfig::checked {
-        /// The names that senders ask by, such as `eventgrid.azure.net`; `*` is any.
+        /// The names of the senders, such as `eventgrid.azure.net`; `*` allows any.
         origins: Vec<String> = texts().alias(&["origin"]);
-        /// How often they are told to post at most, from `1/min` on; as often as they like when
-        /// left out. It is not enforced.
+        /// The highest rate that senders are told to keep, at least `1/min`; without it, they are
+        /// told no limit. It is not enforced.
         rate: Option<Rate> = rate().optional();
     }
 }
 
 options! {
-    /// Files are PEM, and are read anew by each reload.
+    /// Files are PEM. Each reload reads them again.
     pub struct ServerTlsConfig = "tls" {
-        /// A file with the certificate, and those between it and its authority.
+        /// A file with the certificate and its intermediates.
         cert: PathBuf = path();
         /// The file with its private key, without a passphrase.
         key: PathBuf = path();
-        /// A file with authorities of clients: each client has to show a certificate of one of
+        /// A file with certificate authorities: each client must present a certificate of one of
         /// them.
         client_ca: Option<PathBuf> = path().optional();
     }
@@ -175,6 +180,25 @@ impl WebhookConfig {
 }
 
 impl HttpInput {
+    /// What a request is judged by, with what the files of `tls` hold.
+    pub(super) fn settings(&self, records: Option<Mapping>) -> Result<HttpSettings, String> {
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let tls = self.tls.as_ref().map(ServerTlsConfig::read).transpose();
+        Ok(HttpSettings {
+            access: self.auth.clone(),
+            webhook: self.webhook.as_ref().map(WebhookConfig::to_bus),
+            tls: tls.map_err(|unread| unread.to_string())?,
+            records: records.map(Arc::new),
+            max_event: bytes(self.max_event),
+            max_body: bytes(self.max_body),
+            max_batch: self.max_batch,
+            connections: self.connections,
+            bodies: bytes(self.bodies),
+            header_timeout: self.header_timeout,
+            body_timeout: self.body_timeout,
+        })
+    }
+
     /// Whether anybody on another machine may post, and no option says that this is meant.
     pub(super) fn is_open_to_others(&self, listen: Listen) -> bool {
         let asks = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());

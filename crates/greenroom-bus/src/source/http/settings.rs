@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{access::Access, tls::ServerTls, webhook::Webhook};
+use greenroom_config::defaults_beside;
+
+use super::{HttpInput, access::Access, tls::ServerTls, webhook::Webhook};
 use crate::record::Mapping;
 
 /// The limits of an intake, and its clients.
@@ -37,19 +39,9 @@ pub struct HttpSettings {
 }
 
 impl Default for HttpSettings {
+    /// Those of a configuration that names none of them.
     fn default() -> Self {
-        Self {
-            access: None,
-            webhook: None,
-            tls: None,
-            records: None,
-            max_event: 1 << 20,
-            max_body: 16 << 20,
-            max_batch: 10_000,
-            connections: 1_024,
-            bodies: 64 << 20,
-            header_timeout: Duration::from_secs(30),
-            body_timeout: Duration::from_secs(30),
-        }
+        let input: HttpInput = defaults_beside(&[("store", "store")]);
+        input.settings(None).expect("there is no file to read")
     }
 }

@@ -82,6 +82,20 @@ impl Filter {
         *self == Self { upto: self.upto, ..Self::default() }
     }
 
+    fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let texts = [
+            ("reason", &self.reason),
+            ("pool", &self.pool),
+            ("handler", &self.handler),
+            ("input", &self.input),
+            ("key", &self.key),
+            ("share", &self.share),
+            ("event", &self.event),
+            ("group", &self.group),
+        ];
+        texts.into_iter().filter_map(|(name, wanted)| Some((name, wanted.as_deref()?)))
+    }
+
     /// A condition for the rows of `letters`, and its bound values.
     pub(super) fn condition(&self) -> (String, Vec<Value>) {
         let (mut all, mut bound) = (vec!["1".to_owned()], Vec::new());
@@ -90,21 +104,14 @@ impl Filter {
             all.push(format!("id IN ({places})"));
             bound.extend(self.ids.iter().map(|id| number(*id)));
         }
-        let texts = [
-            ("reason", &self.reason),
-            ("pool", &self.pool),
-            ("handler", &self.handler),
-            ("input", &self.input),
-            ("key", &self.key),
-            ("share", &self.share),
-            ("event_id", &self.event),
-            ("grp", &self.group),
-        ];
-        for (column, wanted) in texts {
-            if let Some(wanted) = wanted {
-                all.push(format!("{column} = ?"));
-                bound.push(Value::Text(wanted.clone()));
-            }
+        for (name, wanted) in self.texts() {
+            let column = match name {
+                "event" => "event_id",
+                "group" => "grp",
+                name => name,
+            };
+            all.push(format!("{column} = ?"));
+            bound.push(Value::Text(wanted.to_owned()));
         }
         if let Some(since) = self.since {
             all.push("last_at >= ?".to_owned());
@@ -125,19 +132,7 @@ impl Filter {
             [one] => all.push(format!("id={one}")),
             several => all.push(format!("{} ids", several.len())),
         }
-        let texts = [
-            ("reason", &self.reason),
-            ("pool", &self.pool),
-            ("handler", &self.handler),
-            ("input", &self.input),
-            ("key", &self.key),
-            ("share", &self.share),
-            ("event", &self.event),
-            ("group", &self.group),
-        ];
-        for (name, wanted) in texts {
-            all.extend(wanted.as_ref().map(|wanted| format!("{name}={wanted}")));
-        }
+        all.extend(self.texts().map(|(name, wanted)| format!("{name}={wanted}")));
         if let Some(since) = self.since {
             all.push(format!("since={}", crate::event::rfc3339::format_utc(since)));
         }

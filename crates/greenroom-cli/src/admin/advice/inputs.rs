@@ -1,6 +1,6 @@
 //! Rules about inputs: those that produce nothing, and those that read less than they should.
 
-use greenroom_bus::source::InputState;
+use greenroom_bus::{engine::HeldByShare, source::InputState};
 
 use super::{
     finding::{Finding, Severity},
@@ -139,6 +139,9 @@ fn held_by_parked_keys(input: &Input) -> Finding {
 }
 
 fn stands(seen: &Seen, input: &Input) -> Finding {
+    if let Some(held) = &input.held_by_share {
+        return held_by_a_share(input, held);
+    }
     let by = input.held_by.as_ref().map_or(String::new(), |pool| format!(" by the pool `{pool}`"));
     let settled =
         input.last_settled.map_or("none of its events has finished".to_owned(), |settled| {
@@ -168,6 +171,21 @@ fn stands(seen: &Seen, input: &Input) -> Finding {
         Some(pool) => finding.ask(format!("GET /api/pools/{pool}/workers")),
         None => finding.ask("GET /api/run"),
     }
+}
+
+fn held_by_a_share(input: &Input, held: &HeldByShare) -> Finding {
+    let share = held.share.as_deref();
+    let share = share
+        .map_or_else(|| "events without a share".to_owned(), |name| format!("the share `{name}`"));
+    Finding::warning(
+        "input_stands",
+        about(input),
+        format!("The input `{}` is held by {share}", input.name),
+    )
+    .figures(format!("{} of it wait beside the pool `{}`", count(held.events, "event"), held.pool))
+    .why("The input runs no further ahead, so no other share's events are read.")
+    .change("Raise the limits of that share, the `queue`, or the `run_ahead` of the input.")
+    .ask(format!("GET /api/pools/{}/shares", held.pool))
 }
 
 /// The cause that blocks an input: the finding about the pool that does not take its events, or

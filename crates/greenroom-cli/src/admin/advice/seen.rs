@@ -5,8 +5,8 @@ use std::time::Duration;
 use greenroom::advisor::Advice;
 use greenroom_bus::{
     engine::{
-        Control, HandlerView, InputView, LongestLine, OnFull, OutageCause, OutputView, PoolView,
-        ToldLetter,
+        Control, HandlerView, HeldByShare, InputView, LongestLine, OnFull, OutageCause, OutputView,
+        PoolView, ToldLetter,
     },
     handler::CrashLoop,
     sink::Trouble,
@@ -149,6 +149,8 @@ pub(super) struct Input {
     pub(super) stands_still: bool,
     /// The pool that most of its events wait for.
     pub(super) held_by: Option<String>,
+    /// The share because of which it stands.
+    pub(super) held_by_share: Option<HeldByShare>,
     /// Why its log cannot be written.
     pub(super) log_trouble: Option<String>,
 }
@@ -358,6 +360,7 @@ fn input(view: &InputView, reload: &Reload) -> Input {
         },
         stands_still: view.stands_still(),
         held_by: view.held_by.clone(),
+        held_by_share: view.stands_for_share().cloned(),
         log_trouble: reload.trouble(&view.name),
     }
 }

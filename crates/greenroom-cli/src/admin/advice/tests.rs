@@ -86,6 +86,7 @@ fn well() -> Seen {
             parked: InputParked::default(),
             stands_still: false,
             held_by: None,
+            held_by_share: None,
             log_trouble: None,
         }],
         parked: Parked::default(),

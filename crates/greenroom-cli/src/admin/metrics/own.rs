@@ -28,7 +28,7 @@ const DUPLICATES: Metric = Metric::counter(
 const ANSWERS: Metric = Metric::counter(
     "greenroom_input_answers_total",
     &["input", "status"],
-    "Requests that an `http` input has answered, by status; they stay when the input is removed.",
+    "Requests that an `http` input has answered, by status; kept when the input is removed.",
 );
 
 /// Every metric of its own.
@@ -39,8 +39,8 @@ pub(super) const METRICS: &[&Metric] =
 const FINDING: Metric = Metric::gauge(
     "greenroom_finding_seconds",
     &["kind", "severity", "about"],
-    "For how long what `GET /api/advice` and `/healthz` find has been so, where that is known, or \
-     else 0; no series while it is not so. `kind` stays the same from version to version.",
+    "How long a finding of `GET /api/advice` and `/healthz` has existed, or 0 if that is \
+     unknown; no series while it does not exist. `kind` stays the same in later versions.",
 )
 .of(Unit::Seconds);
 

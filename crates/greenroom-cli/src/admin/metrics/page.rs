@@ -11,8 +11,8 @@ const HEAD: &str = "\
 
 <!-- Written from the code; a test keeps it current. -->
 
-`GET /metrics` of the [admin listener](admin.md), in Prometheus' text format 0.0.4 or, where the `Accept` of the request names it, in
-OpenMetrics 1.0.0. With a `token`, a scrape has to show it:
+`GET /metrics` of the [admin listener](admin.md) serves the metrics on this page, in Prometheus' text format 0.0.4 or, if the `Accept`
+of the request asks for it, in OpenMetrics 1.0.0. With a `token`, a scrape must send it:
 
 ```yaml
 scrape_configs:
@@ -21,24 +21,23 @@ scrape_configs:
     static_configs: [{ targets: [127.0.0.1:7070] }]
 ```
 
-- Nothing is measured for a scrape. It reads what pools, inputs and the ledger count anyway, so it costs the events nothing, and it is
-  answered while every queue is full, while every handler blocks its thread, and during a shutdown.
-- Times of pools are measured by sample: one message in 512 where handlers are quick, one in eight where they take longer than 2 µs, each
-  where they take longer than 32 µs. `greenroom_event_residence_seconds` counts every event.
-- Ages and rates come of a look once a second.
-- The number of series is bounded. No label names a key. `actor_id` (`erp-17`: worker 17 of the pool `erp`) is there with
-  `admin: { metrics: { per_worker: true } }` only, and sums over a pool are the same without it. Of an input with more than
-  PARTITIONS partitions there are only the sums. Of a pool's [shares](shares.md), the BUSIEST busiest have series, by their part of the time in
-  hand and of what waits in the last minutes, and the others have those of `other` together. A scrape looks at every waiting event of such
-  a pool.
-- A counter falls only when greenroom starts anew. An input or output that a reload removes keeps what was counted.
-- A series is missing where there is nothing to say: a limit that is not set, the lag of a source that does not know it, ages of an input
-  that keeps no positions.
-- OpenMetrics names a counter without `_total` in its `HELP` and `TYPE`, and says its unit in `UNIT`; the classic format has no units.
+- A scrape measures nothing. It reads what pools, inputs and the ledger count anyway, so it costs the events nothing. It is answered
+  while every queue is full, while every handler blocks its thread, and during a shutdown.
+- Times of pools are sampled: one message in 512 if handlers are quick, one in eight if they take longer than 2 µs, every message if
+  they take longer than 32 µs. `greenroom_event_residence_seconds` counts every event.
+- Ages and rates are updated once a second.
+- The number of series is bounded. No label contains a key. The label `actor_id` (`erp-17`: worker 17 of the pool `erp`) needs
+  `admin: { metrics: { per_worker: true } }`; sums over a pool are the same without it. An input with more than PARTITIONS partitions
+  has only sums. In a pool with [shares](shares.md), the BUSIEST busiest have series, by time in hand and waiting events in the last
+  minutes; `other` has the rest together. A scrape looks at every waiting event of such a pool.
+- A counter falls only when greenroom restarts. An input or output that a reload removes keeps its counts.
+- A series is missing if there is no value: a limit that is not set, the lag of a source that does not know it, ages of an input that
+  keeps no positions.
+- OpenMetrics names a counter without `_total` in its `HELP` and `TYPE`, and has its unit in `UNIT`; the classic format has no units.
 
-[`deploy/prometheus/alerts.yaml`](../deploy/prometheus/alerts.yaml) has alerts on them, and
+[`deploy/prometheus/alerts.yaml`](../deploy/prometheus/alerts.yaml) has alerts on these metrics, and
 [`deploy/grafana/greenroom.json`](../deploy/grafana/greenroom.json) is a board. In the library, `greenroom_bus::metrics::Observer` gives the
-same figures, and `Feed` (cargo feature `metrics`) tells them to the recorder of the `metrics` facade once a second.
+same figures, and `Feed` (cargo feature `metrics`) sends them to the recorder of the `metrics` facade once a second.
 ";
 
 fn page() -> String {

@@ -68,7 +68,7 @@ struct Bench {
 }
 
 impl Takes for Bench {
-    fn take(&self, arrival: Arrival) -> Taken<'_> {
+    fn take(&self, _slot: usize, arrival: Arrival) -> Taken<'_> {
         self.work.run(arrival.number.into());
         if let Some(started) = self.started.get().filter(|_| !arrival.due.is_zero()) {
             self.latencies.record(started.elapsed().saturating_sub(arrival.due));
@@ -166,7 +166,8 @@ impl Sender {
     async fn send(&self, nth: u32, due: Duration) -> Result<(), String> {
         let number = nth.wrapping_mul(self.senders).wrapping_add(self.index);
         let key = self.keys.as_ref().map(|keys| keys[number as usize % keys.len()]);
-        self.pool.send(Arrival { due, key, number }).await.map_err(|error| error.to_string())
+        let arrival = Arrival { due, key, number, share: 0 };
+        self.pool.send(arrival).await.map_err(|error| error.to_string())
     }
 
     /// At full speed; a late start still sends some. Returns the number of messages sent.

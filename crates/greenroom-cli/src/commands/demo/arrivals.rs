@@ -48,6 +48,7 @@ impl Arrivals {
                 due: Duration::from_secs_f64(due),
                 key: Some(key),
                 number: *number,
+                share: 0,
             });
             *number += 1;
         }

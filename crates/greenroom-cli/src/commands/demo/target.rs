@@ -91,7 +91,7 @@ impl Target {
 }
 
 impl Takes for Target {
-    fn take(&self, arrival: Arrival) -> Taken<'_> {
+    fn take(&self, _slot: usize, arrival: Arrival) -> Taken<'_> {
         Taken::Later(Box::pin(self.deliver(arrival)))
     }
 }

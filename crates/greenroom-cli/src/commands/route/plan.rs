@@ -11,7 +11,7 @@ use greenroom_bus::{
     router::{self, Choice, Considered, Interests, PoolConfig, Route, Router},
 };
 
-use super::way::{Handled, Made, Other, Outcome, SampleEvent, Way};
+use super::way::{Handled, Made, Other, Outcome, SampleEvent, Sharing, Way};
 use crate::{
     commands::run::assemble,
     config::{Config, HandlerConfig, Kinds, Word},
@@ -106,6 +106,10 @@ impl<'c> Plan<'c> {
                 .filter(|_| keeps_order)
                 .map(|key| key.to_string()),
             key_missing: key.err(),
+            sharing: handler.share_by.clone().map(|share_by| {
+                let share = self.handlers[found.handler].share(event);
+                Sharing { share_by, share: share.map(|share| share.to_string()) }
+            }),
             layers: layers(handler),
             kind: handler.kind.key(),
             result,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::way::{Handled, Made, Other, Outcome, Way};
+use super::way::{Handled, Made, Other, Outcome, Sharing, Way};
 use crate::{config::plural, report::printable};
 
 /// Several lines.
@@ -45,6 +45,9 @@ fn of_handler(out: &mut String, handled: &Handled) {
     );
     row(out, "pool", &format!("{}, {}", handled.pool, plural(handled.workers, "worker")));
     row(out, "key", &key(handled));
+    if let Some(sharing) = &handled.sharing {
+        row(out, "share", &share(sharing));
+    }
     if !handled.layers.is_empty() {
         row(out, "layers", &handled.layers.join(", "));
     }
@@ -60,6 +63,14 @@ fn key(handled: &Handled) -> String {
         (None, Some(key), Some(by)) => format!("{} (by {by})", printable(key)),
         (None, _, Some(by)) => format!("none: the event has no {by}, and is handled without order"),
         (None, _, None) => "none: events have no order here".to_owned(),
+    }
+}
+
+fn share(sharing: &Sharing) -> String {
+    let by = &sharing.share_by;
+    match &sharing.share {
+        Some(share) => format!("{} (by {by})", printable(share)),
+        None => format!("none: the event has no {by}; all such events have one share in common"),
     }
 }
 

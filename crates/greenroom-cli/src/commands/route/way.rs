@@ -63,6 +63,8 @@ pub(super) struct Handled {
     /// Why there is no key, if the handler needs one: the event becomes a dead letter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key_missing: Option<String>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(super) sharing: Option<Sharing>,
     pub(super) layers: Vec<&'static str>,
     pub(super) kind: &'static str,
     pub(super) result: Made,
@@ -72,6 +74,13 @@ pub(super) struct Handled {
     pub(super) outputs: Vec<String>,
     /// The outputs for its type that do not get it.
     pub(super) other_outputs: Vec<Other>,
+}
+
+/// The share of an event at a handler whose events have one.
+#[derive(Debug, Serialize)]
+pub(super) struct Sharing {
+    pub(super) share_by: String,
+    pub(super) share: Option<String>,
 }
 
 /// The result of a handler for an event.

@@ -20,8 +20,8 @@ use super::{
     targets::{self, Targets},
 };
 use crate::config::{
-    self, AckWhen, Config, FieldCondition, Finish, HandlerConfig, InputConfig, LettersTo,
-    OnFinalFailure, OutputConfig, PoolConfig, Retry, ShareConfig,
+    self, AckWhen, Config, FieldCondition, HandlerConfig, InputConfig, LettersTo, OnFinalFailure,
+    OutputConfig, PoolConfig, ShareConfig,
 };
 
 /// The place of dead letters, for readers.
@@ -51,7 +51,7 @@ pub(crate) async fn engine(
         .outage(config.outage)
         .all_outputs(config.all_outputs)
         .deadline(config.shutdown.deadline)
-        .finish(finish(config.shutdown.finish));
+        .finish(config.shutdown.finish);
     if let Some(recorder) = recorder {
         builder = builder.record(recorder);
     }
@@ -139,14 +139,6 @@ pub(super) fn input_config(input: &InputConfig) -> engine::InputConfig {
     }
 }
 
-fn finish(option: Option<Finish>) -> engine::Finish {
-    match option {
-        None => engine::Finish::ByInput,
-        Some(Finish::InHand) => engine::Finish::InHand,
-        Some(Finish::All) => engine::Finish::All,
-    }
-}
-
 fn within(what: &str, name: &str, why: String) -> String {
     format!("{what} `{name}`: {why}")
 }
@@ -182,11 +174,13 @@ fn pool_config(pool: &PoolConfig) -> engine::PoolConfig {
             Some(limit) => Some(Concurrency::Adaptive(limit.into())),
             None => pool.fixed_limit().map(Concurrency::Fixed),
         },
-        autoscale: pool.autoscale.map(Into::into),
+        autoscale: pool.autoscale,
         advisor: pool.advised(),
         dedicated_threads: pool.dedicated_threads,
         weight: pool.weight,
         share_limits: share_limits(None, pool),
+        share_queue: pool.share_queue,
+        on_share_full: pool.on_share_full,
         ..engine::PoolConfig::default()
     }
 }
@@ -247,13 +241,8 @@ pub(crate) fn routed(
         Some(share_by) => Some(share_by.parse::<OrderBy>().map_err(|error| error.to_string())?),
         None => None,
     };
-    handler.retry = Some(retry(config));
+    handler.retry = Some(config.retry);
     Ok(handler)
-}
-
-pub(super) fn retry(config: &HandlerConfig) -> engine::Retry {
-    let Retry { attempts, backoff, total } = config.retry;
-    engine::Retry { attempts, backoff: targets::backoff(backoff), total }
 }
 
 pub(super) fn matcher(matches: &[(String, String)]) -> Result<Matcher, String> {

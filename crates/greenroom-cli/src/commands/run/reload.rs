@@ -263,7 +263,7 @@ impl Turn<'_> {
                 continue;
             }
             let set = self.control.handler(&is.name);
-            let set = set.and_then(|handler| handler.set_retry(assemble::retry(&to)));
+            let set = set.and_then(|handler| handler.set_retry(to.retry));
             if self.note(what, set) {
                 is.retry = to.retry;
             }

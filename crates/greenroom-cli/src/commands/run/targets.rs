@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use greenroom::Backoff;
 use greenroom_bus::{
     dead_letter::DeadLetterStore,
     engine,
@@ -21,7 +20,7 @@ use tokio::time::Instant;
 
 use super::stand_ins::StandIns;
 use crate::{
-    config::{DurationRange, HandlerConfig, InputConfig, OutputConfig, PoolConfig},
+    config::{HandlerConfig, InputConfig, OutputConfig, PoolConfig},
     report::{AllAnswers, Answers},
 };
 
@@ -189,10 +188,6 @@ pub(super) fn add_to_letters(
 ) -> Result<(), String> {
     let added = letters.add_input(&*input.kind, &input.setup(&[])?);
     added.map_err(|error| error.to_string())
-}
-
-pub(super) fn backoff(waits: DurationRange) -> Backoff {
-    Backoff::new(waits.from, waits.to)
 }
 
 #[cfg(test)]

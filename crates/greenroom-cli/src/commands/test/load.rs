@@ -5,6 +5,7 @@ use std::{env, path::Path};
 use greenroom_config::{
     Format, Kinds, Place, Places, Problem, Problems, World, decode, directory_of, interpolate,
     near, text_of,
+    tree::{Node, Value},
 };
 
 use super::options::{CaseOptions, Expectations, StandInOptions, TestFile, stored};
@@ -49,6 +50,11 @@ fn read(file: &Path) -> Result<(TestFile, Places, Problems), Problems> {
     };
     let lookup = |name: &str| env::var(name).ok();
     let world = World { env: &lookup, directory: directory_of(file) };
+    if let Some(place) = inputs_of(&root) {
+        let problem = Problem::error("this is a configuration, not a test file", place);
+        problems.push(problem.help("docs/test-files.md has a test file; its `config` names this"));
+        return Err(problems);
+    }
     interpolate(&mut root, &world, &mut problems);
     let (tests, places) = decode::<TestFile>(&root, world.directory, &mut problems);
     match tests {
@@ -63,6 +69,13 @@ fn read(file: &Path) -> Result<(TestFile, Places, Problems), Problems> {
         }
         _ => Err(problems),
     }
+}
+
+/// Where a configuration that was given in place of a test file names its inputs.
+fn inputs_of(root: &Node) -> Option<Place> {
+    let Value::Map(entries) = &root.value else { return None };
+    let find = |key: &str| entries.iter().find(|entry| entry.key == key);
+    find("inputs").filter(|_| find("cases").is_none()).map(|entry| entry.place.clone())
 }
 
 struct TestFileChecker<'a> {

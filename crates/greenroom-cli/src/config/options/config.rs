@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::{
-    engine::{NoHandler, OutageConfig},
+    engine::{Finish, NoHandler, OutageConfig},
     sink::Rotate,
     store::letters::{LetterStoreOptions, Mask},
 };
@@ -11,7 +11,7 @@ use greenroom_config::{
     At, Chosen, Kinds, count, defaults, duration, flag, group, named, number, options, path, size,
     texts,
     units::{DAY_MS, GIB},
-    word, words,
+    word,
 };
 
 use super::{
@@ -183,17 +183,6 @@ options! {
         /// have in hand, since the rest is delivered again; any other waits for all that it has
         /// read.
         finish: Option<Finish> = word().optional();
-    }
-}
-
-words! {
-    /// The events that a stop waits for.
-    pub enum Finish {
-        /// Events that handlers have in hand. Waiting events are given back, or refused if their
-        /// input stores no positions: exit code 3.
-        InHand = "in_hand",
-        /// All events that were read.
-        All = "all",
     }
 }
 

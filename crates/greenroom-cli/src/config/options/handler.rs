@@ -1,14 +1,11 @@
 //! Handlers of events.
 
+use greenroom_bus::engine::Retry;
 use greenroom_config::{
     At, Chosen, count, each, flag, group, list, options, text, texts, variables, word, words,
 };
 
-use super::{
-    condition::FieldCondition,
-    layer::LayerConfig,
-    pool::{PoolConfig, Retry},
-};
+use super::{condition::FieldCondition, layer::LayerConfig, pool::PoolConfig};
 use crate::config::kinds::Handlers;
 
 /// The `order_by` or `share_by` of a handler that has none, whatever its pool says.
@@ -49,9 +46,9 @@ options! {
         /// the `order_by` of the pool; if that is missing too, and with `none`, events have no
         /// order.
         order_by: Option<String> = text().optional();
-        /// Events with the same value here are a share, such as those of a tenant: workers' time is
-        /// divided among shares. When this is not given, as the `share_by` of the pool says; with
-        /// `none`, its events have no share, and so one in common. docs/shares.md says more.
+        /// Events with the same value here are a share, such as those of a tenant: the workers'
+        /// time is divided among shares. By default, the `share_by` of the pool; with `none`, its
+        /// events are in the common share of events without a value. See docs/shares.md.
         share_by: Option<String> = text().optional();
         /// With `true`, an event without a value at `order_by` becomes a dead letter; otherwise
         /// it is handled without order.

@@ -19,17 +19,14 @@ pub use self::{
     advisor::{AdvisorConfig, Autotune},
     condition::FieldCondition,
     config::{
-        AuditConfig, Config, DeadLetterFile, DeadLettersConfig, Finish, LetterRetention,
-        LetterStoreConfig, LettersTo, LoopbackConfig, ShutdownConfig,
+        AuditConfig, Config, DeadLetterFile, DeadLettersConfig, LetterRetention, LetterStoreConfig,
+        LettersTo, LoopbackConfig, ShutdownConfig,
     },
     handler::{AckWhen, HandlerConfig},
     input::InputConfig,
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
     output::OutputConfig,
-    pool::{
-        AdaptiveConfig, AutoscaleConfig, Batch, LimitConfig, OnFinalFailure, PoolConfig, Retry,
-        ShareConfig,
-    },
+    pool::{AdaptiveConfig, Batch, LimitConfig, OnFinalFailure, PoolConfig, ShareConfig},
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     telemetry::{OtlpConfig, TelemetryConfig},
 };

@@ -8,12 +8,11 @@ use greenroom::{
     event_pool::{Engine, Preset},
     limits::{Adaptive, Mode},
 };
-use greenroom_bus::engine::OnFull;
+use greenroom_bus::engine::{OnFull, Retry};
 use greenroom_config::{
-    At, CountOr, count, count_or, duration, durations, each, flag, group, number, options, rate,
-    size, text,
+    At, CountOr, count, count_or, duration, each, flag, group, number, options, rate, size, text,
+    units::Rate,
     units::{DAY_MS, GIB},
-    units::{DurationRange, Rate},
     word, words,
 };
 
@@ -59,6 +58,14 @@ options! {
         /// The limits of single shares, by their values of `share_by`, and of all others in
         /// `default`: `{ default: { in_hand: 5, rate: 20/s }, acme: { weight: 3 } }`.
         shares: Vec<ShareConfig> = each().live().or_empty();
+        /// How many events of one share may wait in the pool, so that one share cannot fill it; a
+        /// quarter of the queue by default. The events of a share that has as many are treated
+        /// according to `on_share_full`; they delay no other share.
+        share_queue: Option<usize> = count(1..=10_000_000).live().optional();
+        /// Events whose share has as many waiting as `share_queue` says: the same words as for
+        /// `on_full`, and by default what that says. With `pause` they wait beside the pool, up to
+        /// the `run_ahead` of their input.
+        on_share_full: Option<OnFull> = word().optional();
         /// Events when the queue is full: `pause` lets them wait and, after a while, pauses their
         /// input; `reject` refuses them to the source; `dead_letter` stores them.
         on_full: OnFull = word().default("pause");
@@ -98,7 +105,7 @@ options! {
         timeout: Option<Duration> = duration(1..=DAY_MS).optional();
         /// Lets the pool change its number of workers by itself, within bounds. It starts with
         /// `workers`, or with `min` if neither that nor a `preset` is given.
-        autoscale: Option<AutoscaleConfig> = group().optional();
+        autoscale: Option<Autoscale> = group().optional();
         /// Whether an advisor watches the pool for minutes at a time and recommends changes to its
         /// `queue` and `workers` (`greenroom advise`, the dashboard): `off` or `say`. By default,
         /// the `autotune` of the top level.
@@ -174,6 +181,11 @@ impl PoolConfig {
     }
 
     fn fits(self, at: &mut At<'_>) -> Option<Self> {
+        if self.on_share_full == Some(OnFull::Pause) && self.on_full != OnFull::Pause {
+            let text = "what waits for room of its share waits for the pool as well, and `on_full` does not let it";
+            at.error("on_share_full", text, "leave it out, or write `on_full: pause`");
+            return None;
+        }
         if self.queue <= MAX_QUEUE {
             return Some(self);
         }
@@ -201,9 +213,9 @@ words! {
 }
 
 options! {
-    /// In place of a number.
+    /// Instead of a number.
     pub struct LimitConfig = "a limit" {
-        /// As many as the target bears, measured by how long attempts take and how many fail.
+        /// As many as the target can take, measured by how long attempts take and how many fail.
         adaptive: AdaptiveConfig = group();
     }
 }
@@ -230,36 +242,14 @@ options! {
 }
 
 options! {
-    /// Checked once a second: a pool grows when its workers are busy and waiting events are late,
-    /// and shrinks when fewer workers have been enough for a while.
-    #[derive(Copy)]
-    pub struct AutoscaleConfig = "autoscale", then AutoscaleConfig::ordered {
-        /// The fewest workers.
-        min: usize = count(1..=65_536).default("1");
-        /// The most workers: as many as the target bears at once.
-        max: usize = count(1..=65_536);
-        /// How long an event may wait before the pool is late.
-        target_age: Duration = duration(1..=DAY_MS).default("100ms");
-        /// The least time between a change and the next growth: as long as a worker needs to start
-        /// and to take effect.
-        up_cooldown: Duration = duration(0..=DAY_MS).default("5s");
-        /// How long fewer workers must have been enough before the pool shrinks.
-        down_cooldown: Duration = duration(0..=DAY_MS).default("30s");
-        /// The share of their time that workers may be busy. A late pool grows only if they are
-        /// busier.
-        busy_share: f64 = number(0.01..=1.0).default("0.8");
-    }
-}
-
-options! {
     /// Options that are left out are those of `default`.
     pub struct ShareConfig named name = "a share" {
         /// Its part of the workers' time, relative to other shares: twice the weight, twice the
         /// time; 1 by default.
         weight: Option<u32> = count(1..=1_000_000).optional();
-        /// How many of its events are in hand at once, at most; with 0, none at all.
+        /// The most events in hand at once; with 0, none.
         in_hand: Option<usize> = count(0..=65_536).optional();
-        /// How many attempts at its events are started in such a time, at most.
+        /// The most attempts to start per second, minute or hour.
         rate: Option<Rate> = rate().optional();
     }
 }
@@ -276,21 +266,6 @@ options! {
         within: Duration = duration(0..=60_000).default("0ms");
         /// A batch is also full at about this many bytes; the event that reaches them is its last.
         bytes: Option<usize> = size(1..=GIB).optional();
-    }
-}
-
-options! {
-    /// A failed event is retried in its place: later events of its key wait, the worker does not.
-    #[derive(Copy, Eq)]
-    pub struct Retry = "retry" {
-        /// How often an event is tried in total; then it is a dead letter.
-        attempts: u32 = count(1..=1_000_000).default("5");
-        /// The wait before the second attempt and the longest wait; it doubles in between, with
-        /// jitter.
-        backoff: DurationRange = durations().default("200ms..30s");
-        /// No further attempt is made this long after the first failure; unlimited by default.
-        /// Outages do not count.
-        total: Option<Duration> = duration(1..=30 * DAY_MS).optional();
     }
 }
 
@@ -318,20 +293,5 @@ impl From<AdaptiveConfig> for Adaptive {
             tolerance,
             mode: if observe { Mode::Observe } else { Mode::Enforce },
         }
-    }
-}
-
-impl From<AutoscaleConfig> for Autoscale {
-    fn from(config: AutoscaleConfig) -> Self {
-        let AutoscaleConfig { min, max, target_age, up_cooldown, down_cooldown, busy_share } =
-            config;
-        Self { min, max, target_age, up_cooldown, down_cooldown, busy_share }
-    }
-}
-
-impl AutoscaleConfig {
-    fn ordered(self, at: &mut At<'_>) -> Option<Self> {
-        at.ordered("min", ("min", self.min), ("max", self.max))?;
-        Some(self)
     }
 }

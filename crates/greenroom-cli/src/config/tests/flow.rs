@@ -147,7 +147,7 @@ fn what_is_said_of_positions_is_warned_about_where_it_changes_nothing() {
     assert_eq!(kept.lines(), [useless]);
     assert_eq!(kept.good().inputs[0].commit_every, Some(Duration::from_millis(50)));
     let all = of("http: { store: log }", "shutdown: { finish: all }").good();
-    assert_eq!(all.shutdown.finish, Some(crate::config::Finish::All));
+    assert_eq!(all.shutdown.finish, Some(greenroom_bus::engine::Finish::All));
     assert_eq!(of("http: { store: log }", "shutdown: { finish: some }").problems.errors(), 1);
     assert_eq!(of("http: { store: log }, commit_every: 5ms", "").problems.errors(), 1);
 }

@@ -72,7 +72,8 @@ fn r06_a_handler_overrides_each_part_of_its_pools_retry() {
     let retry = |pool: &str, handler: &str| {
         let handler = load(&both(pool, handler)).good().handlers.remove(0);
         let total = handler.retry.total.map(|total| total.as_secs());
-        (handler.retry.attempts, handler.retry.backoff.to_string(), total)
+        let waits = handler.retry.backoff;
+        (handler.retry.attempts, format!("{:?}..{:?}", waits.first, waits.max), total)
     };
     let usual = "200ms..30s".to_owned();
     assert_eq!(retry("", ""), (5, usual.clone(), None));

@@ -23,12 +23,12 @@ use rdkafka::{
 use super::{
     super::shared::Meaning,
     letter::{Content, Letter},
-    options::KafkaDeadLettersOptions,
     reader::RecordReader,
     shared::{Arrived, Shared},
 };
 use crate::{
     client::{self, advice},
+    connection::Access,
     unusable::Unusable,
 };
 
@@ -68,14 +68,10 @@ pub(super) struct LetterDriver {
 impl LetterDriver {
     /// # Errors
     /// An option cannot be used; in words for an operator.
-    pub(super) fn begin(
-        shared: &Arc<Shared>,
-        options: &KafkaDeadLettersOptions,
-    ) -> Result<Self, Unusable> {
-        options.check()?;
+    pub(super) fn begin(shared: &Arc<Shared>, access: &Access) -> Result<Self, Unusable> {
         let mut drives = Drive {
             shared: shared.clone(),
-            producer: producer(shared, options)?,
+            producer: producer(shared, access)?,
             readers: HashMap::new(),
             unread: Vec::new(),
             waiting: Vec::new(),
@@ -107,7 +103,7 @@ impl Drop for LetterDriver {
 /// An option cannot be used; in words for an operator.
 pub(super) fn producer(
     shared: &Arc<Shared>,
-    options: &KafkaDeadLettersOptions,
+    access: &Access,
 ) -> Result<BaseProducer<LetterContext>, Unusable> {
     let ours = [
         ("enable.idempotence", "true".to_owned()),
@@ -117,9 +113,9 @@ pub(super) fn producer(
         ("linger.ms", "0".to_owned()),
     ];
     let context = LetterContext { shared: shared.clone(), told: Mutex::default() };
-    client::config(&options.brokers, &options.properties, &ours, &REFUSED, &DEFAULTS)?
+    client::config(access, &ours, &REFUSED, &DEFAULTS)?
         .create_with_context(context)
-        .map_err(|error| client::creation_error(error, &options.properties))
+        .map_err(|error| client::creation_error(error, &access.properties))
 }
 
 /// The result for a letter.

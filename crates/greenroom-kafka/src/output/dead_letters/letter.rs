@@ -2,14 +2,14 @@
 
 use std::{borrow::Cow, time::Instant};
 
-use greenroom_bus::dead_letter::DeadLetter;
+use greenroom_bus::{dead_letter::DeadLetter, record::Mapping};
 use rdkafka::{
     Message,
     message::{BorrowedMessage, Header, OwnedHeaders},
 };
 
 use crate::{
-    decode::{CONTENT_TYPE, RecordFormat},
+    decode::{self, CONTENT_TYPE},
     marks::{self, Form, Marks},
     place::Place,
 };
@@ -59,8 +59,8 @@ impl Letter {
 
     /// Whether it is about this record, that is, the record that was taken. In a recreated topic,
     /// another record is at its offset.
-    pub(super) fn is_of(&self, record: &BorrowedMessage<'_>, format: &RecordFormat) -> bool {
-        match (format.taken(record).event, &self.letter.event, &self.letter.raw) {
+    pub(super) fn is_of(&self, record: &BorrowedMessage<'_>, records: Option<&Mapping>) -> bool {
+        match (decode::taken(records, record).event, &self.letter.event, &self.letter.raw) {
             (Ok(read), Some(taken), _) => read == *taken,
             (Err(read), _, Some(taken)) => read.raw == *taken,
             _ => false,

@@ -7,7 +7,7 @@ use rdkafka::message::BorrowedMessage;
 use super::letter::Letter;
 use crate::{
     again::{Again, From, Unread},
-    source::KafkaSourceOptions,
+    source::SourceSetup,
     unusable::Unusable,
 };
 
@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Reads the records again that letters of one input are about.
 pub(super) struct RecordReader {
     name: String,
-    options: KafkaSourceOptions,
+    setup: SourceSetup,
     /// Made for the first letter: most runs have none.
     again: Option<Again>,
     /// Nothing is read before.
@@ -30,12 +30,10 @@ pub(super) struct RecordReader {
 impl RecordReader {
     /// # Errors
     /// A property cannot be used.
-    pub(super) fn new(name: &str, options: &KafkaSourceOptions) -> Result<Self, Unusable> {
+    pub(super) fn new(name: &str, setup: SourceSetup) -> Result<Self, Unusable> {
         let name = format!("{name} (letters)");
-        // Without brokers the client connects to no broker.
-        let nobody = KafkaSourceOptions { brokers: String::new(), ..options.clone() };
-        again(&name, &nobody)?;
-        Ok(Self { name, options: options.clone(), again: None, held_until: None })
+        again(&name, &setup.clone().disconnected())?;
+        Ok(Self { name, setup, again: None, held_until: None })
     }
 
     pub(super) fn is_held(&self, now: Instant) -> bool {
@@ -59,15 +57,15 @@ impl RecordReader {
         let offset = letter.letter.position;
         let again = match self.again.take() {
             Some(again) => Ok(again),
-            None => again(&self.name, &self.options),
+            None => again(&self.name, &self.setup),
         };
         let again = match again {
             Ok(again) => self.again.insert(again),
             Err(error) => return Err(self.hold(error.why)),
         };
-        let format = &self.options.format;
+        let records = self.setup.records.as_ref();
         let take = |record: &BorrowedMessage<'_>| {
-            letter.is_of(record, format).then(|| letter.is_record(record))
+            letter.is_of(record, records).then(|| letter.is_record(record))
         };
         match again.read(&place, offset, PATIENCE, idle, take) {
             Ok(()) => {}
@@ -84,7 +82,6 @@ impl RecordReader {
     }
 }
 
-fn again(name: &str, options: &KafkaSourceOptions) -> Result<Again, Unusable> {
-    let KafkaSourceOptions { brokers, group, properties, .. } = options;
-    Again::new(name.to_owned(), From { brokers, group, properties })
+fn again(name: &str, setup: &SourceSetup) -> Result<Again, Unusable> {
+    Again::new(name.to_owned(), From { access: &setup.access, group: &setup.input.group })
 }

@@ -13,7 +13,7 @@ use rdkafka::{
 };
 
 use super::{
-    super::options::KafkaSourceOptions,
+    super::setup::SourceSetup,
     moves::{Moved, Moves},
 };
 use crate::{
@@ -35,12 +35,8 @@ impl Mover {
     ///
     /// # Errors
     /// A property cannot be used, or there is no thread.
-    pub(super) fn begin(
-        name: &str,
-        options: &KafkaSourceOptions,
-        topic: &str,
-    ) -> Result<Self, String> {
-        let mut clients = Clients::new(name, options, topic)?;
+    pub(super) fn begin(name: &str, setup: &SourceSetup, topic: &str) -> Result<Self, String> {
+        let mut clients = Clients::new(name, setup, topic)?;
         let (asks, asked) = mpsc::channel::<Moves>();
         let (answer, answers) = mpsc::channel();
         let moves = move || {
@@ -74,18 +70,17 @@ struct Clients {
 }
 
 impl Clients {
-    fn new(name: &str, options: &KafkaSourceOptions, topic: &str) -> Result<Self, String> {
-        let KafkaSourceOptions { brokers, properties, group, .. } = options;
+    fn new(name: &str, setup: &SourceSetup, topic: &str) -> Result<Self, String> {
+        let access = &setup.access;
         let name = format!("{name} (guard)");
-        let again = Again::new(name.clone(), From { brokers, group, properties });
+        let again = Again::new(name.clone(), From { access, group: &setup.input.group });
         let again = again.map_err(|error| error.why)?;
-        let writing = [("enable.idempotence", "true".to_owned())];
-        let mut kept = again::of_producer(properties);
-        kept.unset("enable.idempotence");
-        let producer = client::config(brokers, &kept, &writing, &[], &[])
+        let ours = [("enable.idempotence", "true".to_owned())];
+        let kept = again::writing(access, &ours);
+        let producer = client::config(&kept, &ours, &[], &[])
             .map_err(|error| error.why)?
             .create_with_context(MoveContext { name, stored: Mutex::default() })
-            .map_err(|error| client::creation_error(error, &kept).why)?;
+            .map_err(|error| client::creation_error(error, &kept.properties).why)?;
         Ok(Self { again, producer, topic: topic.to_owned() })
     }
 

@@ -68,7 +68,8 @@ impl Poller {
         let Some(Anew { first, since }) = reading.anew else { return false };
         let mut state = self.shared.state.lock();
         let mut watermark = reading.tracker.watermark.lock();
-        let is_in_hand = watermark.in_hand() > 0 && since.elapsed() <= self.options.drain_budget;
+        let is_in_hand =
+            watermark.in_hand() > 0 && since.elapsed() <= self.setup.input.drain_budget;
         if is_in_hand || state.leaving.contains_key(&number) {
             return false;
         }

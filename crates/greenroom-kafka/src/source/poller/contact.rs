@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use rdkafka::error::RDKafkaErrorCode;
 
-use crate::client::{Matter, Properties, advice};
+use crate::{
+    client::{Matter, advice},
+    properties::Properties,
+};
 
 /// The same error is logged at most this often.
 pub(super) const TOLD_EVERY: Duration = Duration::from_secs(30);

@@ -10,13 +10,13 @@ use rdkafka::{Message, message::BorrowedMessage};
 
 use super::{
     super::{
-        options::KafkaSourceOptions,
+        setup::SourceSetup,
         shared::{Part, Tracker},
     },
     AssignedPartition, Poller,
     contact::TOLD_EVERY,
 };
-use crate::place::Place;
+use crate::{decode, kept, place::Place};
 
 /// Records taken of one partition in a turn.
 pub(super) const BATCH: usize = 256;
@@ -106,9 +106,11 @@ impl Poller {
             messages.iter().map(receive).collect()
         };
         let new = messages.iter().zip(is_new).filter(|(_, is_new)| *is_new);
-        let KafkaSourceOptions { format, keeps, .. } = &self.options;
-        let taken: Vec<_> =
-            new.map(|(message, _)| keeps.with_kept(format.taken(message), message)).collect();
+        let SourceSetup { input, records, .. } = &self.setup;
+        let take = |(message, _): (&BorrowedMessage<'_>, bool)| {
+            kept::keep(input, decode::taken(records.as_ref(), message), message)
+        };
+        let taken: Vec<_> = new.map(take).collect();
         if let Some(part) = self.shared.state.lock().parts.get_mut(&number) {
             part.is_ready(taken);
         }

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use greenroom_bus::source::Partition;
+use greenroom_bus::source::{Partition, StartAt};
 use rdkafka::{
     Offset, TopicPartitionList,
     consumer::{Consumer, RebalanceProtocol},
@@ -27,7 +27,6 @@ use super::{
     super::{
         context::Said,
         offsets::{self, Answer, Answered, Beginning, HowToBegin},
-        options::StartAt,
         shared::{Part, Shared},
     },
     AssignedPartition, Assigning, Poller, Rebalance,
@@ -110,7 +109,7 @@ impl Poller {
     }
 
     pub(super) fn ask(&self, places: &[Place]) -> mpsc::Receiver<Answer> {
-        offsets::ask(&self.consumer, places, HowToBegin::of_options(&self.options), &self.known)
+        offsets::ask(&self.consumer, places, HowToBegin::of_input(&self.setup.input), &self.known)
     }
 
     fn begin_assign(&self, places: Vec<Place>) -> Rebalance {
@@ -251,7 +250,7 @@ impl Poller {
             full: None,
             told_full: None,
         };
-        self.commits.has_begun |= !is_committed && self.options.start == StartAt::Latest;
+        self.commits.has_begun |= !is_committed && self.setup.input.start == StartAt::Latest;
         self.reading.insert(number, reading);
     }
 
@@ -324,12 +323,12 @@ impl Poller {
         }
         let in_hand = self.count_in_hand(&numbers);
         let is_told = self.is_answered(&numbers);
-        let is_over = now - since > self.options.drain_budget;
+        let is_over = now - since > self.setup.input.drain_budget;
         if !is_over && (in_hand > 0 || !is_told) {
             return Some(Rebalance::Revoking { places, numbers, since, last_commit });
         }
         if in_hand > 0 {
-            let (name, budget) = (&self.shared.name, self.options.drain_budget);
+            let (name, budget) = (&self.shared.name, self.setup.input.drain_budget);
             tracing::warn!(
                 "{name}: {in_hand} events of partitions that are given away are still in hand after \
                  {budget:?}; their next owner handles them again, perhaps at the same time"

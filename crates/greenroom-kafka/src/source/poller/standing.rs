@@ -103,7 +103,7 @@ impl Poller {
     }
 
     fn status(&self) -> (InputState, String) {
-        let (contact, group) = (&self.contact, &self.options.group);
+        let (contact, group) = (&self.contact, &self.setup.input.group);
         if !contact.is_connected {
             return self.unconnected();
         }
@@ -115,7 +115,7 @@ impl Poller {
             return (InputState::Refused, denied.clone());
         }
         if contact.is_missing {
-            let topics = self.options.topics.join(", ");
+            let topics = self.setup.input.topics.join(", ");
             let code = RDKafkaErrorCode::UnknownTopicOrPartition;
             return (InputState::Waiting, format!("no such topic: {topics}{}", advice(code)));
         }
@@ -132,7 +132,7 @@ impl Poller {
             false => InputState::Connecting,
         };
         let Some(failure) = self.consumer.context().failures.last() else {
-            return (state, format!("brokers {}", self.options.brokers));
+            return (state, format!("brokers {}", self.setup.access.brokers));
         };
         match client::to_correct(&failure) {
             Some(next) => (InputState::Refused, format!("{failure}; {next}")),

@@ -12,10 +12,10 @@ use rdkafka::{
     producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext},
 };
 
-use super::options::RedriveOptions;
 use crate::{
-    again,
-    client::{self, Properties},
+    again, client,
+    connection::Access,
+    kinds::KafkaInput,
     marks::{self, Read},
     place::Place,
     unusable::Unusable,
@@ -42,7 +42,6 @@ pub(super) struct Told {
 
 /// A producer for each cluster that letters go back to.
 pub(super) struct Sending<'a> {
-    options: &'a RedriveOptions,
     /// By the name of the input; `None` for the letters' own brokers.
     producers: HashMap<Option<&'a str>, BaseProducer<RedriveContext>>,
     records: usize,
@@ -54,15 +53,17 @@ impl<'a> Sending<'a> {
     ///
     /// # Errors
     /// A property cannot be used.
-    pub(super) fn new(options: &'a RedriveOptions) -> Result<Self, Unusable> {
+    pub(super) fn new(
+        letters: &Access,
+        inputs: &'a [(String, KafkaInput)],
+    ) -> Result<Self, Unusable> {
         let mut producers = HashMap::new();
-        let own = producer(&options.brokers, &options.properties)?;
-        producers.insert(None, own);
-        for (name, source) in &options.inputs {
-            let of_input = producer(&source.brokers, &source.properties)?;
-            producers.insert(Some(name.as_str()), of_input);
+        producers.insert(None, producer(letters)?);
+        for (name, input) in inputs {
+            let access = input.connection().access(&[])?;
+            producers.insert(Some(name.as_str()), producer(&access)?);
         }
-        Ok(Self { options, producers, records: 0, bytes: 0 })
+        Ok(Self { producers, records: 0, bytes: 0 })
     }
 
     /// Sends the record of a letter.
@@ -76,7 +77,7 @@ impl<'a> Sending<'a> {
         place: &Place,
     ) -> Result<Result<(), String>, RedriveError> {
         // The guard does not record by which input a moved record came.
-        let input = read.marks.get(marks::INPUT).filter(|_| !self.options.inputs.is_empty());
+        let input = read.marks.get(marks::INPUT).filter(|_| self.producers.len() > 1);
         let Some(producer) = self.producers.get(&input) else {
             let name = input.unwrap_or_default();
             return Ok(Err(format!("it came by the input `{name}`, which is not known here")));
@@ -152,20 +153,16 @@ impl<'a> Sending<'a> {
     }
 }
 
-fn producer(
-    brokers: &str,
-    properties: &Properties,
-) -> Result<BaseProducer<RedriveContext>, Unusable> {
+fn producer(access: &Access) -> Result<BaseProducer<RedriveContext>, Unusable> {
     let ours = [
         ("enable.idempotence", "true".to_owned()),
         ("message.timeout.ms", WITHIN.to_owned()),
         ("message.max.bytes", "1000000000".to_owned()),
     ];
-    let mut kept = again::of_producer(properties);
-    ours.iter().for_each(|(name, _)| _ = kept.unset(name));
-    client::config(brokers, &kept, &ours, &[], &[])?
+    let kept = again::writing(access, &ours);
+    client::config(&kept, &ours, &[], &[])?
         .create_with_context(RedriveContext::default())
-        .map_err(|error| client::creation_error(error, &kept))
+        .map_err(|error| client::creation_error(error, &kept.properties))
 }
 
 /// The letter of a record that is under way.

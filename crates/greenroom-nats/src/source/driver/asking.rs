@@ -34,14 +34,14 @@ impl Driver {
         let outstanding = self.asking.requests.outstanding();
         let (open, ready, is_paused) =
             self.shared.look(|state| (state.tracker.open(), state.ready.len(), state.is_paused));
-        let (batch, one_by_one) = (self.options.batch, self.asking.suspicion.is_confirmed(now));
+        let (batch, one_by_one) = (self.input.batch, self.asking.suspicion.is_confirmed(now));
         let messages = match &self.holding.hold {
             _ if is_paused || (one_by_one && outstanding > 0) => return,
             // The server gives nothing new beyond the limit; old messages have to come.
             Some(_) if outstanding == 0 => batch,
             Some(_) => return,
             None => {
-                let room = self.options.capacity.saturating_sub(open + outstanding);
+                let room = self.input.held_at_most().saturating_sub(open + outstanding);
                 room.min((2 * batch).saturating_sub(ready + outstanding)).min(batch)
             }
         };
@@ -65,9 +65,9 @@ impl Driver {
         let number = self.asking.requests.begin(messages);
         let bytes = match messages {
             1 => String::new(),
-            _ => format!("\"max_bytes\":{},", self.options.batch_bytes),
+            _ => format!("\"max_bytes\":{},", self.input.batch_bytes),
         };
-        let expires = expires(self.options.ack_wait);
+        let expires = expires(self.input.ack_wait);
         let (expires, heartbeat) = (expires.as_nanos(), HEARTBEAT.min(expires / 2).as_nanos());
         let body = format!(
             "{{\"batch\":{messages},{bytes}\"expires\":{expires},\"idle_heartbeat\":{heartbeat}}}"

@@ -44,7 +44,7 @@ impl Driver {
         let holds = was_holding || !back.is_empty();
         self.give_back(back).await;
         if holds && !is_closing {
-            self.holding.hold = Some(Hold::new(self.options.ack_wait, Instant::now()));
+            self.holding.hold = Some(Hold::new(self.input.ack_wait, Instant::now()));
         }
     }
 

@@ -48,7 +48,7 @@ impl Driver {
             || self.shared.look(|s| s.is_paused)
         {
             // Nothing can come during that time.
-            return hold.wait_on(self.options.ack_wait, now);
+            return hold.wait_on(self.input.ack_wait, now);
         }
         let is_due = now >= hold.until;
         if is_due || now >= hold.ask_at {
@@ -61,7 +61,7 @@ impl Driver {
         let Some(hold) = &self.holding.hold else { return };
         let held = hold.len() as u64;
         self.shared.look(|state| state.stats.held_back = held);
-        let missing = match hold.is_over(self.options.hold_bytes, Instant::now()) {
+        let missing = match hold.is_over(self.input.hold, Instant::now()) {
             Holding::Wait => return,
             Holding::Complete => {
                 self.asking.suspicion = Suspicion::default();
@@ -70,7 +70,7 @@ impl Driver {
             Holding::Enough(missing) => Some((missing, hold.missing)),
         };
         if let Some((missing, waits_for)) = missing {
-            self.holding.waits_in_vain(waits_for, self.options.ack_wait);
+            self.holding.waits_in_vain(waits_for, self.input.ack_wait);
             tracing::warn!(
                 consumer = self.bound.wanted.name,
                 missing,
@@ -90,7 +90,7 @@ impl Driver {
         if self.stood_still(now)
             && let Some(hold) = &mut self.holding.hold
         {
-            hold.begin_anew(self.options.ack_wait, now);
+            hold.begin_anew(self.input.ack_wait, now);
         }
         self.holding.turned = now;
     }
@@ -98,7 +98,7 @@ impl Driver {
     /// Whether this turn has taken far longer than it may: the process was frozen, or the server
     /// did not answer. Nothing was read during that time.
     pub(super) fn stood_still(&self, now: Instant) -> bool {
-        now - self.holding.turned >= self.options.ack_wait / 4
+        now - self.holding.turned >= self.input.ack_wait / 4
     }
 
     /// Checks whether overdue messages are there by now, or acknowledged elsewhere.
@@ -108,7 +108,7 @@ impl Driver {
         }
         self.answer().await;
         // Messages in hand have to be reported as in progress during that time.
-        let within = LOOK_FOR.min(self.options.ack_wait / 8);
+        let within = LOOK_FOR.min(self.input.ack_wait / 8);
         if let Ok(Ok(missing)) = timeout(within, self.ask_what_is_missing()).await {
             self.holding.in_vain.iter_mut().for_each(|in_vain| in_vain.missing = missing);
         }

@@ -68,7 +68,7 @@ impl Driver {
         // Repeated losses are due to a message that never comes. Otherwise messages on their way
         // come again, and newer ones wait for them.
         if !(self.holding.is_in_vain() && self.asking.suspicion.is_fresh(now)) {
-            let hold = || Hold::new(self.options.ack_wait, now);
+            let hold = || Hold::new(self.input.ack_wait, now);
             self.holding.hold.get_or_insert_with(hold);
         }
         self.bound.consumer = found.consumer;

@@ -84,7 +84,7 @@ impl Driver {
             return;
         }
         match is_gap {
-            true => self.holding.hold = Some(Hold::new(self.options.ack_wait, now)),
+            true => self.holding.hold = Some(Hold::new(self.input.ack_wait, now)),
             false => self.holding.floor = None,
         }
     }

@@ -36,7 +36,7 @@ impl Driver {
             return self.asking.suspicion = Suspicion::default();
         }
         // Messages in hand have to be reported as in progress during that time.
-        let until = Instant::now() + LOOK_FOR.min(self.options.ack_wait / 8);
+        let until = Instant::now() + LOOK_FOR.min(self.input.ack_wait / 8);
         // The rest is searched next time.
         let mut from = std::mem::take(&mut self.asking.suspicion.look_from);
         let looked = timeout_at(until, self.look_through_missing(info, &mut from)).await;
@@ -51,11 +51,11 @@ impl Driver {
             ),
         }
         let now = Instant::now();
-        self.asking.suspicion.loses(patience(self.options.ack_wait), now);
+        self.asking.suspicion.loses(patience(self.input.ack_wait), now);
         if self.asking.suspicion.is_confirmed(now)
             && let Some(in_vain) = self.holding.in_vain.filter(|in_vain| in_vain.lasts(now))
         {
-            self.holding.waits_in_vain(in_vain.missing, self.options.ack_wait);
+            self.holding.waits_in_vain(in_vain.missing, self.input.ack_wait);
         }
     }
 

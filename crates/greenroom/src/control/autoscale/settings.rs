@@ -2,66 +2,60 @@
 
 use std::time::Duration;
 
+use greenroom_config::{At, count, defaults_beside, duration, number, options, units::DAY_MS};
+
 use crate::{SpawnError, size::check_range};
 
-/// The default age up to which a queue is in time.
-const DEFAULT_TARGET_AGE: Duration = Duration::from_millis(100);
-/// The default time between a change and the next growth: enough for new workers to start and to be
-/// measured.
-const DEFAULT_UP_COOLDOWN: Duration = Duration::from_secs(5);
-/// The default time for which fewer must have been enough: longer than most pauses between two
-/// bursts.
-const DEFAULT_DOWN_COOLDOWN: Duration = Duration::from_secs(30);
-/// The default share of time that workers may be busy. Queues grow without bound near 1.
-const DEFAULT_BUSY_SHARE: f64 = 0.8;
-
-/// The settings: the bounds of the size, and how fast it changes.
-///
-/// ```
-/// use std::time::Duration;
-/// use greenroom::autoscale::{Autoscale, Autoscaler, Sample};
-///
-/// let mut scaler = Autoscaler::new(Autoscale::between(2, 64))?;
-/// let mut sample = Sample { at: Duration::ZERO, workers: 2, ..Sample::default() };
-/// assert_eq!(scaler.decide(&sample), None);
-///
-/// // A second later: both workers are busy, each has handled 20, and 30 wait.
-/// sample = Sample { at: Duration::from_secs(1), queued: 30, busy: 1.0, handled: 40, ..sample };
-/// let decision = scaler.decide(&sample).unwrap();
-/// assert_eq!(decision.to, 19); // 30 / (20 × 0.1 s) for the queue, and 70 / 20 for what goes on arriving
-/// # Ok::<(), greenroom::SpawnError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Autoscale {
-    /// The fewest workers; at least 1.
-    pub min: usize,
-    /// The most workers; at least `min`. As many as the services that the handlers call can take at
-    /// once.
-    pub max: usize,
-    /// How long a message may wait before the pool is late; 100 ms by default.
-    pub target_age: Duration,
-    /// The least time between a change and the next growth; 5 s by default. Choose the time that a
-    /// worker needs to start and to show its throughput.
-    pub up_cooldown: Duration,
-    /// How long fewer workers must have been enough before the pool shrinks; 30 s by default.
-    pub down_cooldown: Duration,
-    /// The share of their time that workers may be busy, above 0 and at most 1; 0.8 by default. A
-    /// late pool grows only if its workers are busier; after a shrink the rest are this busy.
-    pub busy_share: f64,
+options! {
+    /// Checked once a second: a pool grows when its workers are busy and what waits is late, and
+    /// shrinks when fewer workers have been enough for a while.
+    #[derive(Copy)]
+    pub struct Autoscale = "autoscale", then Autoscale::ordered {
+        /// The fewest workers.
+        min: usize = count(1..=65_536).default("1");
+        /// The most workers: as many as the target can take at once.
+        max: usize = count(1..=65_536);
+        /// The time in the queue after which the pool is late.
+        target_age: Duration = duration(1..=DAY_MS).default("100ms");
+        /// The least time between a change and the next growth: as long as a worker needs to start
+        /// and to take effect.
+        up_cooldown: Duration = duration(0..=DAY_MS).default("5s");
+        /// How long fewer workers must have been enough before the pool shrinks: longer than most
+        /// pauses between two bursts.
+        down_cooldown: Duration = duration(0..=DAY_MS).default("30s");
+        /// The share of their time that workers may be busy; near 1, queues grow without bound. A
+        /// late pool grows only if they are busier.
+        busy_share: f64 = number(0.01..=1.0).default("0.8");
+    }
 }
 
 impl Autoscale {
     /// Settings with these bounds, and the default of every other field; to set one of those, write
     /// `Autoscale { busy_share: 0.5, ..Autoscale::between(2, 64) }`.
-    pub const fn between(min: usize, max: usize) -> Self {
-        Self {
-            min,
-            max,
-            target_age: DEFAULT_TARGET_AGE,
-            up_cooldown: DEFAULT_UP_COOLDOWN,
-            down_cooldown: DEFAULT_DOWN_COOLDOWN,
-            busy_share: DEFAULT_BUSY_SHARE,
-        }
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use greenroom::autoscale::{Autoscale, Autoscaler, Sample};
+    ///
+    /// let mut scaler = Autoscaler::new(Autoscale::between(2, 64))?;
+    /// let mut sample = Sample { at: Duration::ZERO, workers: 2, ..Sample::default() };
+    /// assert_eq!(scaler.decide(&sample), None);
+    ///
+    /// // A second later: both workers are busy, each has handled 20, and 30 wait.
+    /// let at = Duration::from_secs(1);
+    /// sample = Sample { at, queued: 30, busy: 1.0, handled: 40, ..sample };
+    /// let decision = scaler.decide(&sample).unwrap();
+    /// // 30 / (20 × 0.1 s) for the queue, and 70 / 20 for what goes on arriving.
+    /// assert_eq!(decision.to, 19);
+    /// # Ok::<(), greenroom::SpawnError>(())
+    /// ```
+    pub fn between(min: usize, max: usize) -> Self {
+        Self { min, max, ..defaults_beside(&[("max", "1")]) }
+    }
+
+    fn ordered(self, at: &mut At<'_>) -> Option<Self> {
+        at.ordered("min", ("min", self.min), ("max", self.max))?;
+        Some(self)
     }
 
     pub(super) fn checked(self) -> Result<Self, SpawnError> {

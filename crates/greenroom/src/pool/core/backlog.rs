@@ -17,7 +17,7 @@ use greenroom_queue::{
 };
 
 use super::{Core, Hashed, Key};
-use crate::{Actor, CallError, Class, pool::outgoing::OutgoingOf};
+use crate::{Actor, CallError, pool::outgoing::OutgoingOf};
 
 impl<A: Actor, K: Key> Core<A, K> {
     /// A message without a key in a pool that requires one. Costs nothing if there are no keys.
@@ -59,10 +59,7 @@ impl<A: Actor, K: Key> Core<A, K> {
         }
         // A caller that waited for the reply would wait for an operator.
         let port = payload.extra.as_mut().filter(|_| parked).and_then(|extra| extra.port.take());
-        let first = inbox.push(payload, key, |number| self.stamp(number));
-        if payload.class == Class::Urgent {
-            self.queue.wake.set_urgent(index);
-        }
+        let first = self.place(index, &mut inbox, payload, key);
         let freed = outbox.take_freed();
         drop((inbox, outbox));
         if let Some(port) = port {

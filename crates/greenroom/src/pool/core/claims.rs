@@ -65,5 +65,5 @@ impl<A: Actor, K: Key> Core<A, K> {
 
 /// The message has its bytes.
 pub(super) fn has_claimed<M, R, E>(payload: &mut Outgoing<M, R, E>, claim: Claim) {
-    payload.extra.get_or_insert_with(|| Extra::new(None)).claim = Some(claim);
+    payload.extra.get_or_insert_with(Extra::without_port).claim = Some(claim);
 }

@@ -548,7 +548,7 @@ fn place_again<A: Actor, K: Key>(
     stamp: Stamp,
 ) -> bool {
     // It gets another stamp with its place.
-    let extra = payload.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+    let extra = payload.extra.get_or_insert_with(ExtraOf::<A>::without_port);
     extra.accepted.get_or_insert_with(|| core.frame.telemetry.coarse.at(stamp));
     let placed = match chosen {
         Chosen::Hold(_) => return false,

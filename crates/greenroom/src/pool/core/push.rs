@@ -69,13 +69,7 @@ impl<A: Actor, K: Key> Core<A, K> {
             });
         }
         inbox.credit -= 1;
-        let is_late = self.is_late();
-        let urgent = payload.is_urgent();
-        let first =
-            inbox.push(payload, key, |number| self.frame.telemetry.coarse.stamp(number, is_late));
-        if urgent {
-            self.queue.wake.set_urgent(index);
-        }
+        let first = self.place(index, &mut inbox, payload, key);
         let unmeasured = self.frame.telemetry.coarse.unmeasured_from(inbox.accepted);
         inbox.open_fast_path(unmeasured);
         drop(inbox);
@@ -165,11 +159,26 @@ impl<A: Actor, K: Key> Core<A, K> {
         if inbox.closed {
             return Err(Refused::Closed);
         }
-        let first = inbox.push(payload, key, |number| self.stamp(number));
-        if payload.class.is_urgent() {
+        Ok(self.place(index, &mut inbox, payload, key))
+    }
+
+    /// Puts a message into the inbox of its shard. True if the shard is to be announced. In one
+    /// place, because what is passed to the inbox is a type of its own at each.
+    #[inline]
+    pub(super) fn place<P: LendOutgoing<A::Message, A::Reply, A::Error>>(
+        &self,
+        index: usize,
+        inbox: &mut InboxGuard<'_, A, K>,
+        payload: &mut P,
+        key: Hashed<K>,
+    ) -> bool {
+        let (is_late, urgent) = (self.is_late(), payload.is_urgent());
+        let stamp = |number| self.frame.telemetry.coarse.stamp(number, is_late);
+        let first = inbox.push(payload, key, stamp);
+        if urgent {
             self.queue.wake.set_urgent(index);
         }
-        Ok(first)
+        first
     }
 
     /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for

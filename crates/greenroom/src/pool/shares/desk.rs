@@ -4,8 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use greenroom_queue::{
     lanes::LaneId,
-    lock::Mutex,
-    shares::{Limits, ShareQueue},
+    shares::{GuardedShares, Limits, ShareQueue},
     sync::{AtomicU32, AtomicU64, Ordering},
     wake::Wake,
 };
@@ -27,7 +26,7 @@ pub(crate) struct ShareTicket {
 /// The shares of one pool.
 pub(crate) struct ShareDesk {
     start: Instant,
-    inner: Mutex<Inner>,
+    shares: GuardedShares<Share, ShareTicket>,
     /// The number of the next ticket.
     numbers: AtomicU64,
     /// Looks in a row that have found handlers that are not quick, or more waiting than they do
@@ -39,22 +38,15 @@ pub(crate) struct ShareDesk {
     pub(super) built: HashMap<Share, Limits>,
 }
 
-struct Inner {
-    shares: ShareQueue<Share, ShareTicket>,
-    /// The clock rings at this time.
-    alarm: Option<u64>,
-}
-
 impl ShareDesk {
     fn new(defaults: Limits, named: HashMap<Share, Limits>, ordered: bool) -> Self {
         let mut shares = ShareQueue::new(defaults);
         for (share, limits) in &named {
             shares.set(share, Some(*limits), 0);
         }
-        let inner = Mutex::new(Inner { shares, alarm: None });
         Self {
             start: Instant::now(),
-            inner,
+            shares: GuardedShares::new(shares),
             numbers: AtomicU64::new(0),
             late: AtomicU32::new(0),
             ordered,
@@ -85,29 +77,17 @@ impl ShareDesk {
         self.start + Duration::from_nanos(nanos)
     }
 
-    /// Works with the shares, and keeps the pool's map of ready shards up to date: a worker is to
-    /// look if something may start. Says in how long the clock is to ring, if not earlier.
+    /// Works with the shares: see [`GuardedShares::work`].
     pub(crate) fn work<R>(
         &self,
         wake: &Wake,
         work: impl FnOnce(&mut ShareQueue<Share, ShareTicket>, u64) -> R,
     ) -> (R, Option<Duration>) {
-        let mut inner = self.inner.lock();
-        let now = self.nanos(Instant::now());
-        let result = work(&mut inner.shares, now);
-        match inner.shares.is_ready() {
-            true => wake.mark_shares(),
-            false => wake.clear_shares(),
-        }
-        let due = inner.shares.next_due();
-        let earlier = due.filter(|due| inner.alarm.is_none_or(|alarm| *due < alarm));
-        inner.alarm = earlier.or(inner.alarm);
-        (result, earlier.map(|at| Duration::from_nanos(at.saturating_sub(now))))
+        self.shares.work(wake, || self.nanos(Instant::now()), work)
     }
 
     /// The clock rings.
     pub(crate) fn ring(&self, wake: &Wake) -> Option<Duration> {
-        self.inner.lock().alarm = None;
-        self.work(wake, ShareQueue::wake).1
+        self.shares.ring(wake, || self.nanos(Instant::now()))
     }
 }

@@ -11,10 +11,12 @@ use tokio::time::Instant;
 
 use super::PoolControl;
 use crate::engine::{
-    account::order_audit::OrderLine, control::change::ChangeError, process::worker::BusWorker,
+    account::order_audit::OrderLine,
+    control::change::ChangeError,
+    process::{circuit::OutageView, worker::BusWorker},
 };
 
-/// The shares of a pool of a running engine. What is changed here holds until the end of the run.
+/// The shares of a pool of a running engine. Changes last until the end of the run.
 pub struct PoolSharesControl {
     pool: PoolControl,
     shares: Shares<BusWorker>,
@@ -50,12 +52,32 @@ impl PoolSharesControl {
         self.shares.status(share)
     }
 
-    /// What each may for which nothing was set.
+    /// The most events of one share in the pool.
+    pub fn share_queue(&self) -> usize {
+        self.pool.settings().rooms.as_ref().map_or(usize::MAX, |rooms| rooms.bound())
+    }
+
+    /// The number of events of this share beside the pool: its room there is used up.
+    pub fn beside(&self, share: &Share) -> usize {
+        let name = (*share != Share::COMMON).then(|| share.to_string().into());
+        self.pool.settings().rooms.as_ref().map_or(0, |rooms| rooms.beside(&name))
+    }
+
+    /// The longest outage of this share at a handler of the pool, if shares are told apart.
+    pub fn outage(&self, share: &Share) -> Option<OutageView> {
+        let name = (*share != Share::COMMON).then(|| share.to_string().into());
+        let handlers = self.pool.control.shared.process.handlers.iter();
+        let here = handlers.filter(|handler| handler.pool == self.pool.place);
+        let outages = here.filter_map(|handler| handler.circuits.share_outage(&name));
+        outages.max_by_key(|outage| outage.lasted)
+    }
+
+    /// The limits of shares without limits of their own.
     pub fn defaults(&self) -> ShareLimits {
         self.shares.defaults()
     }
 
-    /// Changes what this share may.
+    /// Changes the limits of this share.
     ///
     /// # Errors
     /// A limit is out of range.
@@ -65,7 +87,7 @@ impl PoolSharesControl {
         Ok(())
     }
 
-    /// This share may again what the configuration says.
+    /// Gives this share the limits of the configuration again.
     pub fn reset(&self, share: &str) {
         self.pool.settings().shares.note(share, None);
         match self.pool.settings().shares.named().get(share) {
@@ -80,7 +102,7 @@ impl PoolSharesControl {
         self.pool.settings().shares.has_limits(&share.to_string())
     }
 
-    /// What was set by hand.
+    /// The limits that were set by hand.
     pub fn by_hand(&self) -> BTreeMap<Arc<str>, ShareLimits> {
         self.pool.settings().shares.by_hand()
     }
@@ -101,7 +123,7 @@ impl PoolSharesControl {
         self.shares.resume(share);
     }
 
-    /// Changes what shares may by the configuration. What was set by hand stays.
+    /// Changes the limits of the configuration. Limits that were set by hand stay.
     ///
     /// # Errors
     /// A limit is out of range.
@@ -125,7 +147,7 @@ impl PoolSharesControl {
         Ok(())
     }
 
-    /// The share of the first event that waits of this line, if one does.
+    /// The share of the first event that waits of this line, in the pool or beside it.
     pub(crate) fn status_of_line(&self, line: &OrderLine) -> Option<ShareStatus> {
         let mut found = None;
         self.pool.managed().admin.withdraw(|job| {
@@ -134,6 +156,8 @@ impl PoolSharesControl {
             }
             false
         });
+        let rooms = self.pool.settings().rooms.as_ref();
+        let found = found.or_else(|| rooms?.aside(line).map(Share::from));
         found.map(|share| self.shares.status(share))
     }
 }

@@ -20,9 +20,9 @@ impl Shared {
     ) -> HandlerResult {
         let sent = message::SentAttempt { number: attempt.number, fence: attempt.fence };
         let of_share = attempt.share.is_some();
-        let target = self.target(event);
+        let target = self.connection(event);
         let target = target.map_err(|why| Failure::reject(why).with_effect(Effect::None))?;
-        let request = message::single(&target, self.config.mode, event, sent);
+        let request = message::single(&target, self.options.mode, event, sent);
         let mut request = request.map_err(Failure::reject)?;
         if let Some(signer) = &self.signer {
             let signed = signer.sign(&mut request, event, attempt.share.as_deref());
@@ -97,7 +97,7 @@ impl Shared {
     /// No response, or half of one.
     pub(in super::super) fn broken(&self, none: NoAnswer) -> Failure {
         let (status, effect) =
-            (&self.config.status, if none.reached { Effect::Unknown } else { Effect::None });
+            (&self.status, if none.reached { Effect::Unknown } else { Effect::None });
         let (verdict, retry) = match none.on {
             On::Timeout => (status.timeout(), FailureKind::Timeout),
             _ => (status.connection(), FailureKind::Retry { after: None }),

@@ -1,14 +1,11 @@
 //! Targets that the events name.
 
 use super::*;
-use crate::http::{Allow, EventUrl};
 
 /// Posts to what `/url` of an event says.
-fn by_event(allow: &[&str]) -> HttpConfig {
-    let mut allowed = Allow::default();
-    allow.iter().for_each(|entry| allowed.push(entry).unwrap());
-    let event_url = Some(EventUrl { from: "/url".parse().unwrap(), allow: allowed });
-    HttpConfig { event_url, ..HttpConfig::default() }
+fn by_event(allow: &[&str]) -> HttpOptions {
+    let allow = Some(allow.iter().map(|entry| entry.to_string()).collect());
+    HttpOptions::to(PostTo { to: None, from: Some("/url".to_owned()), allow })
 }
 
 const HERE: [&str; 2] = ["http://127.0.0.1:*/**", "127.0.0.0/8"];
@@ -24,14 +21,14 @@ fn named(url: &str) -> Event {
     samples::event("1", &serde_json::json!({ "url": url }).to_string())
 }
 
-async fn posted(config: HttpConfig, url: &str) -> HandlerResult {
-    let mut handler = HttpFactory::new(config).unwrap().build(0).unwrap();
+async fn posted(config: HttpOptions, url: &str) -> HandlerResult {
+    let mut handler = HttpFactory::new(&config).unwrap().build(0).unwrap();
     let (event, attempt) = (named(url), samples::attempt());
     samples::settle(handler.handle(&event, &attempt)).await
 }
 
 /// Why it was not posted, and will not be.
-async fn refused(config: HttpConfig, url: &str) -> String {
+async fn refused(config: HttpOptions, url: &str) -> String {
     let failure = posted(config, url).await.unwrap_err();
     assert_eq!((failure.kind, failure.effect), (FailureKind::Reject, Effect::None), "{failure}");
     failure.error
@@ -62,7 +59,7 @@ async fn q12_a_url_that_is_not_allowed_is_not_posted_to() {
     assert!(why.contains("has a user or a password") && !why.contains("secret"), "{why}");
     let why = refused(by_event(&HERE), "nowhere").await;
     assert!(why.contains("cannot be read") && why.contains("`/url`"), "{why}");
-    let mut handler = HttpFactory::new(by_event(&HERE)).unwrap().build(0).unwrap();
+    let mut handler = HttpFactory::new(&by_event(&HERE)).unwrap().build(0).unwrap();
     for data in ["{}", "{\"url\":[]}", "{\"url\":null}"] {
         let event = samples::event("1", data);
         let attempt = samples::attempt();
@@ -104,7 +101,7 @@ async fn q12_events_that_wait_together_are_posted_one_by_one() {
         Server::answering("204 No Content", "", "").await,
     ];
     let events = servers.each_ref().map(|server| named(&server.url("127.0.0.1")));
-    let mut handler = HttpFactory::new(by_event(&HERE)).unwrap().build(0).unwrap();
+    let mut handler = HttpFactory::new(&by_event(&HERE)).unwrap().build(0).unwrap();
     let events = events.each_ref().map(|event| (event, samples::attempt()));
     assert!(handler.handle_all(&events).await.iter().all(Result::is_ok));
     for server in &mut servers {

@@ -45,7 +45,7 @@ impl Target {
     }
 
     fn factory(&self) -> HttpFactory {
-        HttpFactory::new(HttpConfig { url: self.url.clone(), ..HttpConfig::default() }).unwrap()
+        HttpFactory::new(&HttpOptions::new(&self.url)).unwrap()
     }
 
     fn asked(&self) -> usize {

@@ -31,7 +31,7 @@ pub(crate) fn note_refusal<M, R, E>(
     slot: usize,
     why: NotAccepted,
 ) {
-    let extra = delivery.extra.get_or_insert_with(|| Extra::new(None));
+    let extra = delivery.extra.get_or_insert_with(Extra::without_port);
     let refusals = extra.refusals.get_or_insert_with(|| Box::new(Refusals { by: Vec::new(), why }));
     refusals.by.push(slot);
     refusals.why = why;
@@ -76,7 +76,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let accepted = self.delivery.queued_at();
         let due = core.frame.telemetry.coarse.timely().saturating_add(PATIENCE.as_nanos() as u64);
         let Some(mut entry) = self.take_entry(Stamp::coarse(due)) else { return };
-        let extra = entry.extra.get_or_insert_with(|| ExtraOf::<A>::new(None));
+        let extra = entry.extra.get_or_insert_with(ExtraOf::<A>::without_port);
         (extra.refusals, extra.accepted, extra.next.parked) = (None, Some(accepted), true);
         start_clock(&core.erased());
         core.park(self.worker.slot, Source::None, entry, PATIENCE);

@@ -328,7 +328,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let Some(message) = self.take_message() else {
             return self.dead_letter(DeadLetterReason::Killed, None, None);
         };
-        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+        let mut extra = self.delivery.extra.take().unwrap_or_else(ExtraOf::<A>::without_port);
         extra.accepted = Some(accepted);
         extra.next.parked = true;
         self.out_of_hand(false);
@@ -361,7 +361,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// What a message carries that has failed and waits.
     fn failed_extra(&mut self, counted: bool, failure: Failure<A::Error>) -> Box<ExtraOf<A>> {
         let accepted = self.delivery.queued_at();
-        let mut extra = self.delivery.extra.take().unwrap_or_else(|| ExtraOf::<A>::new(None));
+        let mut extra = self.delivery.extra.take().unwrap_or_else(ExtraOf::<A>::without_port);
         extra.accepted = Some(accepted);
         extra.attempts += 1;
         extra.next.parked = true;
