@@ -49,8 +49,8 @@ pub fn defaults<T: Options>(path: &str) -> Option<T> {
     T::build(record, &mut at).filter(|_| problems.errors() == 0)
 }
 
-/// The declared defaults beside these values, each as in YAML: for a constructor, so that no default
-/// stands twice.
+/// The declared defaults beside these values, each as in YAML: for a constructor, so that no
+/// default stands twice.
 ///
 /// # Panics
 /// A required option is missing, or a value is refused.

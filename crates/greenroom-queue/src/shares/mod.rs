@@ -203,6 +203,11 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.hands.values().filter_map(|hand| Some(&self.all.get(&hand.share)?.name))
     }
 
+    /// How often an attempt ends, about: one in so many nanoseconds. `None` before any has.
+    pub fn turn(&self) -> Option<u64> {
+        (self.took.sum > 0).then(|| self.took.typical / self.hands.len().max(1) as u64)
+    }
+
     /// Time in hand of all shares, in nanoseconds.
     pub fn time_in_hand(&self, now: u64) -> u64 {
         let open = self.hands.values().map(|hand| now.saturating_sub(hand.since));

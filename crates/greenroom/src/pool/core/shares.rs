@@ -36,8 +36,15 @@ use crate::{
     },
 };
 
-/// Keys that a worker sorts in before it takes one itself, so that it does not compute for long.
+/// Messages that a worker sorts in before it takes one itself, at most, so that it does not compute
+/// for long.
 const SORTED_AT_ONCE: usize = 1_024;
+
+/// So many are sorted in at least, or what is behind a flood would wait for too long.
+const SORTED_AT_LEAST: usize = 64;
+
+/// What it takes to sort one in, about, in nanoseconds.
+const SORTING: u64 = 1_000;
 
 /// Messages that are done in so many ticks of the watchdog wait for hardly any time: 32 ms.
 const SOON: u64 = 16;
@@ -64,6 +71,50 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Sorted<'_, A, K> {
     }
 }
 
+/// How many messages are sorted in while others can be started. While a flood is sorted in, workers
+/// are to be busy all the same: as much time as passes from the end of one attempt to that of the
+/// next goes to sorting, and no more.
+fn soon<A: Actor, K: Hash + Eq + Send + Sync + 'static>(pool: &Core<A, K>) -> usize {
+    let turn = frame::shares::work(pool, |shares, _| shares.turn()).flatten();
+    let soon = turn.map_or(SORTED_AT_ONCE, |turn| (turn / SORTING) as usize);
+    soon.clamp(SORTED_AT_LEAST, SORTED_AT_ONCE)
+}
+
+/// Sorts in up to so many messages. Says whether these were all.
+fn sort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pool: &Core<A, K>,
+    worker: usize,
+    cursor: &mut u32,
+    most: impl FnOnce() -> usize,
+) -> bool {
+    let (mut most, mut left) = (Some(most), usize::MAX);
+    while left > 0
+        && let Some(index) = pool.queue.wake.claim(*cursor)
+    {
+        *cursor = (index as u32 + 1) % 64;
+        // The bit of the shares comes back with the next pick, if there is something.
+        if index < pool.queue.shards.len() {
+            left = most.take().map_or(left, |most| most());
+            pool.sort_in(index, worker, &mut left);
+        }
+    }
+    left > 0
+}
+
+/// Takes a message of the share whose turn it is, of those that were sorted in.
+fn pick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+    pool: &Core<A, K>,
+    worker: usize,
+) -> TakenMessage<A, K> {
+    loop {
+        let picked = frame::shares::work(pool, |shares, now| shares.pick(worker, now))??;
+        if let Some(taken) = pool.take_picked(worker, picked) {
+            return Some(taken);
+        }
+        frame::shares::not_started(pool, worker);
+    }
+}
+
 /// A pool whose messages have shares.
 pub(crate) struct ByShare;
 
@@ -73,23 +124,13 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Sharing<A, K, Core<A, K>> f
     }
 
     fn take_out(&self, pool: &Core<A, K>, worker: usize, cursor: &mut u32) -> TakenMessage<A, K> {
-        let mut left = SORTED_AT_ONCE;
-        while left > 0
-            && let Some(index) = pool.queue.wake.claim(*cursor)
-        {
-            *cursor = (index as u32 + 1) % 64;
-            // The bit of the shares comes back below, if there is something.
-            if index < pool.queue.shards.len() {
-                pool.sort_in(index, worker, &mut left);
-            }
+        let is_all = sort(pool, worker, cursor, || soon(pool));
+        let picked = pick(pool, worker);
+        if picked.is_some() || is_all {
+            return picked;
         }
-        loop {
-            let picked = frame::shares::work(pool, |shares, now| shares.pick(worker, now))??;
-            if let Some(taken) = pool.take_picked(worker, picked) {
-                return Some(taken);
-            }
-            frame::shares::not_started(pool, worker);
-        }
+        sort(pool, worker, cursor, || SORTED_AT_ONCE);
+        pick(pool, worker)
     }
 
     fn begin(&self, pool: &Core<A, K>) {

@@ -3,7 +3,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{
-    load::MOST_OF_KEY, play::Playground, settings::PlaySettings, view::view, window::WindowFigures,
+    load::{MOST_OF_KEY, SLOW},
+    play::Playground,
+    settings::PlaySettings,
+    view::view,
+    window::WindowFigures,
 };
 
 /// So long on virtual time, with these settings.
@@ -36,12 +40,33 @@ impl Playground {
 
 #[tokio::test(start_paused = true)]
 async fn c14_a_slow_key_delays_cold_keys_with_hashing_and_not_with_lanes() {
-    let playground = played(PlaySettings::default(), 20).await;
+    let slow = PlaySettings { slow_ms: 300.0, ..Default::default() };
+    let playground = played(slow, 20).await;
     let [lanes, hashing] = playground.p99();
     assert!(hashing > 5 * lanes, "lanes {lanes:?}, hashing {hashing:?}");
     let [lanes, hashing] = playground.figures();
     assert!(lanes.per_second > 350.0 && hashing.per_second > 300.0, "{lanes:?} {hashing:?}");
     playground.assert_orderly();
+}
+
+/// About an eighth: more would make hashing look worse than it is.
+#[tokio::test(start_paused = true)]
+async fn c14_the_slow_key_of_the_playground_shares_its_worker_with_as_many_as_any_other() {
+    let playground = played(PlaySettings::default(), 20).await;
+    let hashing = &playground.sides()[1];
+    let slot = loop {
+        let hands = hashing.target.hands();
+        if let Some((slot, _)) = hands.into_iter().find(|(_, hand)| hand.key == SLOW) {
+            break slot;
+        }
+        let _ = timeout(Duration::from_millis(50), playground.play(8)).await;
+    };
+    let workers = hashing.workers();
+    let all: u64 = workers.iter().map(|worker| worker.handled).sum();
+    let own = workers.iter().find(|worker| worker.slot == slot).unwrap().handled;
+    let part = own as f64 / all as f64;
+    assert!((0.08..0.17).contains(&part), "{part} of all events share its worker");
+    assert_eq!(hashing.target.turned_away(), 0);
 }
 
 #[tokio::test(start_paused = true)]
