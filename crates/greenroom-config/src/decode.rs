@@ -17,7 +17,7 @@ use crate::{
     record::{Record, Typed},
     scalar,
     schema::{Group, Kind, Opt, Presence},
-    tree::{Entry, Node, Place, Value},
+    tree::{Entry, Node, Place, Value, plain_scalar},
 };
 
 use self::told::{
@@ -49,7 +49,8 @@ pub fn defaults<T: Options>(path: &str) -> Option<T> {
     T::build(record, &mut at).filter(|_| problems.errors() == 0)
 }
 
-/// The declared defaults beside these values: for a constructor, so that no default stands twice.
+/// The declared defaults beside these values, each as in YAML: for a constructor, so that no
+/// default stands twice.
 ///
 /// # Panics
 /// A required option is missing, or a value is refused.
@@ -57,7 +58,7 @@ pub fn defaults_beside<T: Options>(values: &[(&str, &str)]) -> T {
     let entry = |(key, value): &(&str, &str)| Entry {
         key: (*key).to_owned(),
         place: Place::whole_file(),
-        node: Node::new(Value::Text((*value).to_owned()), Place::whole_file()),
+        node: Node::new(plain_scalar(value), Place::whole_file()),
     };
     let root = Node::new(Value::Map(values.iter().map(entry).collect()), Place::whole_file());
     let mut problems = Problems::default();

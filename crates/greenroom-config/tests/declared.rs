@@ -207,6 +207,7 @@ fn c18_what_is_left_out_is_as_declared() {
     assert_eq!(read::<Shop>(Yaml, "doors: { back: }").unwrap().doors, [door]);
     assert_eq!(defaults::<Call>("call"), None, "it has to be said whom");
     assert_eq!(defaults_beside::<Call>(&[("whom", "me")]), read(Yaml, "whom: me").unwrap());
+    assert_eq!(defaults_beside::<Lamp>(&[("bright", "3")]), Lamp { bright: 3 });
     assert_eq!(Shop::GROUP.mistakes(), Vec::<String>::new());
 }
 
