@@ -126,7 +126,7 @@ fn words(pool: &Pool, advice: &Advice) -> Option<Words> {
             severity: Severity::Warning,
         },
         Found::SlowHandler => Words {
-            what: "Handlers take long",
+            what: "Slow handlers",
             why: "The events do not wait in a queue, so neither room nor workers make them faster."
                 .to_owned(),
             change: "Make the handlers faster, or the systems that they call. If they are as fast \
@@ -134,7 +134,7 @@ fn words(pool: &Pool, advice: &Advice) -> Option<Words> {
             severity: Severity::Hint,
         },
         Found::Roomy => Words {
-            what: "The queue has more room than its events need",
+            what: "Unused room in the queue",
             why: "If its handlers stop, this many events pile up in memory before anything else stops."
                 .to_owned(),
             change: "Let fewer events wait.",

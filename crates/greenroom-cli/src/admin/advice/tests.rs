@@ -209,6 +209,7 @@ fn o13_each_finding_about_sizes_has_lines_or_says_where_to_look() {
     assert_eq!(idle.ask.as_deref(), Some("GET /api/keys"));
 
     let slow = of_sizes(pool("erp"), late());
+    assert_eq!(slow.what, "Slow handlers of the pool `erp`");
     assert_eq!(written(&slow), "pools:\n  erp:\n    advisor:\n      p99: 280ms");
     assert_eq!(slow.severity, Severity::Hint);
     let toml = slow.lines.map(|lines| lines.text(ConfigFormat::Toml)).unwrap_or_default();

@@ -126,7 +126,8 @@ fn summary(found: &Value) -> String {
         return out;
     }
     let (letters, bytes) = (count(&totals["letters"]), count(&totals["bytes"]));
-    let _ = write!(out, "{letters} letters, {}", show_size(bytes));
+    let s = if letters == 1 { "" } else { "s" };
+    let _ = write!(out, "{letters} letter{s}, {}", show_size(bytes));
     for (name, what) in [("marked", "marked"), ("in_replay", "in replay")] {
         if count(&totals[name]) > 0 {
             let _ = write!(out, ", {} {what}", count(&totals[name]));
@@ -179,15 +180,18 @@ pub(super) fn job(job: &Value) -> String {
 }
 
 pub(super) fn marked(marked: &Value, place: &Place) -> String {
-    let letters = count(&marked["letters"]);
+    let (letters, them) = match count(&marked["letters"]) {
+        1 => ("1 letter is".to_owned(), "it"),
+        letters => (format!("{letters} letters are"), "them"),
+    };
     let mut out = match marked["replay"].as_u64() {
         Some(replay) if place.is_running() => format!(
-            "replay {replay}: {letters} letters are handled again\n\
+            "replay {replay}: {letters} handled again\n\
              next: greenroom dead-letters replay {} --status\n",
             place.named()
         ),
         Some(replay) => format!(
-            "replay {replay}: {letters} letters are marked; the next start of greenroom handles them\n"
+            "replay {replay}: {letters} marked; the next start of greenroom handles {them}\n"
         ),
         None => "no letter was marked\n".to_owned(),
     };
@@ -210,4 +214,24 @@ pub(super) fn dropped(dropped: &Value) -> String {
         let _ = writeln!(out, "{} are being replayed and stay", count(&dropped["in_replay"]));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn c04_one_letter_is_told_as_one() {
+        let place = Place::Store("letters".into());
+        let one = marked(&json!({ "letters": 1, "replay": 2 }), &place);
+        assert_eq!(one, "replay 2: 1 letter is marked; the next start of greenroom handles it\n");
+        let three = marked(&json!({ "letters": 3, "replay": 2 }), &place);
+        assert!(
+            three.ends_with("3 letters are marked; the next start of greenroom handles them\n")
+        );
+        let totals = json!({ "totals": { "letters": 1, "bytes": 480 } });
+        assert_eq!(summary(&totals), "1 letter, 480 bytes\n");
+    }
 }
