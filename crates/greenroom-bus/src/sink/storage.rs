@@ -9,9 +9,6 @@ use std::{
 
 use super::lock::{Locked, is_at, open_locked};
 
-/// Copied at once from one file to the next.
-const PIECE: u64 = 256 * 1024;
-
 const RENAMED: &str =
     "it was renamed or replaced while it was written, and goes on in the file at its path";
 
@@ -148,35 +145,35 @@ impl AppendFile {
     }
 
     /// Continues in a new file at the path, which gets the data that is not safe yet. The old one
-    /// keeps the safe data.
+    /// keeps the safe data, and is not touched any more once there is a new one: whoever renamed it
+    /// may go on with it.
     fn move_on(&mut self) -> io::Result<()> {
-        let mut next = Self::open(&self.path, false)?;
-        next.remark = Some(self.what_became_of_it()?);
-        next.keeps_empty = self.keeps_empty;
-        if let Err(error) = self.copy_unsafe_lines(&mut next) {
+        let remark = Some(self.what_became_of_it()?);
+        let unsafe_lines = self.take_unsafe_lines()?;
+        let next = Self::open(&self.path, false)?;
+        let mut next = Self { remark, keeps_empty: self.keeps_empty, ..next };
+        if let Err(error) = next.append(&unsafe_lines) {
             next.revert()?;
             return Err(error);
-        }
-        // Unless another process has written to it since: that would be cut as well.
-        if self.file.metadata()?.len() == self.length {
-            self.file.set_len(self.synced)?;
         }
         *self = next;
         Ok(())
     }
 
-    fn copy_unsafe_lines(&mut self, next: &mut Self) -> io::Result<()> {
+    fn take_unsafe_lines(&mut self) -> io::Result<Vec<u8>> {
+        let (mut lines, wanted) = (Vec::new(), self.length - self.synced);
         self.file.seek(SeekFrom::Start(self.synced))?;
-        let mut piece = Vec::new();
-        loop {
-            piece.clear();
-            if (&*self.file).take(PIECE).read_to_end(&mut piece)? == 0 {
-                break;
-            }
-            next.append(&piece)?;
+        (&*self.file).read_to_end(&mut lines)?;
+        let found = lines.len() as u64;
+        if found < wanted {
+            return Err(lost(wanted - found));
         }
-        let (copied, wanted) = (next.length - next.synced, self.length - self.synced);
-        if copied < wanted { Err(lost(wanted - copied)) } else { Ok(()) }
+        // Unless another process has written to it since: that would be cut as well.
+        if found == wanted {
+            self.file.set_len(self.synced)?;
+            self.length = self.synced;
+        }
+        Ok(lines)
     }
 
     #[cfg(unix)]

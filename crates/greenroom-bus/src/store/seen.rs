@@ -37,6 +37,7 @@ const SCHEMA: Schema = Schema {
         PRIMARY KEY (source, id)
     ) WITHOUT ROWID;
     CREATE INDEX seen_at ON seen (at);"],
+    views: &[],
 };
 
 /// Entries wait this long for more, before they are written.

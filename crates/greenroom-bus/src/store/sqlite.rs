@@ -40,6 +40,8 @@ pub(crate) struct Schema {
     pub(crate) file: &'static str,
     /// The steps from each version to the next. There are as many versions as steps.
     pub(crate) steps: &'static [&'static str],
+    /// How a reader sees an earlier version as the present one: temporary views over its tables.
+    pub(crate) views: &'static [(i64, &'static str)],
 }
 
 impl Schema {
@@ -143,7 +145,6 @@ pub(crate) fn read(directory: &Path, schema: &Schema) -> Result<Connection, NotO
         let connection = Connection::open_with_flags(&path, flags)?;
         connection.busy_timeout(BUSY)?;
         prepare(&connection)?;
-        connection.pragma_update(None, "query_only", true)?;
         version(&connection).map(|found| (connection, found))
     };
     // Readers also write the index of the journal, if they may.
@@ -151,13 +152,18 @@ pub(crate) fn read(directory: &Path, schema: &Schema) -> Result<Connection, NotO
     let opened = opened.or_else(|_| open(OpenFlags::SQLITE_OPEN_READ_ONLY));
     let (connection, found) = opened?;
     let own = is_own(&connection, schema, found)?;
-    if !own || found < schema.version() {
-        return Err(NotOpened::because(format!(
-            "an earlier version of greenroom has made it (schema {found}, this one reads {}): \
-             start greenroom with it once, which brings it up to date",
-            schema.version()
-        )));
+    match schema.views.iter().find(|(version, _)| *version == found) {
+        Some((_, view)) if own => connection.execute_batch(view)?,
+        _ if own && found == schema.version() => {}
+        _ => {
+            return Err(NotOpened::because(format!(
+                "an earlier version of greenroom has made it (schema {found}, this one reads {}): \
+                 start greenroom with it once, which brings it up to date",
+                schema.version()
+            )));
+        }
     }
+    connection.pragma_update(None, "query_only", true)?;
     Ok(connection)
 }
 

@@ -12,6 +12,7 @@ pub(super) const SCHEMA: Schema = Schema {
     what: "dead letters",
     file: "letters.db",
     steps: &[LETTERS, REPLAYS, SHARES],
+    views: &[(2, WITHOUT_SHARES)],
 };
 
 const LETTERS: &str = "
@@ -69,3 +70,6 @@ CREATE TABLE jobs (
 ";
 
 const SHARES: &str = "ALTER TABLE letters ADD COLUMN share TEXT";
+
+const WITHOUT_SHARES: &str =
+    "CREATE TEMP VIEW letters AS SELECT *, NULL AS share FROM main.letters";

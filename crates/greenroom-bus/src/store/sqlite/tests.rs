@@ -5,6 +5,7 @@ const TWO: Schema = Schema {
     what: "tests",
     file: "tests.db",
     steps: &["CREATE TABLE a (x INTEGER)", "ALTER TABLE a ADD COLUMN y INTEGER DEFAULT 7"],
+    views: &[],
 };
 
 const ONE: Schema = Schema { steps: &[TWO.steps[0]], ..TWO };
