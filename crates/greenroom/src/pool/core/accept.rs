@@ -25,7 +25,6 @@ use super::{
     room::PoolPermit,
     room::{push_in_its_turn, push_keyed},
     serve::hand,
-    workers::show_workers,
 };
 use crate::pool::frame::{gate::close, notify::found_full};
 use crate::{
@@ -460,7 +459,7 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         self: Arc<Self>,
         show: &mut crate::address::vtable::ShowWorker<'_, A::Message, A::Reply, A::Error>,
     ) {
-        show_workers(&self, true, show);
+        super::workers::show_workers(&self, true, show);
     }
 
     fn own_call(self: Arc<Self>, payload: &OutgoingOf<A>) -> Option<OwnCall> {
