@@ -35,11 +35,11 @@ pub(super) fn watch(
     let reloading = tokio::spawn(reload_on_hangup(hangups, reload));
     let watching = tokio::spawn(async move {
         signals.next().await;
+        let overdue = end_by(deadline + GRACE);
+        control.drain();
         tracing::info!(
             "draining: no more input is read, events in hand are finished; interrupt again to stop now"
         );
-        let overdue = end_by(deadline + GRACE);
-        control.drain();
         signals.next().await;
         tracing::warn!("stopping now: the remaining events are refused");
         drop(overdue);
