@@ -34,7 +34,7 @@
 //!
 //! **Partitions.** To spread a stream over several processes, have the server map subjects to
 //! numbered ones, and read each number by a consumer of its own
-//! ([`partitions`](NatsSourceOptions::partitions)):
+//! ([`partitions`](NatsInput::partitions)):
 //!
 //! ```text
 //! mappings: { "orders.*": "orders.{{partition(12,1)}}.{{wildcard(1)}}" }    in the server's configuration
