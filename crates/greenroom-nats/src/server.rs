@@ -9,6 +9,10 @@ use crate::kinds::{NatsInput, NatsLetters, NatsOutput, NatsTls};
 
 /// The options that inputs, outputs and dead letters share: where to connect, and as whom.
 #[derive(Debug, Clone)]
+#[cfg_attr(
+    not(feature = "client"),
+    expect(dead_code, reason = "only the certificates are checked")
+)]
 pub(crate) struct NatsServer {
     pub(crate) servers: Secret<Vec<String>>,
     pub(crate) auth: Option<NatsAuth>,
