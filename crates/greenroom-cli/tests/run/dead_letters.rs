@@ -165,7 +165,7 @@ fn c04_a_running_greenroom_is_asked_at_its_address() {
         &format!("Host: {at}\r\nOrigin: http://evil.example\r\n"),
     );
     assert_eq!(status, 403);
-    assert_eq!(said(&stage, &format!("drop {at} --id 1 --yes")), "1 letters were dropped\n");
+    assert_eq!(said(&stage, &format!("drop {at} --id 1 --yes")), "1 letter was dropped\n");
     let replayed = said(&stage, &format!("replay {at} --all --rate 1000/s"));
     assert!(replayed.contains("4 letters are handled again"), "{replayed}");
     daemon.wait_for("/api/dead-letters", |page| page["totals"]["letters"] == 0);
