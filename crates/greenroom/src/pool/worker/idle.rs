@@ -16,6 +16,10 @@ use crate::{
 /// the runtime get a turn.
 const HANDED_PER_TURN: u32 = 64;
 
+/// Of so many messages that were handed over, one counts as a run that may be timed: a caller that
+/// waits for each would feel two looks at the clock for one in eight.
+const HANDED_PER_LOOK: u32 = 4;
+
 /// Waits until there is something to do in the queues. Messages that are handed to the worker in
 /// that time are handled here, as long as nothing else is to be done.
 pub(super) async fn idle<A: Actor, K: Key, B: StandsFor<A>>(
@@ -46,7 +50,8 @@ pub(super) async fn idle<A: Actor, K: Key, B: StandsFor<A>>(
         }
         // Now and then a message that was handed over is timed, as runs are, unless its handler
         // suspends.
-        let since = in_flight.rounds.times_this().then(Instant::now);
+        let times_this = handed.is_multiple_of(HANDED_PER_LOOK) && in_flight.rounds.times_this();
+        let since = times_this.then(Instant::now);
         in_flight.worker.has_suspended = false;
         serve(in_flight, actor, cx).await;
         if let Some(since) = since
