@@ -833,6 +833,7 @@ admin: { listen: '127.0.0.1:${greenroom.port}' }
   });
 
   test("q11 a table says what each share has and waits for, and pauses one", async () => {
+    await page.getByRole("button", { name: "default", exact: true }).click();
     const table = page.getByRole("table", { name: "shares of default" });
     const row = (name) => table.locator("tr", { hasText: name });
     await row("acme/eu").waitFor();

@@ -374,7 +374,7 @@ fn c04_malformed_bytes_are_edited_into_an_event_with_an_editor() {
     stage.write("in", "{broken\n");
     stage.run();
     let text = said(&stage, "replay --store letters --all");
-    assert!(text.contains("1 letters have no event"), "{text}");
+    assert!(text.contains("1 letter without an event left out"), "{text}");
     let event = event("mended", "test.happened", "k", json!({}));
     stage.write("mend", format!("#!/bin/sh\ncat > \"$1\" <<'E'\n{event}\nE\n"));
     let edit = |editor: &str| {
