@@ -16,12 +16,4 @@ impl DeadLetterStore for NoLetters {
     fn store(&self, letter: DeadLetter) {
         drop(letter);
     }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
-    }
 }

@@ -67,14 +67,6 @@ impl DeadLetterStore for Letters {
         self.0.lock().unwrap().push(letter.event.unwrap().id().to_owned());
         letter.ack.confirm();
     }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(ready(Ok(())))
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
-    }
 }
 
 fn source(fake: &FakeBroker) -> KafkaSource {

@@ -11,7 +11,6 @@ use greenroom_bus::{
     handler::HandlerResult,
     layer::{Around, Layer, Layers, Request, Surrounded},
     settlement::Ack,
-    sink::SinkError,
     source::{Pull, Source, SourceError, Taken},
     stand_in::StandIn,
 };
@@ -128,13 +127,5 @@ impl DeadLetterStore for MemoryLetters {
         let ack = mem::replace(&mut letter.ack, Ack::detached());
         self.0.lock().push(letter);
         ack.confirm();
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }
