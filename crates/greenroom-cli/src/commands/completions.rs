@@ -17,13 +17,13 @@ pub fn print(shell: Shell) -> ExitCode {
 
 fn script(shell: Shell) -> String {
     match shell {
-        Shell::Bash => of(shells::Bash),
-        Shell::Zsh => of(shells::Zsh),
-        Shell::Fish => of(shells::Fish),
+        Shell::Bash => script(shells::Bash),
+        Shell::Zsh => script(shells::Zsh),
+        Shell::Fish => script(shells::Fish),
     }
 }
 
-fn of(generator: impl Generator) -> String {
+fn script(generator: impl Generator) -> String {
     let mut bytes = Vec::new();
     generate(generator, &mut visible(&Cli::command()), "greenroom", &mut bytes);
     // Made only of our own texts, which are UTF-8.

@@ -114,12 +114,12 @@ impl Source for Member {
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
-        Some(Commits::of(&self.shared, self.number, self.resumed))
+        Some(Commits::new(&self.shared, self.number, self.resumed))
     }
 
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
         let (partition, epoch) = self.last;
-        Some(Heard::of(&self.shared, partition, epoch))
+        Some(Heard::new(&self.shared, partition, epoch))
     }
 
     fn is_partitioned(&self) -> bool {
