@@ -1,10 +1,6 @@
 //! Dead letters where there are none: whatever comes is refused, and the run is not clean.
 
-use greenroom_bus::{
-    BoxFuture,
-    dead_letter::{DeadLetter, DeadLetterStore},
-    sink::SinkError,
-};
+use greenroom_bus::dead_letter::{DeadLetter, DeadLetterStore};
 
 pub struct NoLetters;
 

@@ -17,7 +17,6 @@ use greenroom_bus::{
     handler::{
         Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Outputs,
     },
-    sink::SinkError,
     source::Source,
 };
 use greenroom_kafka::{commit_set, source::KafkaSource};

@@ -12,10 +12,8 @@ use std::{
 };
 
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     event::Event,
-    sink::SinkError,
     source::{Pull, Source, Taken},
 };
 use greenroom_kafka::{KafkaInput, source::KafkaSource};
