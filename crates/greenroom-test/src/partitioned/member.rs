@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use greenroom_bus::{
-    BoxFuture,
-    source::{Committer, Lease, Partition, Pull, Receipts, Resumed, Source, SourceError, Taken},
+    source::{Committer, Lease, Partition, Pull, Pulling, Receipts, Resumed, Source, Taken},
     watermark::Epoch,
 };
 
@@ -87,10 +86,7 @@ impl Source for Member {
         "broker".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let _asked = Asked::by(self);
             loop {

@@ -5,13 +5,12 @@ use std::{collections::HashMap, mem, sync::Arc};
 
 use greenroom::event_pool::Engine as PoolEngine;
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     engine::HandlerConfig,
     handler::HandlerResult,
     layer::{Around, Layer, Layers, Request, Surrounded},
     settlement::Ack,
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pull, Pulling, Source, Taken},
     stand_in::StandIn,
 };
 use parking_lot::Mutex;
@@ -101,10 +100,7 @@ impl Source for ListSource {
         "a test".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         into.append(&mut self.0);
         Box::pin(async { Ok(Pull::End) })
     }
