@@ -1,4 +1,4 @@
-//! What senders hold.
+//! The handles of senders.
 
 use std::{
     collections::VecDeque,

@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! started:   store ─▶ index ─▶ requests
-//! shutdown:  requests, then index, then store: each refuses new messages and handles what it has
-//!            ├───────────── one deadline ────────────┤ what is left of it is each one's deadline;
+//! shutdown:  requests, then index, then store: each refuses new messages and handles its queue
+//!            ├───────────── one deadline ────────────┤ the rest of it is each one's deadline;
 //!                                                      at its end the rest is stopped at once
 //! ```
 //!

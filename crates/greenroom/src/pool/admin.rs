@@ -356,7 +356,7 @@ impl<A: Actor> PoolAdmin<A> {
     /// stays parked without its failed message, as long as others wait in its line, and is released
     /// when none is left.
     ///
-    /// # What comes meanwhile
+    /// # Messages that arrive meanwhile
     /// The call covers messages that were accepted before it and wait. It does not cover messages
     /// that are queued later, that fail during the call and are attempted again, or that are just
     /// moving from one place to another, such as from the mailbox of a worker that leaves to the

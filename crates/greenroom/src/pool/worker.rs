@@ -48,8 +48,8 @@ use self::{
     succession::{End, first_actor, next_actor},
 };
 
-/// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is
-/// disabled. If the task is dropped, even before it was polled, its slot is cleaned up.
+/// Runs the worker of one slot until the pool has ended, the worker is told to leave, or the slot
+/// is disabled. If the task is dropped, even before its first poll, its slot is cleaned up.
 pub(crate) fn run<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     slot: usize,
@@ -59,7 +59,7 @@ pub(crate) fn run<A: Actor, K: Key>(
     begin(core, exit_guard, beginning)
 }
 
-/// The life of a worker's task. A future of its own for the loop would cost its way in and out
+/// The life of a worker's task. A separate future for the loop would cost a call in and out of it
 /// with each turn.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
 fn begin<A: Actor, K: Key>(
@@ -81,13 +81,13 @@ fn begin<A: Actor, K: Key>(
             has_started(&*core, slot);
             in_flight.worker.wake_up();
             let worked = {
-                // In no box, so that it lies beside what is in flight: a thousand workers that take
-                // turns find nothing of theirs in the caches.
+                // Not boxed, so that it is next to the state in flight: a thousand workers that
+                // take turns find none of their data in the caches.
                 let working = pin!(work(in_flight, actor, cx));
                 CatchUnwind(working, own).await
             };
             if matches!(worked, Ok(End::Killed)) {
-                // As when its task is aborted: the exit guard begins the next one.
+                // As when its task is aborted: the exit guard starts the next one.
                 return;
             }
             if let Err(gone) = Box::pin(next_actor(&mut exit_guard, &mut life, worked)).await {
@@ -104,8 +104,8 @@ fn context<A: Actor, K: Key, B>(core: &Arc<Core<A, K>>, slot: usize) -> Context<
     Context::new(core.frame.config.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
-/// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. What
-/// to do next is the [`Driver`]'s to say.
+/// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. The
+/// [`Driver`] decides the next step.
 #[expect(clippy::manual_async_fn, reason = "as for `begin`")]
 fn work<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
@@ -173,7 +173,7 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                 Step::End => break,
             }
         }
-        // Pairs with the store in `end`. If the end is missed, the worker ends as one that was
+        // Pairs with the store in `end`. If the end is missed, the worker ends like one that was
         // killed.
         match in_flight.slot_state.has(KILLED) && !core.frame.lifecycle.ended.load(Ordering::SeqCst)
         {

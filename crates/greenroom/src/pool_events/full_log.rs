@@ -29,7 +29,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// In place of the time when it became full: a thread is about to report it.
 const ABOUT_TO_TELL: u64 = u64::MAX;
 
-/// What a sender that finds no room must do.
+/// The duty of a sender that finds no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing: others have found that before.

@@ -98,7 +98,7 @@ pub(crate) trait Hand<M, R, E>: Send {
 pub(crate) struct HeldMessages<'a, M, R, E> {
     /// The first message, and the others of its batch.
     pub(crate) delivery: &'a mut Delivery<M, R, E>,
-    /// A copy of the first for another attempt.
+    /// A copy of the first for a retry.
     pub(crate) spare: &'a mut Option<M>,
     /// False once its outcome is settled.
     pub(crate) is_there: &'a mut bool,
@@ -111,6 +111,6 @@ pub(crate) struct HeldMessages<'a, M, R, E> {
     pub(crate) counters: &'a PoolCounters,
     /// Present if a batch is also full by its size.
     pub(crate) bound: Option<&'a BatchBytes<M>>,
-    /// Decides whether a message is still to be started.
+    /// Decides whether a message should still be started.
     pub(crate) starts_if: Option<&'a (dyn Fn(&M) -> bool + Send + Sync)>,
 }
