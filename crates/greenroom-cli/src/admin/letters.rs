@@ -1,7 +1,7 @@
 //! Dead letters, read from their file while it is written.
 //!
 //! A letter is identified by the offset of its line in the file, which only grows: the offset stays
-//! the same, and no other letter is read to find it. One letter is in memory at a time: the list has
+//! the same, and no other letter is read to find it. One letter is in memory at a time: a list has
 //! its long texts cut, and a page of it is limited in size. A file may be of any size, so a request
 //! reads a part of it and says where that ended.
 

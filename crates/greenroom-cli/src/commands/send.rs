@@ -4,9 +4,9 @@
 //! FILE ──▶ reader ──▶ lot ▶ POST ▶ answer ▶ lot ..
 //! ```
 //!
-//! There is one pending request at a time, so events are stored in the order of the file. A lot that
-//! may or may not have been stored is posted again: the input recognizes its events by source and
-//! id.
+//! There is one pending request at a time, so events are stored in the order of the file. A lot
+//! that may or may not have been stored is posted again: the input recognizes its events by source
+//! and id.
 
 mod lot;
 mod posting;
