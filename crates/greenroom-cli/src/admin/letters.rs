@@ -223,7 +223,7 @@ fn find(file: File, wanted: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(is_it.then(|| [around[0].as_bytes(), text, around[1].as_bytes()].concat()))
 }
 
-/// Cuts what is longer than a list shows.
+/// Shortens texts that are too long for a list.
 fn shorten(value: &mut Value) {
     match value {
         Value::String(text) if text.len() > SHOWN => {

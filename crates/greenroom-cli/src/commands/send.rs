@@ -57,8 +57,8 @@ pub fn send(args: &SendArgs) -> ExitCode {
     }
 }
 
-/// Reads and posts until the end of the file, or until something stops it. What stands before a bad
-/// line is posted first.
+/// Reads and posts until the end of the file, or until something stops it. Events before a bad line
+/// are posted first.
 async fn all(
     args: &SendArgs,
     reader: &mut Reader,

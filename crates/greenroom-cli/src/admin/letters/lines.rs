@@ -17,7 +17,7 @@ pub(super) struct LetterLines {
     file: BufReader<File>,
     /// The offset of the next line.
     start: u64,
-    /// The last one.
+    /// The text of the last line that was read.
     line: Vec<u8>,
 }
 
@@ -33,7 +33,7 @@ impl LetterLines {
         Ok(lines)
     }
 
-    /// The next line; none if its end is not written yet.
+    /// The next line; `None` if its end is not written yet.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let number = self.start + 1;
         self.line.clear();
@@ -62,7 +62,7 @@ impl LinesBackwards {
         Ok(lines)
     }
 
-    /// The line before.
+    /// The previous line.
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let Some(end) = self.end.checked_sub(1) else { return Ok(None) };
         self.end = self.line_start(end)?;

@@ -45,7 +45,7 @@ enum LotFate {
 }
 
 impl Posting<'_> {
-    /// Posts these, or stops before the first that cannot be posted.
+    /// Posts the events, and stops at the first one that is refused.
     pub(super) async fn send(&self, events: &mut Vec<Read>) -> Result<(), Stop> {
         while !events.is_empty() {
             let lot = Lot::take(events, self.args.batch as usize, self.args.batch_bytes);

@@ -31,12 +31,12 @@ impl Reader {
         Ok(Self { source, taken: Vec::new() })
     }
 
-    /// The counts of a transfer of its events.
+    /// New counters, which know the places of its events.
     pub(super) fn tally(&self) -> Tally {
         Tally::new(self.source.places(), self.source.describe())
     }
 
-    /// Reads on: the next events, and the end, once that is reached.
+    /// Reads the next events. The second value is the result, once reading has ended.
     pub(super) async fn read(
         &mut self,
         skips_bad: bool,
