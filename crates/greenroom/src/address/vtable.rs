@@ -140,7 +140,7 @@ pub(crate) enum WeakSenderVtable<M, R, E> {
 /// The way to one worker, as long as there is its pool.
 pub(crate) trait WeakWorker<M, R, E>: Send + Sync {
     fn upgrade(&self) -> Option<Arc<dyn SenderVtable<M, R, E>>>;
-    /// The address without its types, also if nothing is left of its pool.
+    /// The address without its types, even if nothing is left of its pool.
     fn any(&self) -> AnyAddress;
 }
 
