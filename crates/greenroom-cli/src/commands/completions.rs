@@ -17,13 +17,13 @@ pub fn print(shell: Shell) -> ExitCode {
 
 fn script(shell: Shell) -> String {
     match shell {
-        Shell::Bash => script(shells::Bash),
-        Shell::Zsh => script(shells::Zsh),
-        Shell::Fish => script(shells::Fish),
+        Shell::Bash => generated(shells::Bash),
+        Shell::Zsh => generated(shells::Zsh),
+        Shell::Fish => generated(shells::Fish),
     }
 }
 
-fn script(generator: impl Generator) -> String {
+fn generated(generator: impl Generator) -> String {
     let mut bytes = Vec::new();
     generate(generator, &mut visible(&Cli::command()), "greenroom", &mut bytes);
     // Made only of our own texts, which are UTF-8.
