@@ -86,7 +86,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// The reason why a closed pool accepts nothing.
     fn why_closed(&self) -> NotAccepted;
     fn count_rejected(&self);
-    /// Of a sender that is about to begin.
+    /// The place of a sender that is about to begin.
     fn next_place(&self, beginning: FirstMessage) -> u32;
     fn handle_made(&self);
     /// The same, without keeping anything alive.
