@@ -14,7 +14,7 @@ use greenroom_bus::{
     pattern::Pattern,
     router::Matcher,
     sink::Sink,
-    source::{Committer, Pull, Pulling, Source, SourceError, Standing, Taken},
+    source::{Committer, Pulling, Source, SourceError, Standing, Taken},
 };
 use tokio::{task::JoinHandle, time::Instant};
 
