@@ -86,7 +86,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     /// The reason why a closed pool accepts nothing.
     fn why_closed(&self) -> NotAccepted;
     fn count_rejected(&self);
-    /// Of a sender that is about to begin.
+    /// The place of a sender that is about to begin.
     fn next_place(&self, beginning: FirstMessage) -> u32;
     fn handle_made(&self);
     /// The same, without keeping anything alive.
@@ -140,7 +140,7 @@ pub(crate) enum WeakSenderVtable<M, R, E> {
 /// The way to one worker, as long as there is its pool.
 pub(crate) trait WeakWorker<M, R, E>: Send + Sync {
     fn upgrade(&self) -> Option<Arc<dyn SenderVtable<M, R, E>>>;
-    /// The address without its types, also if nothing is left of its pool.
+    /// The address without its types, even if nothing is left of its pool.
     fn any(&self) -> AnyAddress;
 }
 

@@ -402,10 +402,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
 
     /// The failure policy for handlers that fail or panic, instead of the default [`FailureTable`].
     ///
-    /// A policy that may ask for another attempt or park a key ([`FailurePolicy::needs_message`])
-    /// needs the message: from an actor that leaves it in its delivery
-    /// ([`Actor::KEEPS_MESSAGE`]), or from [`keep_copies`](Self::keep_copies). Otherwise
-    /// [`spawn`](Self::spawn) refuses it.
+    /// A policy that may ask for a retry or park a key ([`FailurePolicy::needs_message`]) needs the
+    /// message: from an actor that leaves it in its delivery ([`Actor::KEEPS_MESSAGE`]), or from
+    /// [`keep_copies`](Self::keep_copies). Otherwise [`spawn`](Self::spawn) refuses it.
     ///
     /// ```
     /// # use greenroom::{FailureTable, FinalAction, Rule, Backoff, SpawnError, prelude::*};

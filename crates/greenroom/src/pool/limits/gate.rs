@@ -236,7 +236,7 @@ impl Pass {
         self.started = None;
     }
 
-    /// The message has its outcome, or waits for another attempt.
+    /// The message has been settled, or waits for a retry.
     pub(crate) fn ended(mut self, outcome: Outcome) -> Option<LimitChange> {
         let took = self.started.map_or(Duration::ZERO, |started| started.elapsed());
         self.over = true;
