@@ -3,12 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::file::FileDeadLetterStore,
     engine::{Engine, HandlerConfig, InputConfig, PoolConfig},
     event::{Event, ExtensionValue},
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pull, Pulling, Source, SourceError, Taken},
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -116,10 +115,7 @@ impl Source for Feed {
         self.name.to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let mut jobs = Vec::new();
             match &mut self.jobs {

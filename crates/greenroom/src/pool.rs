@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! sender ──permit──▶ shard ──▶ inbox │ outbox ──▶ worker ──▶ handler ──▶ outcome, reply
-//!                    by key or       │ taken one message at a time, by whoever is awake
+//!                    by key or       │ taken one message at a time, by any awake worker
 //!                    by sender       └─ wake only when a shard becomes ready
 //! ```
 //!

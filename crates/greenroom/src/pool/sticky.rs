@@ -7,7 +7,7 @@
 //! ```text
 //! key ──hash──▶ table slot ──plan──▶ worker's own mailbox ──▶ worker
 //!               1 of 4,096           │
-//!                                    └─ while a table slot moves: beside that mailbox, until its worker has finished
+//!                                    └─ while a table slot moves: outside that mailbox, until its worker has finished
 //!                                       the message of it that it has in hand; then to the new worker, in order
 //! ```
 //!

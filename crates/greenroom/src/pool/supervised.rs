@@ -3,7 +3,7 @@
 //! Its address exists before it is started, and outlives every restart: messages wait in between.
 //!
 //! ```text
-//! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor is told; the slot rests
+//! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor decides; the slot rests
 //!    ▲                │
 //!    └────suspend─────┘   the queue is kept, messages are accepted
 //! ```

@@ -324,7 +324,7 @@ fn assign_in_place<A: Actor, K: Key>(
     }
 }
 
-/// True unless the pool no longer accepts messages.
+/// Returns false, which means to try again, or an error if the pool no longer accepts messages.
 fn may_try_again<A: Actor, K: Key>(core: &Core<A, K>) -> Result<bool, Refused> {
     match core.queue.permits.is_closed() {
         true => Err(Refused::Closed),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Running ── final failure ──▶ Parked ── release: the message is a dead letter ─▶ Ready
-//!                                   │ ──── replay: it is attempted anew ──────────▶ Ready
+//!                                   │ ──── replay: it is attempted again ─────────▶ Ready
 //!                                   └───── remove: the operator has the line ─────▶ (none)
 //! ```
 //!

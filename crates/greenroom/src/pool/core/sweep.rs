@@ -3,7 +3,7 @@
 //! ```text
 //!   lift ─────────▶ sift ─────────────▶ set down
 //!   both locks      under no lock       both locks
-//!   all that waits  user code chooses   what stays, before what has come since
+//!   all messages    user code selects   those that stay, before later ones
 //! ```
 //!
 //! Between the first step and the last, no message of the shard is started that was not taken

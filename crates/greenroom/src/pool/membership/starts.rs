@@ -1,7 +1,7 @@
 //! Workers that start, and callers that wait until a number of them run.
 //!
 //! ```text
-//! worker:   its slot is live ─▶ one more is counted ─▶ all who wait are woken
+//! worker:   its slot is live ─▶ one more is counted ─▶ all waiters are woken
 //! waiter:   notes the count ─▶ counts live slots: n are missing ─▶ sleeps until n more have started
 //! ```
 //!

@@ -11,6 +11,6 @@ pub(super) struct Measures {
     pub(super) measurement: Option<Measurement>,
     /// The measurements of a batch, whose key others in it may still need.
     pub(super) sample: Option<(u32, Duration)>,
-    /// The number of measured messages with keys that the sketch has not been fed.
+    /// Counts measured messages with keys: one in `FED` of them feeds the sketch.
     pub(super) unfed: u32,
 }
