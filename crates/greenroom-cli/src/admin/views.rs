@@ -75,7 +75,7 @@ fn input(view: &InputView, taken: u64, daemon: &Daemon) -> Value {
         "in_flight": view.in_flight_limit,
         "held_back": view.held_back,
         "run_ahead": view.run_ahead,
-        // The share because of which it stands still, its pool, and its events beside that.
+        // The share that stops the input, and the number of its events beside the pool.
         "held_by_share": view.stands_for_share().map(|held| {
             json!({ "pool": held.pool, "share": held.share, "events": held.events })
         }),

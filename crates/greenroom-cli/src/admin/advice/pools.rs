@@ -129,7 +129,7 @@ pub(super) fn hot_key(seen: &Seen, found: &mut Vec<Finding>) {
 
 /// A share with this part of the workers is worth a word.
 const MOST: f64 = 0.8;
-/// If no other share has had so much of them, nobody minds.
+/// It is fine while no other share is starved.
 const SOME: f64 = 0.01;
 
 /// Shares that have nearly all workers, while others are there, too.
