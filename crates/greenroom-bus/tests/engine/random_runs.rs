@@ -392,7 +392,6 @@ async fn run(world: &Arc<World>) -> Remains {
         window,
         limit: Duration::from_secs(30),
         per: program.per,
-        ..OutageConfig::default()
     };
     let (sink, letters) = (bench.sink.clone(), bench.letters.clone());
     let engine = bench.engine.outage(outage).no_handler(program.no_handler);
