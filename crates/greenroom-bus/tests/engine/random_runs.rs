@@ -387,12 +387,8 @@ async fn run(world: &Arc<World>) -> Remains {
     }
     let failures = if program.outages { 5 } else { u32::MAX };
     let window = Duration::from_secs(if program.outages { 10 } else { 1_000_000 });
-    let outage = OutageConfig {
-        failures,
-        window,
-        limit: Duration::from_secs(30),
-        per: program.per,
-    };
+    let outage =
+        OutageConfig { failures, window, limit: Duration::from_secs(30), per: program.per };
     let (sink, letters) = (bench.sink.clone(), bench.letters.clone());
     let engine = bench.engine.outage(outage).no_handler(program.no_handler);
     let engine = engine.deadline(ms(program.deadline)).build().await.unwrap();
