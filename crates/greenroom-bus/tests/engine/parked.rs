@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use greenroom::FinalAction;
+use greenroom::{FinalAction, batch::Batches};
 use greenroom_bus::{
     engine::{
         Control, Decision, HandlerConfig, InputConfig, LoopbackConfig, PoolConfig, RunReport,
@@ -150,6 +150,16 @@ async fn k08_a_finite_run_ends_when_parked_keys_hold_all_that_may_be_in_flight()
     assert!((80..120).contains(&report.taken) && report.parked >= 80, "{report:?}");
     let error = only_error(&report);
     assert!(error.contains("nothing goes on") && error.contains("the input \"script\""), "{error}");
+    assert!(report.elapsed < ms(10_000), "{:?}", report.elapsed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k08_a_run_ends_that_is_left_with_a_batch_that_has_parked_its_key() {
+    let events = (0..10).map(|n| event(n, "t", Some("bad")));
+    let pool = PoolConfig { batches: Some(Batches::of(3)), ..parking(1, 100) };
+    let report = bench(Script::of(events), pool).run().await;
+    assert_eq!((report.handled, report.parked, report.refused), (0, 10, 10));
+    assert!(only_error(&report).contains("10 events not handled, because of 1 parked key ("));
     assert!(report.elapsed < ms(10_000), "{:?}", report.elapsed);
 }
 

@@ -43,10 +43,15 @@ impl LeftParked {
     /// Counts jobs that a pool has given back.
     pub(crate) fn count(shared: &Shared, jobs: &[PoolJob]) -> Self {
         let mut left = Self { events: jobs.len() as u64, ..Self::default() };
+        let mut lines = HashSet::new();
         for job in jobs {
             let Some(error) = job.extras().and_then(|extras| extras.parked_for.as_ref()) else {
                 continue;
             };
+            // Several events of a batch may have failed.
+            if !lines.insert(&job.line) {
+                continue;
+            }
             left.keys += 1;
             if left.named.len() < NAMED {
                 let key = job.line.as_ref().map_or("", |line| &*line.key);
@@ -147,13 +152,14 @@ pub(crate) fn look_at_keys(engine: &Parts) {
         for parked in pool.parked() {
             let line: &OrderLine = &parked.key;
             lines.insert(line.clone());
-            let (place, with_its_head) = (line.input as usize, 1 + parked.waiting as u64);
+            let place = line.input as usize;
+            let of_key = (parked.attempted + parked.waiting) as u64;
             keys += 1;
-            events += with_its_head;
+            events += of_key;
             if of_inputs.len() <= place {
                 of_inputs.resize(place + 1, 0);
             }
-            of_inputs[place] += with_its_head;
+            of_inputs[place] += of_key;
         }
     }
     leave_rooms(engine, &lines);

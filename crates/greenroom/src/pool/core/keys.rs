@@ -90,7 +90,8 @@ pub(crate) fn parked_keys<A: Actor, K: Key>(core: &Core<A, K>) -> Vec<ParkedKey<
                 && let Some(key) = lane.key.share()
             {
                 let (since, reason) = (failed.at.elapsed(), failed.reason);
-                all.push(ParkedKey { key, since, reason, waiting: behind(lane) });
+                let (attempted, waiting) = (lane.retried(), behind(lane));
+                all.push(ParkedKey { key, since, reason, attempted, waiting });
             }
         }
     }

@@ -107,7 +107,9 @@ pub struct ParkedKey<K> {
     pub since: Duration,
     /// How its message has failed.
     pub reason: DeadLetterReason,
-    /// How many messages wait behind that one.
+    /// The number of messages at its head that were attempted: one, or those of a batch.
+    pub attempted: usize,
+    /// How many messages wait behind them.
     pub waiting: usize,
 }
 
