@@ -1,5 +1,7 @@
 //! Shares: fairness, caps and holds for each tenant (Q01 to Q09).
 
+mod edges;
+
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
