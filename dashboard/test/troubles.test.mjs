@@ -93,7 +93,7 @@ const TROUBLES = {
     config: (url) => ({ handlers: handler(http(url, ", timeout: 1h")) }),
     answer: (text) => (/key-1\b/.test(text) ? {} : { status: 200 }),
     headline: /Workers of the pool `?work`? make no progress/,
-    root: /1 of 8 workers have handled one event for more than 2 s/,
+    root: /1 of 8 workers have handled one event for more than 2 s, .* with the key `?key-1`?;/,
     action: /Look at what they handle[\s\S]*pools\/work\/workers/,
   },
   "a program that crashes": {

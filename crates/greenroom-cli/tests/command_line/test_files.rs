@@ -24,7 +24,7 @@ handlers:
   small: { on: order.placed, pool: loose, exec: { command: [no-such-program] }, retry: { attempts: 3 } }
   again: { on: retry, loopback: 1, pass: }
   last: { on: retried, drop: }
-  careful: { on: careful, order_by: subject, key_required: true, pool: parks, http: { url: 'http://erp.invalid' }, retry: { attempts: 1 } }
+  careful: { on: careful, order_by: subject, share_by: /customer, key_required: true, pool: parks, http: { url: 'http://erp.invalid' }, retry: { attempts: 1 } }
 outputs:
   eu: { on: 'order.*', where: { /region: eu }, file: { path: nowhere/eu.ndjson } }
   prices: { on: price.*, http: { url: 'http://prices.invalid', status: { 404: retry } } }
@@ -72,6 +72,12 @@ cases:
   an event without the key that it needs:
     event: { type: careful }
     expect: { letters: [{ reason: key_missing, handler: careful }], outputs: [] }
+  an event of a share:
+    event: { type: careful, subject: a, data: { customer: 42 } }
+    expect: { share: 42, key: a }
+  one without:
+    event: { type: careful, subject: a }
+    expect: { share: null, key: a }
 ",
     );
 }
@@ -174,7 +180,7 @@ cases:
     expect: { handler: small }
   wrong in each way:
     event: { type: order.placed, data: { total: 5, lines: [1, 2] } }
-    expect: { outcome: ignored, handler: large, pool: erp, key: 42, attempts: 2, reply: 202, outputs: { eu: [{}], done: { data: { total: 6, lines: [1, 3] } } } }
+    expect: { outcome: ignored, handler: large, pool: erp, key: 42, share: 1, attempts: 2, reply: 202, outputs: { eu: [{}], done: { data: { total: 6, lines: [1, 3] } } } }
   rejected:
     event: { type: order.placed, data: { total: 500 } }
     expect: { outputs: done }
@@ -195,6 +201,9 @@ FAIL  wrong in each way
         + loose
       key
         - 42
+        + nothing
+      share
+        - 1
         + nothing
       attempts
         - 2

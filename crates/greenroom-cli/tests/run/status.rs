@@ -220,3 +220,22 @@ admin: { listen: 127.0.0.1:0 }
     assert_eq!(daemon.get("/api/pools/default").1["workers"], 400);
     drop(daemon);
 }
+
+#[test]
+fn c22_the_key_of_a_worker_that_hangs_is_named() {
+    let stage = Stage::with(
+        "
+inputs: { all: { file: { path: in, follow: true } } }
+pools: { default: { workers: 4 } }
+handlers: { hangs: { on: '**', order_by: subject, simulate: { latency: 1h, failures: 0 } } }
+outputs: { done: { file: { path: done } } }
+admin: { listen: 127.0.0.1:0, metrics: { wedged_after: 1s } }
+shutdown: { deadline: 100ms }
+",
+    );
+    stage.write_events("in", &[event("1", "t", "order 7", json!({}))]);
+    let daemon = Daemon::start(&stage);
+    daemon.wait_for("/healthz", |health| health["health"] != "green");
+    let (code, said) = say(&stage, &daemon, "status");
+    assert!(code == 3 && said.contains(", with the key `order 7`; 0 events wait"), "{said}");
+}

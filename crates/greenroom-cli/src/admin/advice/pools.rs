@@ -208,11 +208,13 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
             ),
         };
         let longest = pool.now.longest.unwrap_or_default();
+        let key = pool.now.wedged_key.as_ref();
+        let key = key.map_or_else(String::new, |key| format!(", with the key `{key}`"));
         let what = format!("Workers of the pool `{}` make no progress", pool.name);
         found.push(
             Finding::warning("wedged_workers", about(pool), what)
                 .figures(format!(
-                    "{} of {} have handled one event for more than {}, the longest for {}; {} wait",
+                    "{} of {} have handled one event for more than {}, the longest for {}{key}; {} wait",
                     pool.now.wedged,
                     plural(pool.workers, "worker"),
                     time(seen.wedged_after),

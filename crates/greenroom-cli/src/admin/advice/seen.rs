@@ -77,6 +77,8 @@ pub(super) struct PoolNow {
     pub(super) wedged: usize,
     /// The longest time that a worker has held one.
     pub(super) longest: Option<Duration>,
+    /// The key of that one, if it was held for too long and is known.
+    pub(super) wedged_key: Option<String>,
     /// How long the oldest waiting event has waited.
     pub(super) oldest: Option<Duration>,
     /// The key of most waiting events, if workers are idle at the same time.
@@ -282,6 +284,10 @@ fn pool(
             paused: view.paused,
             wedged: busy().filter(|time| *time >= wedged_after).count(),
             longest: busy().max(),
+            wedged_key: busy()
+                .any(|time| time >= wedged_after)
+                .then(|| longest_key(control, &view.name))
+                .flatten(),
             oldest: view.stats.oldest,
             hot: hot_key(view, control),
             share: control
@@ -301,6 +307,13 @@ fn pool(
 
 /// A key is hot if this many of its events wait, and half of all waiting ones are its own.
 const HOT: usize = 50;
+
+/// The key of the event that a worker of this pool has held for longest.
+fn longest_key(control: &Control, pool: &str) -> Option<String> {
+    let workers = control.pool(pool).ok()?.workers().into_iter();
+    let longest = workers.max_by_key(|worker| worker.stats.busy_for)?;
+    Some(longest.key?.key.to_string())
+}
 
 /// Looks at all waiting events, but only if workers are idle.
 fn hot_key(view: &PoolView, control: &Control) -> Option<HotKey> {

@@ -35,6 +35,7 @@ fn pool(name: &str) -> Pool {
             paused: false,
             wedged: 0,
             longest: None,
+            wedged_key: None,
             oldest: None,
             hot: None,
             share: None,
@@ -259,6 +260,11 @@ fn o13_workers_that_do_not_get_on_and_such_as_were_given_up() {
     let finding = one(&Seen { pools: vec![wedged.clone()], ..well() });
     assert_eq!(written(&finding), "pools:\n  erp:\n    timeout: 60s");
     assert!(finding.figures.starts_with("2 of 8 workers") && finding.figures.contains("11 min"));
+    assert!(!finding.figures.contains("key"), "{finding:?}");
+    let wedged_key = Some("order-7".to_owned());
+    let wedged = Pool { now: PoolNow { wedged_key, ..wedged.now }, ..wedged };
+    let finding = one(&Seen { pools: vec![wedged.clone()], ..well() });
+    assert!(finding.figures.contains("11 min, with the key `order-7`; "), "{finding:?}");
     let limited = Pool { has_timeout: true, ..wedged };
     let finding = one(&Seen { pools: vec![limited], ..well() });
     assert_eq!(written(&finding), "pools:\n  erp:\n    dedicated_threads: 8");

@@ -39,6 +39,8 @@ pub(crate) struct SeenAttempt {
     pub(crate) pool: String,
     /// The key by which the handler orders it.
     pub(crate) key: Option<String>,
+    /// Its share at the handler.
+    pub(crate) share: Option<String>,
     /// 1 for the first.
     pub(crate) number: u32,
 }
@@ -77,6 +79,7 @@ impl Around for Watching {
             handler: attempt.handler.to_string(),
             pool: attempt.pool.to_string(),
             key: key.map(|key| key.to_string()),
+            share: self.keyed.share(&request.event).map(|share| share.to_string()),
             number: attempt.number,
         };
         self.attempts.lock().push(seen);

@@ -41,6 +41,9 @@ pub(super) fn differences(expected: &Expectations, came: &CaseResult) -> Vec<Dif
     if let Some(keys) = &expected.key {
         found.same("key", texts(keys), each(came, |seen| seen.key.as_ref()));
     }
+    if let Some(shares) = &expected.share {
+        found.same("share", texts(shares), each(came, |seen| seen.share.as_ref()));
+    }
     if let Some(attempts) = expected.attempts {
         let made = came.attempts.len();
         found.same("attempts", vec![attempts.to_string()], vec![made.to_string()]);
@@ -71,7 +74,7 @@ fn each<'c>(
     values
 }
 
-/// A value, a list of values, or `null`, as keys are written.
+/// A value, a list of values, or `null`, as keys and shares are written.
 fn texts(node: &Node) -> Vec<String> {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),

@@ -142,6 +142,8 @@ options! {
         pool: Option<Vec<String>> = texts().optional();
         /// The keys by which they order it: a value or a list; `null`: it has none.
         key: Option<Node> = any().optional();
+        /// Its shares there: a value or a list; `null`: it has none.
+        share: Option<Node> = any().optional();
         /// The number of attempts, of all handlers together.
         attempts: Option<u32> = count(0..=1_000_000_000).optional();
         /// The outputs that store something: a name or a list of names, or a mapping from names to
