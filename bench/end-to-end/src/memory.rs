@@ -7,12 +7,11 @@ use std::{
 };
 
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::file::FileDeadLetterStore,
     engine::{Engine, HandlerConfig, PoolConfig},
     event::{Event, OrderBy},
     handler::discard::DiscardFactory,
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pull, Pulling, Source, Taken},
 };
 
 use crate::{Failure, WORKERS, clean, random::Random};
@@ -54,10 +53,7 @@ impl Source for Memory {
         "memory".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         for _ in 0..BATCH.min(self.count - self.given) {
             self.given += 1;
             let event = &self.events[(self.random.next() % DIFFERENT) as usize];

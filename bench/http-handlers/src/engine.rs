@@ -3,12 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::file::FileDeadLetterStore,
     engine::{Engine, HandlerConfig, PoolConfig, Retry},
     event::Event,
     handler::http::{HttpFactory, HttpOptions},
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pull, Pulling, Source, Taken},
 };
 
 use crate::{AT_ONCE, Failure};
@@ -26,10 +25,7 @@ impl Source for Memory {
         "memory".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         for event in self.events.by_ref().take(BATCH) {
             self.given += 1;
             into.push(Taken { position: self.given, event: Ok(event) });

@@ -8,9 +8,8 @@ use std::{
 };
 
 use greenroom_bus::{
-    BoxFuture,
     event::Event,
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pull, Pulling, Source, SourceError, Taken},
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -87,10 +86,7 @@ impl Source for Arrivals {
         "isolation".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let mut items = Vec::new();
             match &mut self.feed {

@@ -1,10 +1,6 @@
 //! Dead letters where there are none: whatever comes is refused, and the run is not clean.
 
-use greenroom_bus::{
-    BoxFuture,
-    dead_letter::{DeadLetter, DeadLetterStore},
-    sink::SinkError,
-};
+use greenroom_bus::dead_letter::{DeadLetter, DeadLetterStore};
 
 pub struct NoLetters;
 
@@ -15,13 +11,5 @@ impl DeadLetterStore for NoLetters {
 
     fn store(&self, letter: DeadLetter) {
         drop(letter);
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }

@@ -1,8 +1,7 @@
 //! A pool beside what people write by hand with tokio channels and tasks: unkeyed sends (A), keyed
-//! sends (B), latency where a few messages sleep (C), calls (D) and memory (E); what a hot key
-//! takes while others wait (K04), keys chosen to collide (K05), and calls beside a pool that
-//! computes on a thread of its own (P30); how all of it grows (H). Prints a table with medians and
-//! the ratio of each round; exits with 1 when a message was lost.
+//! sends (B), latency where a few messages sleep (C), calls (D) and memory (E); how all of it grows
+//! (H). Prints a table with medians and the ratio of each round; exits with 1 when a message was
+//! lost.
 //!
 //! `cargo run --profile measure --manifest-path bench/Cargo.toml -p pools -- --help`
 
@@ -11,9 +10,6 @@ use std::{fs, process::ExitCode};
 mod arrivals;
 mod calls;
 mod channels;
-mod collisions;
-mod fairness;
-mod flood;
 mod growth;
 mod instructions;
 mod keyed;

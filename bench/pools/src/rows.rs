@@ -5,9 +5,6 @@ use std::time::Duration;
 use crate::{
     Failure,
     calls::Calls,
-    collisions::{Collisions, Weak},
-    fairness::Fairness,
-    flood::Flood,
     keyed::Keyed,
     keys::{self, Keys},
     memory::{self, Memory},
@@ -43,12 +40,7 @@ pub enum Kind {
         callers: u64,
     },
     Memory(Memory),
-    Flood,
     Sleepers(fn() -> Sleepers),
-    Fairness {
-        suspends: bool,
-    },
-    Collisions(Weak),
     /// Each handler gives way once.
     Waits {
         keys: Option<u64>,
@@ -110,21 +102,12 @@ const fn sleepers(name: &'static str, kind: fn() -> Sleepers, limits: Limits) ->
     Row { name, kind: Kind::Sleepers(kind), limits }
 }
 
-/// The quota: a key gives way after 16 messages in a row.
-const fn fairness(name: &'static str, suspends: bool) -> Row {
-    Row { name, kind: Kind::Fairness { suspends }, limits: at_most(16.0, 16.0) }
-}
-
 /// `pools waits` has many more, and judges them beside other baselines.
 const fn waits(name: &'static str, keys: Option<u64>) -> Row {
     Row { name, kind: Kind::Waits { keys }, limits: Limits::None }
 }
 
-const fn collisions(name: &'static str, weak: Weak) -> Row {
-    Row { name, kind: Kind::Collisions(weak), limits: ratio(0.8, 0.95) }
-}
-
-pub const ROWS: [Row; 29] = [
+pub const ROWS: [Row; 24] = [
     sends("A4", 4, 0, ratio(2.5, 5.0)),
     sends("A256", 256, 0, ratio(2.5, 5.0)),
     sends_many("A4-many", 4, ratio(5.0, 6.0)),
@@ -147,11 +130,6 @@ pub const ROWS: [Row; 29] = [
     memory("E-keys", Memory::Keys, at_most(8.0, 2.0)),
     memory("E-keys-again", Memory::KeysAgain, at_most(8.0, 2.0)),
     memory("E-idle", Memory::Idle, at_most(4_096.0, 2_048.0)),
-    fairness("K04", false),
-    fairness("K04-suspend", true),
-    collisions("K05-identity", Weak::Identity),
-    collisions("K05-fnv", Weak::Fnv),
-    Row { name: "P30", kind: Kind::Flood, limits: ratio(0.8, 0.95) },
     waits("W64", None),
     waits("W64-keyed", Some(1_000_000)),
 ];
@@ -162,13 +140,10 @@ impl Row {
             Kind::Unkeyed { .. }
             | Kind::Keyed { .. }
             | Kind::Shared { .. }
-            | Kind::Collisions(_)
             | Kind::Waits { .. } => "M/s",
             Kind::Calls { .. } => "ns/call",
             Kind::Memory(memory) => memory.unit(),
-            Kind::Flood => "ns p99",
             Kind::Sleepers(_) => "us p99",
-            Kind::Fairness { .. } => "in a row",
         }
     }
 
@@ -183,13 +158,8 @@ impl Row {
             Kind::Unkeyed { .. }
             | Kind::Keyed { .. }
             | Kind::Shared { .. }
-            | Kind::Collisions(_)
             | Kind::Waits { .. } => greenroom / baseline,
-            Kind::Calls { .. }
-            | Kind::Memory(_)
-            | Kind::Flood
-            | Kind::Sleepers(_)
-            | Kind::Fairness { .. } => baseline / greenroom,
+            Kind::Calls { .. } | Kind::Memory(_) | Kind::Sleepers(_) => baseline / greenroom,
         }
     }
 
@@ -202,10 +172,7 @@ impl Row {
             Kind::Unkeyed { .. }
             | Kind::Shared { .. }
             | Kind::Memory(_)
-            | Kind::Flood
             | Kind::Sleepers(_)
-            | Kind::Fairness { .. }
-            | Kind::Collisions(_)
             | Kind::Waits { .. } => None,
         }
     }
@@ -222,10 +189,9 @@ impl Row {
             Kind::Calls { callers: 1 } => messages / 10,
             Kind::Calls { .. } => messages / 5,
             Kind::Memory(_) => 0,
-            Kind::Flood => messages / 50,
             // Ten seconds of arrivals, of five million.
             Kind::Sleepers(_) => messages / 25,
-            Kind::Fairness { .. } | Kind::Collisions(_) | Kind::Waits { .. } => messages / 5,
+            Kind::Waits { .. } => messages / 5,
         }
     }
 
@@ -281,22 +247,7 @@ impl Row {
             Kind::Memory(kind) => {
                 Box::new(move |side| memory::in_child(kind, side).map(Figures::from))
             }
-            Kind::Flood => {
-                let Some(calibration) = calibration else {
-                    return Err(format!("{} has work", self.name).into());
-                };
-                let flood = Flood { calls: messages, work: calibration.work(1_000_000) };
-                Box::new(move |side| flood.p99(matches!(side, Side::Greenroom)).map(Figures::from))
-            }
             Kind::Sleepers(sleepers) => Box::new(sleepers().prepare(messages, threads)),
-            Kind::Fairness { suspends } => {
-                let fairness = Fairness { messages, suspends };
-                Box::new(move |side| fairness.run(side))
-            }
-            Kind::Collisions(weak) => {
-                let collisions = Collisions::new(weak, messages, threads);
-                Box::new(move |side| collisions.run(side).map(per_micro))
-            }
             Kind::Waits { keys } => {
                 let (wait, workers, room) = (Wait::Yields, 64, Room::Scarce);
                 let shape = Shape { wait, workers, keys, room, threads };

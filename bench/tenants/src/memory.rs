@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use greenroom_bus::{
-    BoxFuture,
     engine::{InputConfig, PoolConfig},
     event::Event,
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pull, Pulling, Source, SourceError, Taken},
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
@@ -56,10 +55,7 @@ impl Source for Feed {
         self.name.to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let mut jobs = Vec::new();
             match &mut self.jobs {

@@ -26,14 +26,19 @@ pub trait DeadLetterStore: Send + Sync + 'static {
     /// the number of events that the engine has in flight.
     fn store(&self, letter: DeadLetter);
 
-    /// Stores and confirms all that was taken. Nothing may be stored afterwards.
+    /// Stores and confirms all that was taken. Nothing may be stored afterwards. By default, there
+    /// is nothing to wait for.
     ///
     /// # Errors
     /// Some letters could not be stored (they were refused), in words for an operator.
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>>;
+    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
+        Box::pin(async { Ok(()) })
+    }
 
     /// Why the store cannot store any more, once that has happened.
-    fn failure(&self) -> Option<SinkError>;
+    fn failure(&self) -> Option<SinkError> {
+        None
+    }
 
     /// An input of these options is there, and letters may be about what it reads. In place of one
     /// of its name that was there before.

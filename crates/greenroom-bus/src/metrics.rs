@@ -45,6 +45,16 @@
 //! # Ok(()) }
 //! ```
 
+/// Declares metrics, each as a constant, and the list of them in the order in which they are shown.
+macro_rules! metrics {
+    ($($name:ident: $kind:ident($key:literal, $labels:expr $(, $unit:ident)?) = $help:literal;)*) => {
+        $(const $name: Metric =
+            Metric::$kind($key, $labels, $help)$(.with_unit($crate::metrics::Unit::$unit))?;)*
+
+        pub(super) const METRICS: &[&Metric] = &[$(&$name),*];
+    };
+}
+
 #[cfg(feature = "metrics")]
 mod facade;
 mod families;

@@ -17,10 +17,10 @@
 //! ```
 //! use greenroom_bus::{event::Event, record::{Mapping, Pick, Record, RecordPart}};
 //!
-//! let kind = Pick::of(RecordPart::Pointer("/kind".parse()?)).or("log.line");
+//! let kind = Pick::part(RecordPart::Pointer("/kind".parse()?)).or("log.line");
 //! let mapping = Mapping::new(kind, Pick::literal("/app"))
-//!     .subject(Pick::of(RecordPart::Pointer("/user/id".parse()?)).optional())
-//!     .extension("tenant", Pick::of(RecordPart::Header("X-Tenant".into())))?;
+//!     .subject(Pick::part(RecordPart::Pointer("/user/id".parse()?)).optional())
+//!     .extension("tenant", Pick::part(RecordPart::Header("X-Tenant".into())))?;
 //!
 //! let value = bytes::Bytes::from_static(br#"{"kind":"login","user":{"id":7}}"#);
 //! let headers: [(&str, &[u8]); 1] = [("x-tenant", b"blue")];

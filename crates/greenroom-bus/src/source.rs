@@ -29,6 +29,9 @@ pub use places::{Place, Places};
 pub use start::StartAt;
 pub use status::{InputState, InputStatus, StatusCell};
 
+/// What [`Source::pull`] gives.
+pub type Pulling<'a> = BoxFuture<'a, Result<Pull, SourceError>>;
+
 /// Where events come from. The engine pulls; a source never pushes, so that
 /// back-pressure is its natural state.
 pub trait Source: Send + 'static {
@@ -45,8 +48,7 @@ pub trait Source: Send + 'static {
     ///
     /// # Cancel safety
     /// A dropped future has taken nothing that the next call does not return.
-    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>)
-    -> BoxFuture<'a, Result<Pull, SourceError>>;
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a>;
 
     /// Polled while the source is not pulled because its items have no room, for a source that has
     /// work to do in that time; it never resolves. Dropped when the source is pulled again. `None`

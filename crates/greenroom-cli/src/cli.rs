@@ -528,10 +528,6 @@ pub struct SendArgs {
     /// A file (PEM) with the authorities to trust for an https URL, instead of those of the system
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// The number of concurrent requests. With 1, events arrive in the order of the file; with
-    /// more, only events of one subject stay in order
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub connections: u16,
     /// The most events in a request
     #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub batch: u32,

@@ -54,10 +54,10 @@ use std::{
 };
 
 use greenroom_bus::{
-    BoxFuture,
     record::Mapping,
     source::{
-        Committer, Lease, Partition, Places, Pull, Receipts, Source, SourceError, StatusCell, Taken,
+        Committer, Lease, Partition, Places, Pull, Pulling, Receipts, Source, SourceError,
+        StatusCell, Taken,
     },
     watermark::Epoch,
 };
@@ -235,10 +235,7 @@ impl Source for KafkaSource {
         self.shared.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             loop {
                 let shared = self.shared.clone();

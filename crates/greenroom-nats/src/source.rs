@@ -68,9 +68,11 @@ mod tracker;
 use std::sync::{Arc, atomic::Ordering};
 
 use greenroom_bus::{
-    BoxFuture,
     record::Mapping,
-    source::{Committer, Lease, Partition, Pull, Receipts, Source, SourceError, StatusCell, Taken},
+    source::{
+        Committer, Lease, Partition, Pull, Pulling, Receipts, Source, SourceError, StatusCell,
+        Taken,
+    },
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -204,10 +206,7 @@ impl Source for NatsSource {
         self.commits.described.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let wake = self.wake.clone();
             loop {

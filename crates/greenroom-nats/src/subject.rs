@@ -96,7 +96,7 @@ impl NatsSubject {
     ///
     /// # Errors
     /// The event has no such field, or its value cannot be in a subject.
-    pub fn of(&self, event: &Event) -> Result<String, BadSubject> {
+    pub fn fill(&self, event: &Event) -> Result<String, BadSubject> {
         if let [SubjectPart::Text(text)] = self.parts.as_slice() {
             return Ok(text.clone());
         }
@@ -175,7 +175,7 @@ mod tests {
 
     fn made(template: &str) -> Result<String, String> {
         let subject: NatsSubject = template.parse().map_err(|error| format!("{error}"))?;
-        subject.of(&event()).map_err(|error| error.to_string())
+        subject.fill(&event()).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -217,15 +217,15 @@ mod tests {
     fn n04_an_event_names_no_subject_of_the_server() {
         let event = Event::builder("1", "/s", "$JS.API.STREAM.DELETE.x").build().unwrap();
         let subject: NatsSubject = "{type}".parse().unwrap();
-        assert!(subject.of(&event).unwrap_err().to_string().contains("the server's own"));
+        assert!(subject.fill(&event).unwrap_err().to_string().contains("the server's own"));
     }
 
     #[test]
     fn n04_d13_a_subject_that_a_server_would_not_read_is_refused() {
         let event = |bytes| Event::builder("1", "/s", "t").subject("x".repeat(bytes)).build();
         let subject: NatsSubject = "o.{subject}".parse().unwrap();
-        assert!(subject.of(&event(LONGEST - 2).unwrap()).is_ok());
-        let error = subject.of(&event(LONGEST - 1).unwrap()).unwrap_err().to_string();
+        assert!(subject.fill(&event(LONGEST - 2).unwrap()).is_ok());
+        let error = subject.fill(&event(LONGEST - 1).unwrap()).unwrap_err().to_string();
         assert!(error.contains("3501 bytes") && error.len() < 500, "{error}");
     }
 

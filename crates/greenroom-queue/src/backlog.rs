@@ -1,7 +1,7 @@
-//! How many messages of each key of a shard wait, if one key may have too many: the bound behind
-//! one key (K10), and the line behind a parked key (K08).
+//! Counts the waiting messages of each key of a shard once one key may have too many. It enforces
+//! the bound behind one key (K10) and limits the line behind a parked key (K08).
 //!
-//! Counting costs a look into a table for each message, so a shard counts only if it must:
+//! Counting costs a table lookup for each message, so a shard counts only when it has to:
 //!
 //! ```text
 //!              as many wait in the shard as one key may have, or a key is parked
@@ -14,9 +14,9 @@
 //! Before that, a shard is not given permits for more messages than one key may have, so no sender
 //! gets past the count.
 //!
-//! Keys are told apart by their hashes here: two keys of a pool with the same hash, one pair in
-//! four billion, share a bound. A message that waits for another attempt is not counted, nor is one
-//! in hand: the bound is on messages *behind* them.
+//! Keys are identified by their hashes here. Two keys of a pool with the same hash (one pair in
+//! four billion) share a bound. Messages that wait for a retry or are in hand are not counted: the
+//! bound is on the messages *behind* them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -28,15 +28,15 @@ use crate::sync::Notify;
 pub struct KeyBounds {
     /// Behind any key.
     pub waiting: usize,
-    /// Behind a parked one.
+    /// Behind a parked key.
     pub parked: usize,
     /// Messages behind parked keys hold no permit of the pool.
     pub apart: bool,
 }
 
 impl KeyBounds {
-    /// A parked key whose messages hold room of the pool may have no more than others: it cannot
-    /// fill the pool either.
+    /// While messages behind parked keys hold permits, a parked key may have no more of them than
+    /// other keys. Otherwise it could fill the pool.
     #[inline]
     fn of_parked(self) -> usize {
         if self.apart { self.parked } else { self.parked.min(self.waiting) }
@@ -55,7 +55,7 @@ pub struct Backlog {
     parked: usize,
     /// Senders that wait for room behind a key.
     senders: usize,
-    /// The rooms in which one sender each is to be woken, once no lock is held.
+    /// The rooms in each of which one sender is to be woken once no lock is held.
     freed: Vec<Arc<Notify>>,
 }
 
@@ -69,7 +69,7 @@ struct KeyLine {
     room: Option<Arc<Notify>>,
 }
 
-/// Wakes one sender in each of these rooms. Under no lock.
+/// Wakes one sender in each of these rooms. Call it under no lock.
 pub fn wake_in(freed: &[Arc<Notify>]) {
     for room in freed {
         room.notify_one();
@@ -77,19 +77,19 @@ pub fn wake_in(freed: &[Arc<Notify>]) {
 }
 
 impl Backlog {
-    /// Of a shard in which no message was counted yet.
+    /// A backlog for a shard in which no message has been counted yet.
     pub fn new(bounds: KeyBounds) -> Self {
         Self { by_hash: HashMap::default(), bounds, parked: 0, senders: 0, freed: Vec::new() }
     }
 
-    /// Counts a message that lies in the shard already.
+    /// Counts a message that is already in the shard.
     pub fn count<T: Payload, K>(&mut self, entry: &Entry<T, K>) {
         if entry.key.is_some() {
             self.count_of(entry.hash, entry);
         }
     }
 
-    /// As `count`, for a message of a lane whose key has this hash.
+    /// Like `count`, for a message in a lane whose key has this hash.
     pub fn count_of<T: Payload, K>(&mut self, hash: u32, entry: &Entry<T, K>) {
         if !entry.is_retry() {
             self.count_one(hash);
@@ -102,8 +102,9 @@ impl Backlog {
         self.by_hash.entry(hash).or_default().messages += 1;
     }
 
-    /// Counts a message that is queued next, unless its key has as many as it may. `waited` if its
-    /// sender has stood in line: others stand behind those who do.
+    /// Counts a message that is about to be queued, unless its key already has as many as it may
+    /// have. `waited` is true if the sender has waited in line; a sender that has not must queue
+    /// behind those in line.
     pub fn admit(&mut self, hash: u32, waited: bool) -> Result<(), Refused> {
         let line = self.by_hash.entry(hash).or_default();
         let refused = match line.parked {
@@ -118,14 +119,14 @@ impl Backlog {
         }
         line.messages += 1;
         if waited && (line.parked || line.messages < self.bounds.waiting) {
-            // Several places may have become free while no sender listened; and no sender waits
+            // Several places may have become free while no sender listened. Also, no sender waits
             // behind a parked key.
             self.freed.extend(line.room.clone());
         }
         Ok(())
     }
 
-    /// A message has been started, or taken out: there may be room for one more.
+    /// A message was started or taken out: there may be room for one more.
     pub fn left<T: Payload, K>(&mut self, entry: &Entry<T, K>) {
         if entry.is_retry() {
             return;
@@ -145,8 +146,8 @@ impl Backlog {
         }
     }
 
-    /// A sender stands in line behind a key. Returns the room in which it is woken: it
-    /// tries again then.
+    /// Adds a sender to the line behind a key. Returns the room in which the sender is woken to try
+    /// again.
     pub fn stand(&mut self, hash: u32) -> Arc<Notify> {
         self.senders += 1;
         let line = self.by_hash.entry(hash).or_default();
@@ -154,12 +155,12 @@ impl Backlog {
         line.room.get_or_insert_default().clone()
     }
 
-    /// True if only one stands in line.
+    /// True if only one sender waits in this line.
     pub fn is_alone(&self, hash: u32) -> bool {
         self.by_hash.get(&hash).is_some_and(|line| line.senders == 1)
     }
 
-    /// A sender does not wait any more. If it was woken for nothing, `pass_on` wakes the next.
+    /// A sender stops waiting. If its wake-up is still unused, `pass_on` wakes the next sender.
     pub fn step_out(&mut self, hash: u32, pass_on: bool) {
         let Some(line) = self.by_hash.get_mut(&hash) else { return };
         self.senders -= 1;
@@ -172,8 +173,8 @@ impl Backlog {
         self.forget_empty(hash);
     }
 
-    /// The key waits for an operator. Its senders look again: they may have more room, or
-    /// none at all.
+    /// The key waits for an operator. Its senders check again: they may have more room, or none at
+    /// all.
     pub fn park(&mut self, hash: u32) {
         self.parked += 1;
         let line = self.by_hash.entry(hash).or_default();
@@ -181,8 +182,8 @@ impl Backlog {
         self.freed.extend(std::iter::repeat_n(line.room.clone(), line.senders).flatten());
     }
 
-    /// The key goes on. If two parked keys have this hash, the other one stays, as far as is
-    /// counted here.
+    /// The key is no longer parked. `others` is true if another parked key has the same hash: its
+    /// count stays parked.
     pub fn unpark(&mut self, hash: u32, others: bool) {
         self.parked -= 1;
         if let Some(line) = self.by_hash.get_mut(&hash) {
@@ -197,18 +198,18 @@ impl Backlog {
         self.by_hash.get(&hash).is_some_and(|line| line.parked)
     }
 
-    /// True if it is not needed any more, with so many messages in the shard.
+    /// True if counting is no longer needed with this many messages in the shard.
     #[inline]
     pub fn is_needless(&self, queued: usize) -> bool {
         self.parked == 0 && self.senders == 0 && queued < self.bounds.waiting.div_ceil(2)
     }
 
-    /// The rooms to be woken, under no lock.
+    /// Takes the rooms whose senders are to be woken, under no lock.
     pub fn take_freed(&mut self) -> Vec<Arc<Notify>> {
         std::mem::take(&mut self.freed)
     }
 
-    /// Every room with a waiter: the pool accepts nothing any more.
+    /// Every room with a waiter, for when the pool stops accepting messages.
     pub fn all_rooms(&self) -> Vec<Arc<Notify>> {
         self.by_hash.values().filter_map(|line| line.room.clone()).collect()
     }
@@ -219,15 +220,15 @@ impl Backlog {
         self.senders > 0
     }
 
-    /// One key may have another number.
+    /// Changes the bounds of all keys.
     pub fn set_bounds(&mut self, bounds: KeyBounds) {
         self.bounds = bounds;
-        // More may have room now.
+        // Some senders may have room now.
         let waiting = self.by_hash.values().filter(|line| line.messages < bounds.waiting);
         self.freed.extend(waiting.filter_map(|line| line.room.clone()));
     }
 
-    /// Why a message of this key would not be admitted, if it would not.
+    /// The reason why a message of this key would be refused, if it would be.
     pub fn refusal(&self, hash: u32) -> Option<Refused> {
         let line = self.by_hash.get(&hash)?;
         match line.parked {
@@ -236,7 +237,7 @@ impl Backlog {
         }
     }
 
-    /// Everything that waited was taken out, and no key is parked any more.
+    /// All waiting messages were taken out, and no key is parked any more.
     pub fn clear(&mut self) {
         self.parked = 0;
         self.by_hash.values_mut().for_each(|line| (line.messages, line.parked) = (0, false));

@@ -1,17 +1,17 @@
-//! A queue in blocks, so that growing it never copies its items while a lock is held.
+//! A queue of blocks: growing it never copies its items while a lock is held.
 
 use crate::deque::{self, Deque, FEW};
 
-/// Entries per block, if they are not large: enough that a block is allocated once in 64 pushes,
-/// and few enough that an almost empty queue wastes little.
+/// Entries per block, unless they are large. A block is allocated only once in 64 pushes, and an
+/// almost empty queue wastes little.
 const BLOCK: usize = 64;
 
-/// A block of large entries has fewer, at least what a queue begins with, so that it is no longer
-/// than this: the memory of an entry that was taken out is still in the caches when the next one is
-/// put there.
+/// A block of large entries has fewer of them (but no fewer than a new queue has room for), so that
+/// it takes no more than this many bytes. The memory of a popped entry is then still in the caches
+/// when the next one is written there.
 const BYTES_OF_A_BLOCK: usize = 512 * 1024;
 
-/// Entries per block, of so many bytes each.
+/// Entries per block, for entries of this many bytes.
 const fn entries_per_block(bytes: usize) -> usize {
     match BYTES_OF_A_BLOCK.checked_div(bytes) {
         Some(..FEW) => FEW,
@@ -20,11 +20,11 @@ const fn entries_per_block(bytes: usize) -> usize {
     }
 }
 
-/// An empty queue with room for more blocks than this gives the memory back.
+/// An empty queue with room for more blocks than this releases the memory.
 const KEPT_WHEN_EMPTY: usize = 64;
 
-/// A first-in first-out queue of fixed-size blocks: the ones being emptied, full ones, and the one
-/// being filled. In the order of its fields: what each message needs comes first.
+/// A first-in first-out queue of fixed-size blocks: the one being emptied, full ones, and the one
+/// being filled. The field order matters: what each message needs comes first.
 #[repr(C)]
 pub struct BlockQueue<T> {
     len: usize,
@@ -51,13 +51,13 @@ impl<T> BlockQueue<T> {
         }
     }
 
-    /// How many items there are.
+    /// The number of items.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// True if there is none.
+    /// True if the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -70,8 +70,8 @@ impl<T> BlockQueue<T> {
         self.push_into_room(item);
     }
 
-    /// Makes room for one more item. A function of its own, called before the item is in hand: an
-    /// item in hand would have to be put aside for a call that is hardly ever made.
+    /// Makes room for one more item. It is a separate function, called before the item is in hand:
+    /// otherwise the item would be spilled for a call that is rarely made.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn make_room(&mut self) {
         if !self.back.has_room() {
@@ -79,7 +79,7 @@ impl<T> BlockQueue<T> {
         }
     }
 
-    /// As `push_back`, for an item that is made once there is room: it is moved once, from its
+    /// Like `push_back`, but makes the item once there is room. The item moves once, from its
     /// source into its place.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn push_made(&mut self, make: impl FnOnce() -> T) {
@@ -88,7 +88,7 @@ impl<T> BlockQueue<T> {
         self.back.push_made(make);
     }
 
-    /// As `push_back`, if there is room.
+    /// Like `push_back`, after [`make_room`](Self::make_room).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn push_into_room(&mut self, item: T) {
         self.len += 1;
@@ -113,7 +113,7 @@ impl<T> BlockQueue<T> {
         }
     }
 
-    /// The items are taken from this block next: the one before is empty.
+    /// Starts to take items from this block: the previous one is empty.
     fn begin_front(&mut self, block: Deque<T>) {
         let mut emptied = std::mem::replace(&mut self.front, block);
         emptied.rewind();
@@ -147,7 +147,7 @@ impl<T> BlockQueue<T> {
             }
             self.next_block();
         }
-        // Before the item is in hand: writes in between would have to go around it.
+        // Before the item is in hand: otherwise these writes would have to go around it.
         self.len -= 1;
         self.front.pop_front()
     }
@@ -222,7 +222,7 @@ impl<T> BlockQueue<T> {
         self.back.remove(place)
     }
 
-    /// From the front to the back.
+    /// Iterates from the front to the back.
     pub fn iter(&self) -> Iter<'_, T> {
         Iter { items: self.front.iter(), full: self.full.iter(), back: self.back.iter() }
     }
@@ -232,13 +232,13 @@ impl<T> BlockQueue<T> {
         self.remove_near(self.len, is_such)
     }
 
-    /// The front is empty and there is more: goes on to the next block.
+    /// Moves on to the next block: the front one is empty, and there are more.
     #[cold]
     #[inline(never)]
     fn next_block(&mut self) {
         let next = loop {
             match self.full.pop_front() {
-                // It has lost its contents, and is of no use.
+                // It has lost its contents and is of no use.
                 Some(block) if block.is_empty() => {}
                 Some(block) => break block,
                 None => break std::mem::take(&mut self.back),
@@ -250,13 +250,13 @@ impl<T> BlockQueue<T> {
         }
     }
 
-    /// How many full blocks the queue has room for.
+    /// The number of full blocks that the queue has room for.
     pub fn room(&self) -> usize {
         self.full.capacity()
     }
 
-    /// An empty block. Only the first one grows with its entries, so that a short queue takes
-    /// little memory.
+    /// An empty block. Only the first block grows with its entries, so a short queue takes little
+    /// memory.
     fn block(&mut self) -> Deque<T> {
         let mut block = std::mem::take(&mut self.spare);
         if block.capacity() == 0 {
@@ -266,8 +266,8 @@ impl<T> BlockQueue<T> {
     }
 }
 
-/// The items of a queue, block after block. Written out: as a chain of iterators it would be ten
-/// times as much code for each type of items.
+/// The items of a queue, block after block. Written out, because a chain of iterators would compile
+/// to ten times as much code for each type of item.
 pub struct Iter<'a, T> {
     items: deque::Items<'a, T>,
     full: deque::Items<'a, Deque<T>>,
@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Of 64 KiB.
+    /// 64 KiB in size.
     struct Large([usize; 8_192]);
 
     proptest! {

@@ -1,16 +1,16 @@
-//! A clock that costs a load: it stands still until the real one is read.
+//! A clock that costs one load to read: its time stays the same until the real clock is read.
 //!
-//! | on | looked at by | so it is late by |
+//! | runtime | read by | lag at most |
 //! |---|---|---|
-//! | several threads | the watchdog, each time it looks; a sender or a worker while it does not | a tick (10 ms where handlers usually wait), or what the watchdog is late |
-//! | one thread | a sender that finds no worker awake or the clock standing, a worker that is woken for a queue, a handler that suspends or goes on | what a handler or a sender computes without a pause |
+//! | several threads | the watchdog at each tick; a sender or a worker while it does not look | a tick (10 ms if handlers usually wait), or longer if the watchdog is late |
+//! | one thread | a sender that finds no worker awake or the clock stopped, a worker that is woken for a queue, a handler that suspends or resumes | as long as a handler or a sender computes without a pause |
 //!
-//! On one thread time passes unseen only while a task computes: as long as a worker is awake, the
-//! runtime does not rest before that worker has had its turn. So, if handlers are quick, a message
-//! that an idle worker is given at its [handoff slot](super::handoff) gets no real time there: most
-//! are settled before their age is asked for. The first to ask (an observer, or the handler) reads
-//! the clock, and so does a worker whose handler suspends. Until then this clock
-//! [stands](CoarseClock::stands), and senders know it.
+//! On one thread, time passes unseen only while a task computes: while a worker is awake, the
+//! runtime does not rest before that worker has had its turn. So if handlers are quick, a message
+//! that goes to an idle worker through its [handoff slot](super::handoff) gets no real time there:
+//! most are settled before anyone asks for their age. The first to ask (an observer or the handler)
+//! reads the real clock, and so does a worker whose handler suspends. Until then this clock [is
+//! stopped](CoarseClock::stands), and senders know it.
 
 use std::{
     sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -27,41 +27,41 @@ use super::{
 /// The time since a pool was made, in nanoseconds.
 pub struct CoarseClock {
     start: Instant,
-    /// What it shows, as a stamp.
+    /// The time shown, as a stamp.
     now: AtomicU64,
-    /// One message of so many and one more is measured: a power of two less one.
+    /// One message in this many plus one is measured: a power of two, minus one.
     unmeasured: AtomicU64,
-    /// Measured messages in a row for which more would have to be measured.
+    /// The number of measured messages in a row that were slow enough to measure more often.
     slow: AtomicU32,
-    /// It is not late while so many workers are awake: [`WATCHED`], [`TENDED`] or [`STANDS`].
+    /// The clock is on time while this many workers are awake: [`WATCHED`], [`TENDED`] or
+    /// [`STANDS`].
     care: AtomicUsize,
     /// No message before this one is measured.
     first: u64,
 }
 
-/// The watchdog looks after a clock.
+/// The watchdog sets the clock.
 const WATCHED: usize = 0;
 
-/// On one thread: a caller that comes while no worker is awake sets the clock.
+/// On one thread: a caller that arrives while no worker is awake sets the clock.
 const TENDED: usize = 1;
 
-/// As `TENDED`, and it was not set for a message that was given to an idle worker.
+/// Like `TENDED`, but the clock was not set for a message that was given to an idle worker.
 const STANDS: usize = usize::MAX;
 
-/// If handlers take longer than this, every message is measured: that takes less than a
-/// hundredth of it.
+/// If handlers take longer than this, every message is measured: measuring takes less than a
+/// hundredth of that time.
 const BRISK: Duration = Duration::from_micros(32);
 
-/// So many measured messages in a row must take longer than those before them until more
-/// are measured.
+/// This many measured messages in a row must be slower than before until more are measured.
 const SLOW_IN_A_ROW: u32 = 4;
 
-/// If the watchdog is later than this, senders that read the real clock set this one.
+/// If the watchdog is later than this, senders that read the real clock also set this one.
 const LATE: u64 = 2 * TICK.as_nanos() as u64;
 
 impl CoarseClock {
-    /// One that begins now. The watchdog looks after it if `is_watched`; messages before `first`
-    /// are not measured.
+    /// A clock that starts now. The watchdog sets it if `is_watched`; messages before `first` are
+    /// not measured.
     pub fn new(is_watched: bool, first: u64) -> Self {
         Self {
             start: Instant::now(),
@@ -73,23 +73,23 @@ impl CoarseClock {
         }
     }
 
-    /// When it began.
+    /// The time when the clock started.
     pub fn start(&self) -> Instant {
         self.start
     }
 
-    /// The moment that a stamp tells.
+    /// The moment that a stamp stands for.
     pub fn at(&self, stamp: Stamp) -> Instant {
         self.start + Duration::from_nanos(stamp.nanos())
     }
 
-    /// What it shows.
+    /// The time shown.
     #[inline]
     pub fn shown(&self) -> u64 {
         self.coarse_stamp().nanos()
     }
 
-    /// What it shows, once it does not stand.
+    /// The time shown, after setting the clock if it is stopped.
     pub fn timely(&self) -> u64 {
         if self.stands() { self.set() } else { self.shown() }
     }
@@ -99,15 +99,15 @@ impl CoarseClock {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Sets it by the real time, and returns that.
+    /// Sets the clock to the real time, and returns that.
     pub fn set(&self) -> u64 {
         let real = self.real();
         self.show(real);
         real
     }
 
-    /// The stamp for the message with this number. `is_late` if the real time has not been read
-    /// for a while.
+    /// The stamp for the message with this number. `is_late` is true if the real time has not been
+    /// read for a while.
     #[inline]
     pub fn stamp(&self, number: u64, is_late: bool) -> Stamp {
         match self.measures(number) {
@@ -116,9 +116,9 @@ impl CoarseClock {
         }
     }
 
-    /// As `stamp`, for a message that an idle worker is given at its handoff slot. On one thread it
-    /// is undated if the real time has not been read for a while, and handlers are so quick that
-    /// reading it would be felt.
+    /// Like `stamp`, for a message that goes to an idle worker through its handoff slot. On one
+    /// thread the stamp is undated if the real time has not been read for a while and handlers are
+    /// so quick that reading it would be noticeable.
     #[inline]
     pub fn stamp_of_handoff(&self, number: u64, is_late: bool, is_quick: bool) -> Stamp {
         if self.measures(number) {
@@ -136,27 +136,27 @@ impl CoarseClock {
         is_measured(number, self.unmeasured.load(Ordering::Relaxed)) && number >= self.first
     }
 
-    /// True if the watchdog sets it.
+    /// True if the watchdog sets the clock.
     #[inline]
     pub fn is_watched(&self) -> bool {
         self.care.load(Ordering::Relaxed) == WATCHED
     }
 
-    /// True if it is late although a worker is awake.
+    /// True if the clock is stopped: it is late although a worker is awake.
     #[inline]
     pub fn stands(&self) -> bool {
         self.care.load(Ordering::Relaxed) == STANDS
     }
 
-    /// True if it is not late, or the watchdog keeps it. `awake` counts the awake workers, and is
-    /// called only if that matters.
+    /// True if the clock is on time, or the watchdog sets it. `awake` counts the awake workers and
+    /// is called only if that matters.
     #[inline]
     pub fn is_timely(&self, awake: impl FnOnce() -> usize) -> bool {
         !self.is_late(|| false, awake)
     }
 
-    /// True if it may have stood still for long. The functions are called only if their
-    /// answer matters.
+    /// True if the clock may have been stopped for long. The functions are called only if their
+    /// answers matter.
     #[inline]
     pub fn is_late(
         &self,
@@ -165,7 +165,7 @@ impl CoarseClock {
     ) -> bool {
         match self.care.load(Ordering::Relaxed) {
             WATCHED => is_unwatched(),
-            // In this order: the clock stands before the worker counts as awake.
+            // In this order: the clock is marked as stopped before the worker counts as awake.
             _ => awake() < self.care.load(Ordering::Acquire),
         }
     }
@@ -192,7 +192,7 @@ impl CoarseClock {
         }
     }
 
-    /// How many messages from this number on are not measured.
+    /// The number of messages from this one on that are not measured.
     pub fn unmeasured_from(&self, number: u64) -> u64 {
         until_measured(number, self.unmeasured.load(Ordering::Relaxed))
     }
@@ -207,13 +207,14 @@ impl CoarseClock {
         Stamp::sampled(real, stands_for)
     }
 
-    /// True if handlers are so quick that few messages are measured.
+    /// True if handlers are so quick that only few messages are measured.
     pub fn measures_few(&self) -> bool {
         self.unmeasured.load(Ordering::Relaxed) == SAMPLED_OF_QUICK - 1
     }
 
-    /// The longer handlers take, the more messages are measured, so that this makes no difference.
-    /// A long one among quick ones was put aside by the operating system.
+    /// Adapts to the pace: the longer handlers take, the more messages are measured, as the cost
+    /// then makes no difference. A single long one among quick ones was preempted by the operating
+    /// system.
     pub fn note_pace(&self, took: Duration) {
         let one_in = match took {
             took if took < QUICK => SAMPLED_OF_QUICK,
@@ -231,22 +232,22 @@ impl CoarseClock {
     }
 }
 
-/// One message is measured of each block of `unmeasured` and one more, at a place that changes
-/// from block to block. At a fixed place, if messages of several kinds alternate, all measured ones
-/// could be of one kind.
+/// One message of each block of `unmeasured` plus one is measured, at a position that changes from
+/// block to block. At a fixed position, all measured messages could be of one kind if messages of
+/// several kinds alternate.
 #[inline]
 fn is_measured(number: u64, unmeasured: u64) -> bool {
     number & unmeasured == place_in_block(number & !unmeasured, unmeasured)
 }
 
-/// In the first half of the block, so that two measured messages are more than half a block apart.
-/// A multiplicative hash (Knuth: The Art of Computer Programming 3, 6.4).
+/// The position is in the first half of the block, so two measured messages are more than half a
+/// block apart. A multiplicative hash (Knuth: The Art of Computer Programming 3, 6.4).
 #[inline]
 fn place_in_block(block: u64, unmeasured: u64) -> u64 {
     (block.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) & (unmeasured >> 1)
 }
 
-/// How many messages from this number on are not measured.
+/// The number of messages from this one on that are not measured.
 fn until_measured(number: u64, unmeasured: u64) -> u64 {
     let (at, block) = (number & unmeasured, number & !unmeasured);
     let place = place_in_block(block, unmeasured);

@@ -1,16 +1,16 @@
-//! Which shards may have unused permits, so that a sender that finds none looks at those
-//! shards only.
+//! The shards that may have unused permits: a sender that finds no permit searches only those.
 //!
-//! In a pool that stays full, each refused sender then looks at one word instead of taking a lock
-//! for each shard.
+//! In a pool that stays full, each refused sender then reads one word instead of taking a lock for
+//! each shard.
 //!
-//! # Why none is overlooked
-//! A shard is noted under the lock of its inbox, *before* the same hold reserves permits for it or
-//! looks whether a sender waits. The searcher first says that it waits, or finds no permit; *then*
-//! it takes all notes out, and after that the permits of these shards, under their locks. A fence
-//! separates the two steps on each side, so one of the two sees the other: the sender sees that
-//! another waits, or the searcher sees the note. A note that was found in place needs no fence: its
-//! searcher takes this lock later, or took it before, and then the note was not found.
+//! # Why no shard is missed
+//! A shard is noted under the lock of its inbox, *before* the same critical section reserves
+//! permits for it or checks whether a sender waits. The searcher first announces that it waits, or
+//! finds no permit; *then* it takes all notes, and after that the permits of these shards, under
+//! their locks. A fence separates the two steps on each side, so one of the two sees the other: the
+//! sender sees that another one waits, or the searcher sees the note. If the note was already set,
+//! no fence is needed: its searcher takes this lock later, or took it earlier, in which case the
+//! note would not have been set.
 
 use crate::sync::{AtomicU64, Ordering, fence};
 
@@ -19,30 +19,30 @@ use crate::sync::{AtomicU64, Ordering, fence};
 pub struct CreditMap(AtomicU64);
 
 impl CreditMap {
-    /// No shard is noted.
+    /// A map with no shard noted.
     pub fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Permits may be put into this shard. The caller has locked its inbox, and keeps it locked
-    /// until they are in.
+    /// Notes that permits may be put into this shard. The caller holds the lock of its inbox until
+    /// they are in.
     #[inline]
     pub fn note(&self, shard: usize) {
         let bit = 1 << shard;
         if self.0.load(Ordering::Relaxed) & bit == 0 {
             self.0.fetch_or(bit, Ordering::Relaxed);
-            // Pairs with the fence in `reclaim`: the searcher sees this note, or the sender sees
-            // in `take_known` that a waiter is there or no permit is left. Otherwise credit lies
-            // unused in a pool that is called full.
+            // Pairs with the fence in `reclaim`: the searcher sees this note, or the sender sees in
+            // `take_known` that there is a waiter or no permit left. Otherwise credit stays unused
+            // in a pool that reports itself full.
             fence(Ordering::SeqCst);
         }
     }
 
-    /// Takes out what `take` finds in each noted shard. One caller at a time: it must not end while
-    /// another one is still on the way to a shard.
+    /// Adds up the permits that `take` removes from each noted shard. Only one caller at a time: it
+    /// must not finish while another one is still on its way to a shard.
     pub fn reclaim(&self, mut take: impl FnMut(usize) -> u64) -> u64 {
-        // Pairs with the fence in `note`: the caller has raised `starved`, or found no
-        // permit, before.
+        // Pairs with the fence in `note`: the caller has raised `starved`, or found no permit,
+        // before.
         fence(Ordering::SeqCst);
         let mut noted = self.0.swap(0, Ordering::Relaxed);
         let mut taken = 0;

@@ -1,20 +1,20 @@
 //! A small deque.
 //!
-//! Queues hold messages, so all of their code is compiled for each type of message. The standard
-//! library's deque is much code, most of it for cases that no queue has: this one is a row of
-//! places, with items in the middle, and does without a ring.
+//! Queues hold messages, so all of their code is compiled for each message type. The standard
+//! library's deque is a lot of code, mostly for cases that no queue has. This one is a row of
+//! places with the items in the middle, and needs no ring.
 //!
 //! ```text
 //!   places:  _ _ _ a b c d _ _
 //!                 head    tail
 //! ```
 
-/// Places that a deque begins with.
+/// The number of places that a deque starts with.
 pub(crate) const FEW: usize = 4;
 
-/// A first-in first-out queue, and a little more.
+/// A first-in first-out queue with a few more operations.
 pub struct Deque<T> {
-    /// Those outside of `head..tail` are empty, and no other.
+    /// The places outside of `head..tail` are empty, and only those.
     places: Vec<Option<T>>,
     head: u32,
     tail: u32,
@@ -26,26 +26,26 @@ impl<T> Deque<T> {
         Self { places: Vec::new(), head: 0, tail: 0 }
     }
 
-    /// A deque of this item.
+    /// A deque with this one item.
     pub fn only(item: T) -> Self {
         let mut deque = Self::new();
         deque.push_back(item);
         deque
     }
 
-    /// How many items there are.
+    /// The number of items.
     #[inline]
     pub fn len(&self) -> usize {
         (self.tail - self.head) as usize
     }
 
-    /// True if there is none.
+    /// True if the deque is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head == self.tail
     }
 
-    /// How many items it has memory for.
+    /// The number of items that it has memory for.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.places.len()
@@ -56,7 +56,7 @@ impl<T> Deque<T> {
         self.places.get(self.head as usize + place)?.as_ref()
     }
 
-    /// As `get`, to be changed.
+    /// Like `get`, but mutable.
     pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
         self.places.get_mut(self.head as usize + place)?.as_mut()
     }
@@ -67,7 +67,7 @@ impl<T> Deque<T> {
         self.get(0)
     }
 
-    /// From the front to the back.
+    /// Iterates from the front to the back.
     pub fn iter(&self) -> Items<'_, T> {
         Items(self.places.get(self.head as usize..self.tail as usize).unwrap_or_default())
     }
@@ -80,18 +80,18 @@ impl<T> Deque<T> {
         self.push_made(|| item);
     }
 
-    /// True if the next item can be appended without more memory.
+    /// True if the next item can be appended without allocating.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         (self.tail as usize) < self.places.len()
     }
 
-    /// Appends an item if there is room. It is made in its place.
+    /// Appends an item if there is room. The item is made in its place.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn push_made(&mut self, make: impl FnOnce() -> T) {
         if let Some(place) = self.places.get_mut(self.tail as usize) {
-            // It was empty: not dropped, so that nothing has to be kept across a call that is
-            // never made.
+            // The place was empty. Forgetting instead of dropping means that nothing has to be kept
+            // across a call that never happens.
             std::mem::forget(place.replace(make()));
             self.tail += 1;
         }
@@ -106,7 +106,7 @@ impl<T> Deque<T> {
         }
     }
 
-    /// So many more places, behind the others.
+    /// Adds this many places behind the others.
     pub(crate) fn grow(&mut self, places: usize) {
         self.places.reserve_exact(places);
         for _ in 0..places {
@@ -114,11 +114,11 @@ impl<T> Deque<T> {
         }
     }
 
-    /// The items are to begin at this place.
+    /// Moves the items so that they start at this place.
     fn shift_to(&mut self, head: usize) {
         let (from, items) = (self.head as usize, self.len());
         for step in 0..items {
-            // From the end that is not written over.
+            // Start from the end that is not overwritten.
             let item = if head < from { step } else { items - 1 - step };
             self.places.swap(from + item, head + item);
         }
@@ -143,7 +143,7 @@ impl<T> Deque<T> {
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let place = self.places.get_mut(self.head as usize)?;
-        // The item is not looked at: each further move of a large one costs.
+        // The item is not inspected: each further move of a large one costs time.
         self.head += u32::from(place.is_some());
         place.take()
     }
@@ -176,7 +176,7 @@ impl<T> Deque<T> {
         }
     }
 
-    /// An empty deque begins at its first place again.
+    /// Lets an empty deque start at its first place again.
     pub(crate) fn rewind(&mut self) {
         debug_assert!(self.is_empty(), "items would be lost");
         (self.head, self.tail) = (0, 0);

@@ -1,8 +1,7 @@
-//! Dropping what belongs to users (keys, messages, actors, what a panic carries), and waking their
-//! tasks.
+//! Drops user values (keys, messages, actors, panic payloads) and wakes user tasks.
 //!
-//! `Drop` and wakers are user code. They run under no lock, and their panic must not lose a message
-//! that happens to be on its way, nor end the worker that meets it.
+//! `Drop` and wakers are user code. They run under no lock. A panic there must neither lose a
+//! message that happens to be in transit nor end the worker that runs the code.
 
 use std::{
     any::{Any, type_name},
@@ -11,7 +10,7 @@ use std::{
 
 use crate::lock::user_code_follows;
 
-/// Drops a value. A panic of its `Drop` ends here, and is logged.
+/// Drops a value. A panic in its `Drop` is caught and logged.
 pub fn discard<T>(value: T) {
     if std::mem::needs_drop::<T>() {
         drop_now(&mut Some(value));
@@ -41,7 +40,7 @@ fn drop_now(value: &mut dyn Discarded) {
     }
 }
 
-/// Does what wakes tasks. A panic of their wakers ends here, and is logged.
+/// Runs a function that wakes tasks. A panic in a waker is caught and logged.
 #[inline]
 pub fn wake_tasks(wake: impl FnOnce()) {
     let mut wake = Some(wake);
@@ -54,7 +53,8 @@ pub fn wake_tasks(wake: impl FnOnce()) {
     }
 }
 
-/// Runs user code. What it panicked with, if it did. Compiled once, whatever it runs.
+/// Runs user code and returns its panic payload, if it panicked. It is compiled only once, because
+/// the argument is a trait object.
 pub fn panic_of(run: &mut dyn FnMut()) -> Option<Box<dyn Any + Send>> {
     user_code_follows();
     catch_unwind(AssertUnwindSafe(run)).err()
@@ -63,14 +63,14 @@ pub fn panic_of(run: &mut dyn FnMut()) -> Option<Box<dyn Any + Send>> {
 #[cold]
 fn waker_panicked(panic: Box<dyn Any + Send>) {
     tracing::error!("a waker panicked: its task may not go on");
-    // As in `drop_panicked`.
+    // Leaked, as in `drop_panicked`.
     std::mem::forget(panic);
 }
 
-/// Apart, so that it is compiled once.
+/// A separate function, so that it is compiled once.
 #[cold]
 fn drop_panicked(dropped: &str, panic: Box<dyn Any + Send>) {
     tracing::error!(dropped, "a `Drop` panicked");
-    // Dropping what a panic carries may panic again; this once, it is leaked.
+    // Dropping a panic payload may panic again, so this one is leaked.
     std::mem::forget(panic);
 }

@@ -1,27 +1,27 @@
-//! A message as it lies in a queue.
+//! A message in a queue.
 
 use super::{deque::Deque, payload::Payload, slot::Slot, stamp::Stamp};
 
-/// Urgent messages that a worker takes in a row while normal ones wait (A03).
+/// The number of urgent messages that a worker takes in a row while normal ones wait (A03).
 pub const URGENT_RUN: u32 = 64;
 
-/// A queued message. What a plain send does not need costs one empty pointer.
+/// A queued message. The parts that a plain send does not need cost one empty pointer.
 pub struct Entry<T: Payload, K> {
-    /// As it was sent.
+    /// The message as it was sent.
     pub message: T::Message,
-    /// For calls, and for messages that have failed before.
+    /// Present for calls and for messages that have failed before.
     pub extra: Option<Box<T::Extra>>,
-    /// Computed in the sender. `None` in a pool without order, and for a message without a key.
+    /// Computed in the sender. `None` in a pool without order and for a message without a key.
     pub key: Option<K>,
-    /// Of the key, seeded per pool.
+    /// The hash of the key, seeded per pool.
     pub hash: u32,
-    /// It comes before those that are not.
+    /// True if the message comes before normal ones.
     pub urgent: bool,
-    /// When it was queued; for one that is attempted again, when that is due.
+    /// When the message was queued, or, for a retry, when the next attempt is due.
     pub stamp: Stamp,
 }
 
-/// The key, if there is one, and its hash.
+/// The key, if any, and its hash.
 pub type Hashed<K> = (Option<K>, u32);
 
 impl<T: Payload, K> Entry<T, K> {
@@ -36,7 +36,7 @@ impl<T: Payload, K> Entry<T, K> {
         slot.put(self.message, self.extra, self.urgent, self.stamp);
     }
 
-    /// True for a message that waits for another attempt.
+    /// True for a message that waits for a retry.
     pub fn is_retry(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| T::is_retry(extra))
     }
@@ -47,8 +47,8 @@ impl<T: Payload, K> Entry<T, K> {
     }
 }
 
-/// When the first message was queued that does not wait for another attempt. Queues are in order
-/// of acceptance.
+/// The time when the first message that is not a retry was queued. Queues are in order of
+/// acceptance.
 pub fn first<'a, T: Payload + 'a, K: 'a>(
     entries: impl Iterator<Item = &'a Entry<T, K>>,
 ) -> Option<Stamp> {
@@ -60,7 +60,7 @@ pub fn first<'a, T: Payload + 'a, K: 'a>(
     None
 }
 
-/// How many of these wait for another attempt.
+/// The number of messages here that wait for a retry.
 pub fn retries<T: Payload, K>(entries: &Deque<Entry<T, K>>) -> usize {
     let mut retries = 0;
     for entry in entries.iter() {

@@ -2,6 +2,6 @@
 
 use crate::sync::AtomicU64;
 
-/// Shards in which senders wait for room behind a key: a bit each.
+/// The shards in which senders wait for room behind a key, one bit each.
 #[derive(Debug, Default)]
 pub struct KeyLines(pub AtomicU64);

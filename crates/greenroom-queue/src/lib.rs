@@ -1,14 +1,12 @@
-//! Queues of messages, their bounds, and the workers that are woken for them: internal to
-//! `greenroom`.
+//! Message queues, their bounds, and the waking of idle workers: internal to `greenroom`.
 //!
-//! Nothing here knows an actor, a delivery or a reply: what a message is made of is a
-//! [`Payload`](payload::Payload), what passes through a handoff slot is an
-//! [`Exchange`](handoff::Exchange), and what comes of a step is returned to the caller. Atomics,
-//! locks and what is tokio's come through [`sync`], so that model checkers can compile the same
-//! files with their own.
+//! Nothing here knows about actors, deliveries or replies. A [`Payload`](payload::Payload) names
+//! the parts of a message, an [`Exchange`](handoff::Exchange) passes through a handoff slot, and
+//! the caller gets the outcome of each step. Atomics, locks and tokio's types come through
+//! [`sync`], so that model checkers can compile the same files with their own.
 //!
-//! `greenroom` requires this crate by its exact version, and none of these types is in a public
-//! signature of it: there is no promise of stability.
+//! `greenroom` requires this crate by its exact version, and has none of these types in a public
+//! signature: there is no promise of stability.
 
 #![expect(
     clippy::len_without_is_empty,

@@ -1,11 +1,11 @@
 //! The lock around the queues of a shard.
 //!
-//! It is held for a few instructions at a time, by one sender and one worker that mostly find it
-//! free, and twice for every message. A lock that can put its waiters to sleep also writes its
-//! word atomically when it is released, to find out whether a waiter sleeps. This one does not, and
-//! so costs half of that (9 against 16 ns in a measurement, of some 45 for the whole message). A
-//! thread that finds it taken spins for a moment, and then yields to the operating system, because
-//! the holder may have been put aside.
+//! It is held for a few instructions at a time, and taken twice for every message by one sender and
+//! one worker that mostly find it free. A lock that can put its waiters to sleep also writes its
+//! word atomically on release, to find out whether a waiter sleeps. This one does not, and so costs
+//! half as much (9 against 16 ns in a measurement, of some 45 for the whole message). A thread that
+//! finds the lock taken spins for a moment and then yields to the operating system, because the
+//! holder may have been preempted.
 
 #[cfg(debug_assertions)]
 mod counted;
@@ -17,7 +17,7 @@ pub use relax::SpinThenYield;
 #[cfg(not(debug_assertions))]
 pub type Lock<T> = spin::mutex::SpinMutex<T, SpinThenYield>;
 
-/// What it guards, while it is held.
+/// The guard of a [`Lock`].
 #[cfg(not(debug_assertions))]
 pub type Locked<'a, T> = spin::mutex::SpinMutexGuard<'a, T>;
 
@@ -27,8 +27,8 @@ pub use parking_lot::{Mutex, MutexGuard};
 #[cfg(debug_assertions)]
 pub use counted::{Lock, Locked, Mutex, MutexGuard};
 
-/// User code comes next (a handler, a key's comparison, a `Drop`): it runs under no lock. With
-/// debug assertions a lock that this thread holds ends it here.
+/// Call this before user code (a handler, a key's comparison, a `Drop`): user code runs under no
+/// lock. With debug assertions it panics if this thread holds a lock.
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[track_caller]
 pub fn user_code_follows() {
@@ -36,8 +36,8 @@ pub fn user_code_follows() {
     counted::assert_none_held();
 }
 
-/// Takes a lock that is mostly free. The wait for a taken lock is a function of its own, so that
-/// the path of each message keeps nothing for it.
+/// Takes a lock that is mostly free. Waiting for a taken lock is a separate function, so that the
+/// common path keeps nothing for it.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub fn locked<T>(lock: &Lock<T>) -> Locked<'_, T> {
     match lock.try_lock() {

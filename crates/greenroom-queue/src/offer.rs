@@ -1,24 +1,24 @@
-//! What a sender lends to a queue.
+//! A message that a sender lends to a queue.
 
 use super::payload::Payload;
 
-/// A message and what it carries besides.
+/// A message and its extra parts.
 pub type Unpacked<T> = (<T as Payload>::Message, Option<Box<<T as Payload>::Extra>>);
 
-/// A message that its sender offers to a queue. It stays with the sender until it is accepted: so
-/// it is moved once, into its place in the queue, and is still with the sender if it is refused.
+/// A message that its sender offers to a queue. It stays with the sender until it is accepted. So
+/// it moves only once, into its place in the queue, and the sender still has it if it is refused.
 pub trait Offer<T: Payload> {
     /// The message, until it is taken out.
     fn message(&self) -> Option<&T::Message>;
 
-    /// Takes out all that is queued.
+    /// Takes out everything that is queued.
     fn unpack(&mut self) -> Option<Unpacked<T>>;
 
-    /// True if it comes before those that are not urgent.
+    /// True if the message comes before normal ones.
     fn is_urgent(&self) -> bool;
 }
 
-/// A plain message alone, which costs nothing for what it does not carry.
+/// A plain message, which pays nothing for the parts that it does not have.
 impl<T: Payload> Offer<T> for Option<T::Message> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn message(&self) -> Option<&T::Message> {

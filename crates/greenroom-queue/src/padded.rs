@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-/// Keeps apart what different threads write. Two lines of 64 bytes, because processors fetch
+/// Separates values that different threads write. Two lines of 64 bytes, because processors fetch
 /// them in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]

@@ -1,24 +1,24 @@
-//! What a queued message is made of.
+//! The parts of a queued message.
 
-/// What a queued message is made of. Only the types are named here, and the fields lie in the
-/// entry: a struct of them inside it would be padded, and a short message would take eight bytes
-/// more.
+/// The types of the parts of a queued message. The fields themselves are in the entry: a struct of
+/// them inside it would be padded, and a short message would take eight bytes more.
 pub trait Payload {
-    /// A message. A plain one has nothing else.
+    /// The message itself. A plain one has nothing else.
     type Message;
-    /// What the others have besides.
+    /// The extra parts of other messages.
     type Extra;
-    /// Why the key of a message waits for an operator.
+    /// The reason why the key of a message waits for an operator.
     type Failure;
 
-    /// True if a message with this waits for another attempt.
+    /// True if a message with these extra parts waits for a retry.
     fn is_retry(extra: &Self::Extra) -> bool;
 
-    /// True if a message with this waits for an operator, at the head of its key's line.
+    /// True if a message with these extra parts waits for an operator, at the head of its key's
+    /// line.
     fn has_failed_for_good(extra: &Self::Extra) -> bool;
 }
 
-/// Numbers are messages of which no attempt fails.
+/// Plain numbers: no attempt of them fails.
 #[cfg(test)]
 impl Payload for u64 {
     type Message = Self;

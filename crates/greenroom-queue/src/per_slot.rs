@@ -1,15 +1,15 @@
-//! A row with one element per slot, which grows while others look at it.
+//! A row with one element per slot, which grows while others read it.
 //!
-//! Elements never move, so that what belongs to a worker is found by its index without a lock. The
-//! first row is as long as the pool was when it started; further rows come in chunks, each twice as
-//! long as the last.
+//! Elements never move, so a worker's element is found by its index without a lock. The first chunk
+//! is as long as the pool was when it started; each further chunk is twice as long as the one
+//! before.
 
 use std::sync::{
     OnceLock,
     atomic::{AtomicUsize, Ordering},
 };
 
-/// The length of the first chunk, as a power of two.
+/// The length of the first further chunk, as a power of two.
 const FIRST_CHUNK: u32 = 4;
 
 /// Enough chunks for more workers than a pool may have.
@@ -17,21 +17,21 @@ const CHUNKS: usize = 14;
 
 type Chunks<T> = [OnceLock<Box<[T]>>];
 
-/// Grows, never shrinks, and gives out shared references.
+/// A row that grows, never shrinks, and gives out shared references.
 pub struct PerSlot<T> {
     first: Box<[T]>,
-    /// Made when the pool grows for the first time.
+    /// Allocated when the pool grows for the first time.
     more: OnceLock<Box<Chunks<T>>>,
     len: AtomicUsize,
 }
 
 impl<T: Default> PerSlot<T> {
-    /// So many elements.
+    /// A row with this many elements.
     pub fn new(len: usize) -> Self {
         Self { first: row(len), more: OnceLock::new(), len: AtomicUsize::new(len) }
     }
 
-    /// Makes sure that there are at least so many.
+    /// Makes sure that there are at least this many elements.
     pub fn grow_to(&self, len: usize) {
         if len > self.first.len() {
             let more = self.more.get_or_init(|| row(CHUNKS));
@@ -45,7 +45,7 @@ impl<T: Default> PerSlot<T> {
 }
 
 impl<T> PerSlot<T> {
-    /// How many there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)
     }
@@ -53,7 +53,7 @@ impl<T> PerSlot<T> {
     /// The element with this index.
     ///
     /// # Panics
-    /// When there is none: an index comes from this row.
+    /// If there is no such element: an index must come from this row.
     #[inline]
     #[expect(clippy::expect_used, reason = "an index outside is a bug of the pool")]
     pub fn at(&self, index: usize) -> &T {
@@ -69,13 +69,13 @@ impl<T> PerSlot<T> {
         self.more.get()?.get(chunk)?.get()?.get(offset)
     }
 
-    /// All of them, in order.
+    /// Iterates over all elements, in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         (0..self.len()).map(|index| self.at(index))
     }
 }
 
-/// So many elements.
+/// This many default elements.
 fn row<T: Default>(len: usize) -> Box<[T]> {
     let mut row = Vec::with_capacity(len);
     for _ in 0..len {
@@ -84,7 +84,7 @@ fn row<T: Default>(len: usize) -> Box<[T]> {
     row.into()
 }
 
-/// Which chunk, and the place in it.
+/// The chunk, and the place in it.
 #[inline]
 fn place(index: usize) -> (usize, usize) {
     let shifted = index + (1 << FIRST_CHUNK);

@@ -1,42 +1,43 @@
-//! The bound of a pool: a count of permits. Whatever has been accepted and not started holds one.
+//! The bound of a pool: a count of permits. Every message that is accepted and not yet started
+//! holds one.
 //!
-//! Permits are never given back one by one: a worker counts the messages that it starts, in a
-//! counter that it alone writes, and a sender that knows of no free permit adds these counters
-//! up. So the common case costs a sender one step on `reserved` for a block of messages, and a
-//! worker nothing.
+//! Permits are never given back one by one. Each worker counts the messages that it starts, in a
+//! counter that only it writes. A sender that knows of no free permit adds these counters up. So in
+//! the common case a sender pays one step on `reserved` for a block of messages, and a worker pays
+//! nothing.
 //!
 //! ```text
 //! reserved ≤ limit = capacity + started (by all workers) + returned
 //! ```
 //!
-//! * A sender takes permits in blocks, which lie in its shard as credit. Before a sender is told
-//!   that the pool is full, unused credit is taken back ([`Queues::reclaim`]).
-//! * `reserved` rises when permits are taken, and when a message goes back into a queue to be
-//!   attempted again. Only that may raise it above the limit, by a debt that the next starts pay.
-//! * `limit` is what was last added up; it is only ever too small.
+//! * A sender takes permits in blocks, which stay in its shard as credit. Before a sender is
+//!   refused because the pool is full, unused credit is taken back ([`Queues::reclaim`]).
+//! * `reserved` rises when permits are taken, and when a message returns to a queue for a retry.
+//!   Only the latter may raise it above the limit; the next starts pay off that debt.
+//! * `limit` is the last computed sum; it is never too large, only too small.
 //!
 //! # Waiting for room
-//! Waiters stand in a tokio semaphore that holds no permits of its own: it gives the order (first
-//! come, first served) and the cancelling. A worker that frees permits while a sender waits
-//! ([`is_starved`](Permits::is_starved)) calls [`grant`](Permits::grant), which reserves for the
-//! waiters and hands the permits over through the semaphore. While one waits, no other sender
-//! takes a permit.
+//! Waiters queue on a tokio semaphore that holds no permits of its own: it provides the order
+//! (first come, first served) and the cancellation. A worker that frees permits while a sender
+//! waits ([`is_starved`](Permits::is_starved)) calls [`grant`](Permits::grant), which reserves
+//! permits for the waiters and hands them over through the semaphore. While a sender waits, no
+//! other sender takes a permit.
 //!
-//! The race is between a waiter that finds no permit, and a worker that starts a message and sees
-//! no waiter. The waiter raises `starved`, fences, and looks at the counters again; a worker raises
-//! its counter, fences before it parks, searches or stops counting as awake, and looks at
-//! `starved`. One of the two sees the other. An uncounted worker suspends without a fence: such
-//! workers exist only in pools with a watchdog.
+//! The race is between a waiter that finds no permit and a worker that starts a message and sees no
+//! waiter. The waiter raises `starved`, fences, and reads the counters again; a worker raises its
+//! counter, fences before it parks, searches or stops counting as awake, and reads `starved`. One
+//! of the two sees the other. An uncounted worker suspends without a fence: such workers exist only
+//! in pools with a watchdog.
 //!
 //! # In blocks
-//! If every handler waits, a worker suspends after each message, and serving a waiter for each
-//! costs more than the message: counters are added up, and a sender is woken for one message. So a
-//! worker that suspends serves waiters only if a block has come free since
+//! If every handler waits, a worker suspends after each message. Serving a waiter each time would
+//! cost more than the message: the counters are added up and a sender is woken, all for one
+//! message. So a worker that suspends serves waiters only if a block has become free since
 //! ([`note_taken`](Permits::note_taken), [`take_block`](Permits::take_block)). While less is free,
-//! the watchdog serves them, or a worker that rests or ends its turn.
+//! they are served by the watchdog, or by a worker that rests or ends its turn.
 //!
-//! There, senders that can wait do so in blocks as well: adding up all counters for the few permits
-//! that came free while the last few were used costs more than these are worth. Once a pool was
+//! In such a pool, senders that can wait do so in blocks as well: adding up all counters costs more
+//! than the few permits are worth that became free while the last few were used. Once a pool was
 //! full, and until it is found half empty, such a sender waits until a block is free, or until the
 //! watchdog looks ([`try_take_block`](Permits::try_take_block)).
 
@@ -49,12 +50,12 @@ use crate::{
 
 use super::places::SHARDS;
 
-/// What the permits must know of the queues that they bound.
+/// The queues that the permits bound, as the permits need to know them.
 pub trait Queues {
-    /// Messages started so far, by all workers.
+    /// The number of messages started so far, by all workers.
     fn started(&self) -> u64;
-    /// Takes out the unused permits of the shards. Called under the lock of the line: by
-    /// one at a time.
+    /// Takes the unused permits out of the shards. Called under the lock of the line, so by one
+    /// caller at a time.
     fn reclaim(&self) -> u64;
 }
 
@@ -64,25 +65,25 @@ pub struct Permits {
     /// A waiter has not been handed a permit. Written under the lock of `line`.
     starved: AtomicBool,
     closed: AtomicBool,
-    /// Permits that came back without a message having been started.
+    /// The number of permits that came back without a message having been started.
     returned: AtomicU64,
-    /// How many permits make a block, less one: a power of two less one.
+    /// The number of permits in a block, minus one: a power of two minus one.
     block: AtomicU64,
-    /// A block has come free while a sender waited.
+    /// A block has become free while a sender waited.
     has_block: AtomicBool,
-    /// There was no permit, and since then never half of them. A hint.
+    /// The pool was full, and has not been found half empty since. A hint.
     was_full: AtomicBool,
     line: Mutex<WaitLine>,
 }
 
-/// One less than the block, a part of the capacity: so many permits, each of a message that has
-/// been started, keep no worker waiting for messages, and serve a sender for long enough.
+/// The length of a block minus one. A block is a part of the capacity: small enough that no worker
+/// runs out of messages while a block becomes free, and large enough to serve a sender for a while.
 fn block_of(capacity: u64) -> u64 {
     let most = (capacity / 16).clamp(1, 4096);
     (1 << most.ilog2()) - 1
 }
 
-/// What senders write, on a cache line of its own.
+/// The fields that senders write, on a cache line of their own.
 #[repr(align(128))]
 struct Count {
     reserved: AtomicU64,
@@ -91,45 +92,45 @@ struct Count {
 
 struct WaitLine {
     capacity: u64,
-    /// The room of the waiters. A new one after the pool was closed and opened again.
+    /// The room of the waiters. A pool that was closed and opened again has a new one.
     room: Arc<Semaphore>,
-    /// Waiters that have not gone yet.
+    /// Waiters that have not left yet.
     waiting: usize,
     /// Permits handed over to the semaphore and not yet taken out of it.
     granted: usize,
 }
 
-/// The pool does not accept messages any more.
+/// The pool no longer accepts messages.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// Why no permit was had at once.
+/// The reason why there was no permit at once.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Others should run first; then there may be room.
+    /// Others should run first; there may be room after that.
     NotNow,
-    /// There is none left.
+    /// No permit is left.
     Full,
-    /// The pool accepts nothing any more.
+    /// The pool no longer accepts messages.
     Closed,
     /// The pool is full, and its overflow policy lets no sender wait.
     Rejected,
     /// The pool is full, and its overflow policy has dropped the message.
     Dropped,
-    /// The dispatch policy wants it not.
+    /// The dispatch policy refused the message.
     ByPolicy,
-    /// Its key has as many waiting messages as it may.
+    /// The key has as many waiting messages as it may have.
     KeyFull,
-    /// As `KeyFull`, and the overflow policy lets no sender wait.
+    /// Like `KeyFull`, but the overflow policy lets no sender wait.
     KeyRejected,
-    /// Its key is parked, and as many wait behind it as may.
+    /// The key is parked, and as many messages wait behind it as may.
     Parked,
-    /// It has no key, and must have one.
+    /// The message has no key and must have one.
     KeyRequired,
 }
 
 impl Permits {
-    /// So many permits, all of them free.
+    /// This many permits, all free.
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity as u64;
         Self {
@@ -155,9 +156,9 @@ impl Permits {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// As many messages have been taken from this shard. Of so many as make a block, one says
-    /// that a block has come free. Over all shards that happens once a block, whatever the shards,
-    /// because each shard begins to count at another number.
+    /// Notes that this many messages have been taken from this shard in total. One in each block of
+    /// them reports that a block has become free. Because each shard starts counting at another
+    /// number, that happens about once a block over all shards, however the messages are spread.
     #[inline]
     pub fn note_taken(&self, shard: u64, taken: u64) {
         let block = self.block.load(Ordering::Relaxed);
@@ -167,14 +168,14 @@ impl Permits {
         }
     }
 
-    /// True once for each block that has come free.
+    /// True once for each block that has become free.
     #[inline]
     pub fn take_block(&self) -> bool {
         self.has_block.load(Ordering::Relaxed) && self.has_block.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes up to `wanted` permits that are known to be free, perhaps none. Takes no lock, and
-    /// looks at two counters only.
+    /// Takes up to `wanted` permits that are known to be free, perhaps none. Takes no lock and
+    /// reads only two counters.
     #[inline]
     pub fn take_known(&self, wanted: u64) -> u64 {
         if self.is_starved() {
@@ -204,7 +205,7 @@ impl Permits {
         }
     }
 
-    /// Takes up to `wanted` permits, at least one, or says why not.
+    /// Takes up to `wanted` permits, at least one, or returns the reason why there is none.
     pub fn try_take(&self, wanted: u64, queues: &dyn Queues) -> Result<u64, Refused> {
         // Pairs with the store in `refuse_later`. A sender that misses it is refused by its shard,
         // under that lock.
@@ -225,8 +226,7 @@ impl Permits {
         }
     }
 
-    /// As `try_take`, for a sender that waits if there is nothing, by
-    /// [`take`](Self::take) in blocks.
+    /// Like `try_take`, for a sender that would wait by [`take`](Self::take) in blocks.
     pub fn try_take_block(&self, wanted: u64, queues: &dyn Queues) -> Result<u64, Refused> {
         if self.was_full.load(Ordering::Relaxed) && !self.is_closed() {
             return Err(Refused::Full);
@@ -234,7 +234,7 @@ impl Permits {
         self.try_take(wanted, queues)
     }
 
-    /// As `try_take`, but takes fewer than wanted only if there are no more.
+    /// Like `try_take`, but takes fewer than `wanted` only if there are no more.
     pub fn try_take_most(&self, wanted: u64, queues: &dyn Queues) -> Result<u64, Refused> {
         let mut taken = self.try_take(wanted, queues)?;
         while taken < wanted
@@ -262,7 +262,7 @@ impl Permits {
         taken
     }
 
-    /// How many permits are free, not counting those that lie unused in the shards.
+    /// The number of free permits, without unused ones in the shards.
     fn count_free(&self, line: &WaitLine, queues: &dyn Queues) -> u64 {
         self.add_up(line, queues);
         let (limit, reserved) = (&self.count.limit, &self.count.reserved);
@@ -273,15 +273,15 @@ impl Permits {
         free
     }
 
-    /// Under the lock of the line, so that the limit follows the capacity that holds now.
+    /// Called under the lock of the line, so that the limit follows the current capacity.
     fn add_up(&self, line: &WaitLine, queues: &dyn Queues) {
         let returned = self.returned.load(Ordering::Relaxed);
         self.count.limit.store(line.capacity + queues.started() + returned, Ordering::Relaxed);
     }
 
-    /// Waits for a permit, in line from now on. Cancel-safe: a cancelled wait has taken none.
-    /// `in_blocks` if the watchdog serves waiters while less than a block is free; `waits` is
-    /// called once this waiter can be seen.
+    /// Waits for a permit, and is in line from the call on. Cancel-safe: a cancelled wait has taken
+    /// none. `in_blocks` is true if the watchdog serves waiters while less than a block is free;
+    /// `waits` is called once other threads can see this waiter.
     pub fn take<'a>(
         &'a self,
         queues: &dyn Queues,
@@ -301,7 +301,7 @@ impl Permits {
         self.grant_to_all(false, queues);
     }
 
-    /// As `grant`; `in_blocks` only if at least a block is free.
+    /// Like `grant`; with `in_blocks`, only if at least a block is free.
     fn grant_to_all(&self, in_blocks: bool, queues: &dyn Queues) {
         loop {
             let mut line = self.line.lock();
@@ -312,9 +312,9 @@ impl Permits {
             if unserved == 0 {
                 return;
             }
-            // Pairs with the fences of a worker that has started a message (`pass_on`,
-            // `begin_search`, `give`): it sees `starved`, or its message is counted below.
-            // Otherwise the waiter is left alone.
+            // Pairs with the fences of a worker that has started a message (`pass_on_to`,
+            // `begin_search`, `forget`, `give`, `Mailbox::serve_waiters`): it sees `starved`, or
+            // its message is counted below. Otherwise nothing would serve the waiter.
             fence(Ordering::SeqCst);
             if in_blocks && self.count_free(&line, queues) <= self.block.load(Ordering::Relaxed) {
                 return;
@@ -324,7 +324,7 @@ impl Permits {
                 return;
             }
             line.granted += taken;
-            // Pairs with nothing: it only ends a detour. If it is missed, a sender or worker takes
+            // Pairs with nothing: it only ends a detour. A sender or worker that misses it takes
             // the lock of the line for nothing.
             self.starved.store(line.waiting > line.granted, Ordering::SeqCst);
             let room = line.room.clone();
@@ -333,7 +333,7 @@ impl Permits {
         }
     }
 
-    /// Permits that were handed over to waiters that have gone come back.
+    /// Takes back permits that were handed over to waiters that have left.
     fn take_strays(&self, line: &mut WaitLine) {
         while line.granted > line.waiting {
             let Ok(stray) = line.room.try_acquire() else { return };
@@ -343,24 +343,24 @@ impl Permits {
         }
     }
 
-    /// Takes a permit for a message that goes back into a queue, going into debt if none is free.
+    /// Takes a permit for a message that returns to a queue, going into debt if none is free.
     #[inline]
     pub fn take_back(&self) {
         self.count.reserved.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives permits back that were not used.
+    /// Gives back unused permits.
     pub fn give(&self, permits: u64, queues: &dyn Queues) {
         self.returned.fetch_add(permits, Ordering::Relaxed);
         // Pairs with the fence in `grant_to_all`: a waiter finds these permits, or its `starved` is
-        // seen here. Otherwise it waits although there are permits.
+        // seen here. Otherwise it would wait although there are permits.
         fence(Ordering::SeqCst);
         if self.is_starved() {
             self.grant(queues);
         }
     }
 
-    /// Permits that were never used, when no sender can wait for them.
+    /// Gives back permits that were never used, at a time when no sender can wait for them.
     #[inline]
     pub fn return_unused(&self, permits: u64) {
         self.returned.fetch_add(permits, Ordering::Relaxed);
@@ -372,7 +372,7 @@ impl Permits {
         wake_tasks(|| room.close());
     }
 
-    /// As `close`, but the caller closes the room with the waiters, under no lock: that wakes them.
+    /// Like `close`, but the caller closes the returned room under no lock: that wakes the waiters.
     pub fn refuse_later(&self) -> Arc<Semaphore> {
         // Pairs with the loads in `try_take` and `is_closed`. A sender that misses it is refused by
         // its shard, or waits in a room that the caller closes.
@@ -380,8 +380,8 @@ impl Permits {
         self.line.lock().room.clone()
     }
 
-    /// Serves senders that come from now on. Permits that were granted to earlier waiters and not
-    /// taken come back.
+    /// Serves new senders again. Permits that were granted to earlier waiters and not taken come
+    /// back.
     pub fn reopen(&self) {
         let mut line = self.line.lock();
         let granted = std::mem::take(&mut line.granted) as u64;
@@ -395,8 +395,9 @@ impl Permits {
         self.closed.store(false, Ordering::SeqCst);
     }
 
-    /// The most that may be held from now on. If more are held, no more are given out until they
-    /// are fewer. If there are more now, the caller grants them, under no lock: that wakes waiters.
+    /// Changes the capacity. If more permits are held than that, none are given out until fewer are
+    /// held. If the capacity has grown, the caller grants the new permits under no lock: that wakes
+    /// waiters.
     pub fn resize(&self, capacity: usize, queues: &dyn Queues) {
         let mut line = self.line.lock();
         line.capacity = capacity as u64;
@@ -406,13 +407,13 @@ impl Permits {
         self.add_up(&line, queues);
     }
 
-    /// How many permits are held, including those unused in the shards.
+    /// The number of permits held, including unused ones in the shards.
     pub fn in_use(&self, queues: &dyn Queues) -> usize {
         let given_up = queues.started() + self.returned.load(Ordering::Relaxed);
         self.count.reserved.load(Ordering::Relaxed).saturating_sub(given_up) as usize
     }
 
-    /// True if nothing is accepted any more.
+    /// True if the pool no longer accepts messages.
     #[inline]
     pub fn is_closed(&self) -> bool {
         // Pairs with the stores in `refuse_later` and `reopen`. A sender that misses the close is
@@ -420,7 +421,7 @@ impl Permits {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// How many messages may be accepted and not started.
+    /// The number of messages that may be accepted and not started.
     pub fn capacity(&self) -> usize {
         self.line.lock().capacity as usize
     }
@@ -429,7 +430,7 @@ impl Permits {
 /// A place among the waiters, until it is served or dropped.
 struct PermitWaiter<'a> {
     permits: &'a Permits,
-    /// Its room. The line has another one once the pool was closed and opened again.
+    /// The waiter's room. The line has another one if the pool was closed and opened again.
     room: Arc<Semaphore>,
     served: bool,
 }
@@ -439,8 +440,8 @@ impl<'a> PermitWaiter<'a> {
         let mut line = permits.line.lock();
         line.waiting += 1;
         // Pairs with the load in `is_starved`, through the fence in `grant_to_all`, which the
-        // waiter calls next: a worker sees it, or the waiter sees the message that the worker
-        // has started.
+        // waiter calls next: a worker sees it, or the waiter sees the message that the worker has
+        // started.
         permits.starved.store(line.waiting > line.granted, Ordering::SeqCst);
         Self { permits, room: line.room.clone(), served: false }
     }
@@ -453,8 +454,8 @@ impl<'a> PermitWaiter<'a> {
         if self.served() { Ok(()) } else { Err(Closed) }
     }
 
-    /// The permit has been taken out of the semaphore. False if all that was granted there has
-    /// come back since.
+    /// The permit has been taken out of the semaphore. Returns false if all permits granted there
+    /// have been taken back since.
     fn served(mut self) -> bool {
         self.served = true;
         let mut line = self.permits.line.lock();
@@ -468,8 +469,8 @@ impl<'a> PermitWaiter<'a> {
 }
 
 impl Drop for PermitWaiter<'_> {
-    /// The wait was cancelled, or the pool has closed. The semaphore has passed a permit on
-    /// already, or kept it.
+    /// The wait was cancelled, or the pool was closed. The semaphore has already passed a permit
+    /// on, or kept it.
     fn drop(&mut self) {
         if self.served {
             return;
@@ -561,7 +562,7 @@ mod tests {
         permits.grant(&queues);
         drop(first);
         assert_eq!(futures_poll(second.as_mut()).await, Some(Ok(())));
-        // A permit that is not taken any more is not lost.
+        // A permit whose waiter has left is not lost.
         let mut third = Box::pin(permits.take(&queues, false, &|| {}));
         assert!(futures_poll(third.as_mut()).await.is_none());
         queues.started.store(2, Ordering::Relaxed);

@@ -1,28 +1,29 @@
-//! The place of a sender in a queue without keys: in which shard its messages lie.
+//! The place of a sender in a queue without keys: the shard that its messages go to.
 //!
-//! Senders are often more than workers. Two that share a shard and run on different threads meet
-//! there at every message, and the cache lines of both go to and fro; so each sender is to have
-//! its own shard. Callers wait for their replies, and each has one message there at a time: if
-//! many share a shard, a worker finds many at once. So a sender's first message decides. The sender
-//! keeps its place, since its messages lie in one line.
+//! There are often more senders than workers. If two senders on different threads share a shard,
+//! they meet there at every message, and the cache lines of both move back and forth: so each
+//! sender should have its own shard. Callers wait for their replies and have only one message there
+//! at a time: if many callers share a shard, a worker finds many messages at once. So a sender's
+//! first message decides. The sender then keeps its place, since its messages must stay in one
+//! line.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Shards for each worker. One in a pool of batches: a batch is filled from one shard, so as many
-/// senders as can are to share it.
+/// Shards for each worker. A pool of batches has one per worker: a batch is filled from one shard,
+/// so as many senders as possible should share it.
 const SHARDS_PER_WORKER: usize = 4;
 
-/// More would not have a bit each in a map.
+/// The most shards: a map has a bit for each.
 pub const SHARDS: usize = 64;
 
 /// Shards by key. Every sender fills all of them, so their messages should fit into a core's caches
-/// together; and a key that takes long should meet few others.
+/// together; and a slow key should affect few others.
 pub const KEYED_SHARDS: usize = 32;
 
-/// No sender has its place.
+/// No sender has this place.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// How a sender begins.
+/// How a sender starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstMessage {
     /// With a message whose sender does not wait for a reply.
@@ -33,23 +34,23 @@ pub enum FirstMessage {
 
 /// Gives senders their places.
 pub struct Places {
-    /// Senders that have begun with a message.
+    /// Senders that started with a message whose reply is not waited for.
     senders: AtomicU32,
-    /// Those that have begun with a call.
+    /// Senders that started with a call.
     callers: AtomicU32,
-    /// Shards for these, a power of two.
+    /// The number of shards for callers, a power of two.
     for_callers: u32,
 }
 
 impl Places {
-    /// Of a pool that begins with so many workers.
+    /// The places of a pool that starts with this many workers.
     pub fn new(workers: usize) -> Self {
         let for_callers = workers.next_power_of_two().min(SHARDS) as u32;
         Self { senders: AtomicU32::new(0), callers: AtomicU32::new(0), for_callers }
     }
 
-    /// The number of shards: a power of two. One worker has one, so that the order of one sender,
-    /// and of all, is the order of handling.
+    /// The number of shards: a power of two. One worker has one shard, so that messages are handled
+    /// in the order in which they were sent, by one sender and by all.
     pub fn shards(workers: usize, in_batches: bool) -> usize {
         let each = if in_batches { 1 } else { SHARDS_PER_WORKER };
         match workers {
@@ -58,7 +59,7 @@ impl Places {
         }
     }
 
-    /// The place of one more sender. Its last bits say which shard.
+    /// The place of another sender. Its last bits select the shard.
     #[cold]
     pub fn next(&self, beginning: FirstMessage) -> u32 {
         match beginning {

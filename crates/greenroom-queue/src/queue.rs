@@ -1,4 +1,4 @@
-//! Queues of messages, their bounds, and the workers that are woken for them.
+//! Message queues, their bounds, and the waking of idle workers.
 
 use std::sync::atomic::AtomicU64;
 
@@ -14,11 +14,11 @@ use super::{
     wake::Wake,
 };
 
-/// Unused permits of all shards together are at most this part of the capacity, so that they need
-/// not be searched for while the pool is far from full.
+/// Unused permits of all shards together are at most one in this many of the capacity, so that
+/// nothing has to search for them while the pool is far from full.
 const CREDIT_SHARE: usize = 8;
 
-/// More would not make a permit noticeably cheaper.
+/// Larger blocks would not make a permit noticeably cheaper.
 const MAX_CREDIT: usize = 64;
 
 /// How many permits a shard takes at once.
@@ -26,23 +26,23 @@ pub fn credit_for(capacity: usize, shards: usize) -> u64 {
     (capacity / shards / CREDIT_SHARE).clamp(1, MAX_CREDIT) as u64
 }
 
-/// Queues of messages, their bounds, and the workers that are woken for them.
+/// Message queues, their bounds, and the waking of idle workers.
 pub struct WorkQueue<T: Payload, K> {
-    /// One or several: by key, or by sender.
+    /// One or several shards: by key or by sender.
     pub shards: Vec<Shard<T, K>>,
     /// The bound on messages that are accepted and not started.
     pub permits: Permits,
-    /// How many permits a shard takes at once. Changes with the capacity.
+    /// The number of permits that a shard takes at once. Changes with the capacity.
     pub credit: AtomicU64,
-    /// Which shards may have some.
+    /// The shards that may have unused permits.
     pub credit_map: CreditMap,
-    /// Which shards are ready, and which workers lie idle.
+    /// Which shards are ready, and which workers are idle.
     pub wake: Wake,
 }
 
 impl<T: Payload, K> WorkQueue<T, K> {
-    /// So many shards, for so many messages. At most `awake_limit` of the workers are awake at
-    /// the same time.
+    /// A queue with this many shards and this capacity. At most `awake_limit` of the workers are
+    /// awake at the same time.
     pub fn new(
         shards: usize,
         keyed: bool,
@@ -66,14 +66,15 @@ impl<T: Payload, K> WorkQueue<T, K> {
         }
     }
 
-    /// A message was taken from this shard, to be started: now and then, that makes a block of
-    /// permits for waiters.
+    /// A message was taken from this shard to be started: from time to time, that completes a block
+    /// of permits for waiters.
     #[inline]
     pub fn note_taken(&self, index: usize, outbox: &ShardOutbox<T, K>) {
         self.permits.note_taken(index as u64, outbox.taken);
     }
 
-    /// Without keys: goes to a ready shard, to one without another worker if there is one.
+    /// Without keys: takes a message from a ready shard, preferably from one without another
+    /// worker.
     pub fn take_shared(
         &self,
         cursor: u32,
@@ -89,20 +90,20 @@ impl<T: Payload, K> WorkQueue<T, K> {
         None
     }
 
-    /// Leaves a shard without keys; `alone` if the worker has the affinity to it.
+    /// Leaves a shard without keys; `alone` is true if the worker has the affinity to it.
     pub fn leave_shared(&self, index: usize, alone: bool) {
         if alone {
             self.wake.release_affinity(index);
         }
     }
 
-    /// Takes the next message of a shard without keys, in the middle of a run: none if its outbox
-    /// is empty. The inbox is left to its senders: a worker that took each message as it came would
-    /// meet them at every one.
+    /// Takes the next message of a shard without keys, in the middle of a run. Returns false if its
+    /// outbox is empty. The inbox is left to the senders: a worker that took each message as it
+    /// arrives would meet them at every one.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_in_run(&self, index: usize, shard: &Shard<T, K>, slot: &mut impl Slot<T>) -> bool {
         let mut outbox = locked(&shard.outbox);
-        // Straight into its place: between the two, each further move is felt.
+        // Moves it directly into its place: any further move in between costs noticeable time.
         let Some(entry) = outbox.pop_queue() else { return false };
         entry.put_into(slot);
         if outbox.queue.is_empty() {
@@ -139,7 +140,7 @@ impl<T: Payload, K> WorkQueue<T, K> {
         true
     }
 
-    /// The queue has run dry: a bit in the ready map means a message.
+    /// The queue has run dry. Clears the shard's bit in the ready map unless there is a message.
     #[cold]
     fn look_ahead(&self, index: usize, outbox: &ShardOutbox<T, K>) {
         self.shards[index].has_more_or(outbox, &|| self.wake.clear(index));
@@ -169,8 +170,8 @@ impl<T: Payload, K> WorkQueue<T, K> {
         Some(entry)
     }
 
-    /// The next urgent message of a shard. In a keyed pool, for the holder of its token, which says
-    /// whether there are `more` in ready lanes.
+    /// The next urgent message of a shard. In a keyed pool it is for the holder of the token, which
+    /// knows whether there are `more` in ready lanes.
     pub fn pop_urgent(&self, index: usize, more: bool) -> Option<Entry<T, K>> {
         let mut inbox = self.shards[index].inbox.lock();
         let entry = inbox.pop_urgent();
@@ -193,7 +194,7 @@ impl<T: Payload, K> WorkQueue<T, K> {
         }
     }
 
-    /// A lane has gone that may have been the last with an urgent message.
+    /// A lane is gone that may have been the last one with an urgent message.
     pub fn clear_urgent_if_last(&self, index: usize, outbox: &mut ShardOutbox<T, K>) {
         if !self.wake.has_urgent_at(index) || outbox.has_urgent_ready() {
             return;
@@ -204,11 +205,11 @@ impl<T: Payload, K> WorkQueue<T, K> {
         }
     }
 
-    /// Takes the token from holders that compute for longer than a tick (K03). Returns whether one
-    /// was taken, and how many messages the shards have given out so far.
+    /// Takes the token from holders that have computed for longer than a tick (K03). Returns
+    /// whether one was taken, and the number of messages that the shards have given out so far.
     ///
-    /// It takes no lock that it would wait for: a shard whose lock is taken makes progress, and its
-    /// holder may be the very thread that the operating system has put aside for the watchdog.
+    /// It never waits for a lock: a shard whose lock is taken makes progress, and its holder may be
+    /// the very thread that the operating system has preempted for the watchdog.
     pub fn revoke_stuck_tokens(&self) -> (bool, u64) {
         let (mut any, mut taken) = (false, 0_u64);
         for (index, shard) in self.shards.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Where a worker has the message in hand.
+//! The place where a worker has its message in hand.
 
 use super::{payload::Payload, stamp::Stamp};
 
-/// The place of the message in hand. It is empty when one is put there.
+/// The place of the message in hand. It must be empty when a message is put there.
 pub trait Slot<T: Payload> {
     /// Puts a message in hand.
     fn put(

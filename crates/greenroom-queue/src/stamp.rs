@@ -1,5 +1,5 @@
-//! When a message was queued: a number of nanoseconds, and whether the message is one of those
-//! whose times are measured.
+//! When a message was queued: the time in nanoseconds, and whether the message is one of those
+//! whose durations are measured.
 //!
 //! ```text
 //!  63                                                          2 1 0
@@ -10,22 +10,22 @@
 
 use std::time::Duration;
 
-/// If handlers are quick, one message in so many is measured: three looks at the clock and two
-/// histograms, a cost that would be felt if shared by fewer.
+/// If handlers are quick, one message in this many is measured. Measuring takes three clock reads
+/// and two histogram entries: the cost would be noticeable if fewer messages shared it.
 pub const SAMPLED_OF_QUICK: u64 = 512;
 
-/// As `SAMPLED_OF_QUICK`, if handlers take a little longer: measuring each would take a tenth
-/// of the time.
+/// Like `SAMPLED_OF_QUICK`, if handlers take a little longer: measuring each message would take a
+/// tenth of the time.
 pub const SAMPLED_OF_BRISK: u64 = 8;
 
-/// The bits that say what a message stands for.
+/// The bits that say how many messages this one represents.
 const SAMPLE_BITS: u32 = 2;
 const SAMPLE: u64 = (1 << SAMPLE_BITS) - 1;
 const ITSELF: u64 = 1;
 const MANY: u64 = 2;
 const SEVERAL: u64 = 3;
 
-/// The latest that fits, 146 years: it is [`UNDATED`](Stamp::UNDATED).
+/// The latest time that fits, 146 years, is [`UNDATED`](Stamp::UNDATED).
 const LATEST: u64 = u64::MAX >> SAMPLE_BITS;
 
 /// When a message was queued.
@@ -36,16 +36,16 @@ impl Stamp {
     /// No time.
     pub const NONE: Self = Self(0);
 
-    /// Of a message for which the clock was not read.
+    /// The stamp of a message for which the clock was not read.
     pub const UNDATED: Self = Self(LATEST << SAMPLE_BITS);
 
-    /// Of a message that is not measured.
+    /// The stamp of a message that is not measured.
     #[inline]
     pub fn coarse(nanos: u64) -> Self {
         Self(nanos.min(LATEST - 1) << SAMPLE_BITS)
     }
 
-    /// Of one that is, and stands for as many.
+    /// The stamp of a measured message, which represents this many messages.
     #[inline]
     pub fn sampled(nanos: u64, stands_for: u64) -> Self {
         let sample = match stands_for {
@@ -56,13 +56,13 @@ impl Stamp {
         Self(Self::coarse(nanos).0 | sample)
     }
 
-    /// One that was taken apart into [`bits`](Self::bits).
+    /// The stamp with these [`bits`](Self::bits).
     #[inline]
     pub fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// As one number, of which [`from_bits`](Self::from_bits) makes it again.
+    /// The stamp as a number, for [`from_bits`](Self::from_bits).
     #[inline]
     pub fn bits(self) -> u64 {
         self.0
@@ -80,7 +80,7 @@ impl Stamp {
         self.0 & SAMPLE != 0
     }
 
-    /// How many messages a measured one stands for.
+    /// The number of messages that a measured one represents.
     #[inline]
     pub fn stands_for(self) -> u64 {
         match self.0 & SAMPLE {
@@ -95,7 +95,7 @@ impl Stamp {
         stamps.iter().flatten().min_by_key(|stamp| stamp.nanos()).copied()
     }
 
-    /// How long before `now` it was. A coarse clock may be a little behind a precise one.
+    /// The time from the stamp until `now`. A coarse clock may be a little behind a precise one.
     #[inline]
     pub fn age(self, now: u64) -> Duration {
         Duration::from_nanos(now.saturating_sub(self.nanos()))

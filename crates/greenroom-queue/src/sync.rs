@@ -1,13 +1,12 @@
-//! What the waiting protocols of a pool are made of.
+//! The building blocks of a pool's waiting protocols.
 //!
-//! Whether a message or a wake-up can be lost between threads is decided in a few files: the
-//! wake-ups, the permits, the watchdog's handle, the shards. They take atomics, locks and
-//! notifications from here and from nowhere else. So the very same files can be compiled with other
-//! ones, which try every order in which threads may meet: the workspace `models/` does that, and
-//! gives them a module of this name of its own.
+//! A few files decide whether a message or a wake-up can be lost between threads: the wake-ups, the
+//! permits, the watchdog's handle and the shards. They take atomics, locks and notifications only
+//! from here. So the same files can be compiled with replacements that try every order in which
+//! threads may interleave: the workspace `models/` does that, with its own module of this name.
 //!
-//! Adding to the list costs a stand-in for each of the two model checkers, but for the
-//! [`Instant`]: no time passes in a model.
+//! Each addition to the list needs a replacement for each of the two model checkers. The exception
+//! is [`Instant`]: no time passes in a model.
 
 use std::cell::Cell;
 
@@ -25,20 +24,21 @@ pub use tokio::{
     time::Instant,
 };
 
-/// A number that is more than a model has messages: there, it is the second.
+/// A tuning constant: models use the second value, because they have too few messages for the
+/// first.
 #[inline]
 pub const fn tuned(usual: u32, _in_models: u32) -> u32 {
     usual
 }
 
-/// Which shard the workers of a thread visit.
+/// The shard that the workers of a thread visit.
 #[derive(Debug, Clone, Copy)]
 pub struct Visit {
-    /// The owner of the shards, given by its address.
+    /// The owner of the shards, identified by its address.
     pub of: usize,
-    /// The shard, by its index there.
+    /// The shard's index there.
     pub shard: u32,
-    /// Messages that are taken there before they go on.
+    /// The number of messages to take there before moving on.
     pub left: u32,
 }
 
@@ -52,13 +52,13 @@ pub fn visit() -> Visit {
     VISIT.get()
 }
 
-/// From now on that is the visit of this thread.
+/// Sets the visit of this thread.
 #[inline]
 pub fn set_visit(visit: Visit) {
     VISIT.set(visit);
 }
 
-/// The token of this thread: the address of one of its own variables.
+/// A token for this thread: the address of one of its own variables.
 #[inline]
 pub fn this_thread() -> usize {
     thread_local! {
@@ -67,8 +67,8 @@ pub fn this_thread() -> usize {
     PLACE.with(|place| std::ptr::from_ref(place).addr())
 }
 
-/// The token of this thread in a byte, never 0. Of more than 255 threads, some share theirs: for
-/// hints alone.
+/// A token for this thread in one byte, never 0. With more than 255 threads some share a token, so
+/// it is only for hints.
 #[inline]
 pub fn thread_byte() -> u8 {
     static THREADS: AtomicU8 = AtomicU8::new(0);

@@ -1,10 +1,10 @@
-//! Whether a sender waits.
+//! Whether a sender can wait.
 
-/// Whether a sender could let others run before its message is queued.
+/// Whether a sender can let others run before its message is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Urgency {
-    /// It could.
+    /// The sender can.
     CanStepAside,
-    /// It does not, or it is about to wait for the reply.
+    /// The sender cannot, or it is about to wait for the reply anyway.
     Now,
 }

@@ -1,51 +1,51 @@
-//! Which shard a worker looks at first, if handlers usually wait.
+//! The shard that a worker looks at first if handlers usually wait.
 //!
-//! There each message is the last that its worker takes in a row, and another worker takes the
-//! next. If each worker of a thread went to another shard, it would find the lock, the queue and
-//! the messages of every shard in the caches of another core. So a thread *visits* a shard: its
-//! workers take a few dozen messages there, one after the other, before they go on to the next
-//! shard that is ready.
+//! If handlers usually wait, each message is the last that its worker takes in a row, and another
+//! worker takes the next one. If each worker of a thread went to another shard, it would find the
+//! lock, the queue and the messages of every shard in the caches of another core. So a thread
+//! *visits* a shard: its workers take a few dozen messages there, one after the other, before they
+//! move to the next ready shard.
 //!
-//! Where a worker took a message with a key, it comes back to close the lane of that key. So a
-//! thread keeps to the same shards: each belongs to the thread that came to it last, and a thread
-//! goes to one of another thread only if none of its own is ready. A thread that is quicker than
-//! another empties its own ones, and so takes more of them over.
+//! A worker that took a message with a key returns to the same shard to close the lane of that key.
+//! So a thread keeps to the same shards: each shard belongs to the thread that came to it last, and
+//! a thread goes to another thread's shard only if none of its own is ready. A faster thread
+//! empties its own shards sooner, and so takes over more of the others.
 //!
-//! A visit is a hint, and owns nothing: the shard that is looked at first changes which worker
-//! takes a message, never whether one does. Once in a while a thread goes to a shard of another
-//! all the same, which may have turned to something else. The watchdog [ends all
-//! visits](Visits::end) with each of its ticks.
+//! A visit is a hint and owns nothing: the shard that is looked at first changes which worker takes
+//! a message, never whether one does. Now and then a thread goes to another thread's shard anyway,
+//! because that thread may have moved to other work. The watchdog [ends all visits](Visits::end)
+//! with each of its ticks.
 
 use crate::sync::{
     AtomicU8, AtomicU64, AtomicUsize, Ordering, Visit, set_visit, thread_byte, tuned, visit,
 };
 
-/// Messages of a visit, and one: enough that what is fetched from another core is used, and few
-/// enough that other shards wait for some microseconds.
+/// Messages of a visit, minus one: enough to make use of what was fetched from another core, and
+/// few enough that other shards wait for only some microseconds.
 const LENGTH: u32 = 32;
 
-/// One visit in so many is to a shard of another thread: few enough that threads seldom meet, and
+/// One visit in this many is to a shard of another thread: few enough that threads seldom meet, and
 /// enough that no shard waits for long.
 const ABROAD: usize = tuned(64, 2) as usize;
 
 /// The owner of a shard that no thread has come to.
 const NOBODY: u8 = 0;
 
-/// Shards of a pool, at most.
+/// The most shards that a pool has.
 const SHARDS: usize = tuned(64, 2) as usize;
 
-/// What the threads of a pool visit.
+/// The visits of the threads of a pool.
 pub struct Visits {
     /// A bit for each shard that some thread visits.
     visited: AtomicU64,
-    /// How many visits there were, or almost: not every thread sees those of others at once.
+    /// The approximate number of visits so far: not every thread sees those of others at once.
     visits: AtomicUsize,
-    /// The thread that each shard belongs to. A byte for each, because every actor has them.
+    /// The thread that each shard belongs to. One byte each, because every actor has this table.
     owners: [AtomicU8; SHARDS],
 }
 
 impl Visits {
-    /// No thread visits a shard.
+    /// A state in which no thread visits a shard.
     pub fn new() -> Self {
         Self {
             visited: AtomicU64::new(0),
@@ -60,7 +60,7 @@ impl Visits {
         self.owner(shard).load(Ordering::Relaxed) == thread_byte()
     }
 
-    /// The shard to look at first, of those with a bit in `ready`: at least one.
+    /// The shard to look at first, among those with a bit in `ready`: at least one must be set.
     #[inline]
     pub fn next(&self, ready: u64) -> usize {
         let last = visit();
@@ -68,7 +68,7 @@ impl Visits {
         let stays = is_of_this && last.left > 0 && ready & here != 0;
         if stays && self.is_own(last.shard as usize) {
             set_visit(Visit { left: last.left - 1, ..last });
-            // If a second message is taken: the first may be all there is.
+            // Only if a second message is taken: the first may be the only one.
             if last.left == LENGTH {
                 self.visited.fetch_or(here, Ordering::Relaxed);
             }
@@ -77,13 +77,13 @@ impl Visits {
         self.go_on(ready, is_of_this.then_some(last.shard))
     }
 
-    /// Goes on to the next shard: to one that belongs to no other thread, or one that no other
-    /// visits, or any.
+    /// Moves to the next shard: preferably to one that belongs to no other thread, then to one that
+    /// no other thread visits, then to any.
     fn go_on(&self, ready: u64, last: Option<u32>) -> usize {
         let free = ready & !self.leave(last);
         let visits = self.visits.load(Ordering::Relaxed).wrapping_add(1);
         self.visits.store(visits, Ordering::Relaxed);
-        // A thread that comes from another pool begins where it has not just been.
+        // A thread that comes from another pool starts at a place other than its last one.
         let from = last.map_or(visits as u32, |last| last + 1) % 64;
         let own = [thread_byte(), NOBODY];
         let preferred = match visits.is_multiple_of(ABROAD) {
@@ -101,7 +101,7 @@ impl Visits {
         shard as usize
     }
 
-    /// The last shard is not visited any more. Returns those that are.
+    /// Ends the visit to the last shard. Returns the shards that are still visited.
     fn leave(&self, last: Option<u32>) -> u64 {
         let visited = self.visited.load(Ordering::Relaxed);
         let here = last.map_or(0, |last| 1 << last);
@@ -111,7 +111,7 @@ impl Visits {
         visited & !here
     }
 
-    /// The first of these shards, at or behind `from`, whose owner is such a one.
+    /// The first of these shards, at or behind `from`, whose owner matches.
     fn first_that(&self, from: u32, mut shards: u64, is_such: impl Fn(u8) -> bool) -> Option<u32> {
         loop {
             let shard = first_from(from, shards)?;
@@ -122,7 +122,7 @@ impl Visits {
         }
     }
 
-    /// No thread visits any shard.
+    /// Ends all visits.
     #[inline]
     pub fn end(&self) {
         if self.visited.load(Ordering::Relaxed) != 0 {
@@ -130,20 +130,20 @@ impl Visits {
         }
     }
 
-    /// In models, several shards may share one.
+    /// In models, several shards may share an owner.
     #[inline]
     fn owner(&self, shard: usize) -> &AtomicU8 {
         &self.owners[shard % SHARDS]
     }
 
-    /// Its address, to tell the visits of one pool from those of others.
+    /// The address, which tells the visits of this pool from those of others.
     #[inline]
     fn place(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 }
 
-/// The first shard of these at or behind `from`, going round.
+/// The first of these shards at or behind `from`, wrapping around.
 #[inline]
 fn first_from(from: u32, shards: u64) -> Option<u32> {
     (shards != 0).then(|| (shards.rotate_right(from).trailing_zeros() + from) % 64)

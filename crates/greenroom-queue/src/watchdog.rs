@@ -1,13 +1,13 @@
-//! The watchdog: a thread that looks after pools that have a reason for it, every 2 ms, or every 10
-//! ms if no handler computes.
+//! The watchdog: a thread that checks the pools that need it every 2 ms, or every 10 ms if no
+//! handler computes.
 //!
 //! It takes the drain token from holders that have not finished a message since the last tick, so
-//! that a handler that computes delays its own key only (K03), and wakes one more worker if work is
+//! that a computing handler delays only its own key (K03). It also wakes one more worker if work is
 //! ready and nothing moves.
 //!
-//! A thread of its own, one for the process, because the runtime's timers do not serve here: the
-//! very thread that should fire them may be the one that computes. It sleeps while no pool is busy
-//! ([`Watched::is_busy`]), and never ends.
+//! It has its own thread, one for the process, because the runtime's timers do not work here: the
+//! very thread that should fire them may be the one that computes. The watchdog sleeps while no
+//! pool is busy ([`Watched::is_busy`]), and never ends.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -18,48 +18,48 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-/// How long a handler may compute before its shard is given to others. Long enough to cost
-/// nothing (64 uncontended locks per tick), short enough that neighbours of a computing key wait
+/// How long a handler may compute before its shard is given to others. Long enough to cost nothing
+/// (64 uncontended locks per tick), and short enough that neighbours of a computing key wait only
 /// for milliseconds.
 pub const TICK: Duration = Duration::from_millis(2);
 
-/// As [`TICK`], while all watched pools are unhurried: a sender that waits for less than a block
-/// of room waits as long, and the coarse clock is as late. A wake-up of a thread takes as long as
-/// dozens of messages, and there are few if handlers wait for milliseconds.
+/// Like [`TICK`], while all watched pools are unhurried. A sender that waits for less than a block
+/// of room waits this long, and the coarse clock is this late. A wake-up of a thread costs as much
+/// as dozens of messages, and there are few messages if handlers wait for milliseconds.
 const LONG_TICK: Duration = Duration::from_millis(10);
 
-/// A pool is watched for so many ticks after it has fallen asleep, so that a pool that works now
-/// and then does not wake the watchdog each time.
+/// A pool is watched for this many ticks after it has fallen asleep, so that a pool that works only
+/// now and then does not wake the watchdog each time.
 const PATIENCE: u32 = 50;
 
-/// A pool, as the watchdog sees it.
+/// A pool as the watchdog sees it.
 pub trait Watched: Send + Sync {
-    /// Sets its coarse clock: senders do not, as long as the watchdog looks.
+    /// Sets the pool's coarse clock: senders do not set it while the watchdog looks.
     fn set_clock(&self);
 
     /// Takes stuck tokens away and wakes workers as needed. `before` is the result of the last
-    /// tick: the messages taken.
+    /// tick: the number of messages taken.
     fn tick(&self, before: u64) -> u64;
 
     /// True while a worker is awake, work is ready or a sender waits for room.
     fn is_busy(&self) -> bool;
 
-    /// True if no worker computes while others wait: the other duties have more time.
+    /// True if no worker computes while others wait: the other duties are less urgent then.
     fn is_unhurried(&self) -> bool;
 
-    /// From now on it must be called: the watchdog looks elsewhere.
+    /// From now on the watchdog must be called, because it stops watching.
     fn turn_away(&self);
 
-    /// True when the watchdog stays: it has not been called again since.
+    /// Returns true if the watchdog keeps watching: it has not been called again since.
     fn stay(&self) -> bool;
 }
 
-/// A pool that is watched.
+/// A watched pool.
 pub struct WatchedPool {
     pool: Weak<dyn Watched>,
     taken: u64,
     quiet: u32,
-    /// It was when it was looked at last.
+    /// True if the pool was unhurried at the last look.
     is_unhurried: bool,
 }
 
@@ -80,7 +80,7 @@ static WATCHDOG: LazyLock<Arc<Watchdog>> = LazyLock::new(|| {
     watch
 });
 
-/// Watches over this pool until it is quiet.
+/// Watches this pool until it is quiet.
 pub fn over(pool: Weak<dyn Watched>) {
     WATCHDOG.newcomers.lock().push(pool);
     WATCHDOG.called.notify_one();
@@ -92,14 +92,14 @@ impl Watchdog {
         loop {
             self.take_pools(&mut pools);
             pools.retain_mut(|watched| {
-                // Whatever a pool's last drop does, it must not end the watch over the others.
+                // A panic in a pool's last drop must not end the watch over the others.
                 catch_unwind(AssertUnwindSafe(|| watched.look())).unwrap_or(false)
             });
             self.rest(&pools);
         }
     }
 
-    /// Until the next look. A newcomer ends a long rest.
+    /// Rests until the next look. A newcomer ends a long rest.
     fn rest(&self, pools: &[WatchedPool]) {
         if pools.is_empty() {
             return;
@@ -115,7 +115,7 @@ impl Watchdog {
         thread::sleep(TICK);
     }
 
-    /// Adds newcomers; with nothing to watch, waits for one.
+    /// Adds newcomers, or waits for one if there is nothing to watch.
     fn take_pools(&self, pools: &mut Vec<WatchedPool>) {
         let mut newcomers = self.newcomers.lock();
         while pools.is_empty() && newcomers.is_empty() {
@@ -126,12 +126,12 @@ impl Watchdog {
 }
 
 impl WatchedPool {
-    /// One that has just begun to be watched.
+    /// A pool that has just begun to be watched.
     pub fn new(pool: Weak<dyn Watched>) -> Self {
         Self { pool, taken: 0, quiet: 0, is_unhurried: false }
     }
 
-    /// Looks after the pool. False when it need not be watched any more.
+    /// Checks the pool. Returns false if it need not be watched any more.
     pub fn look(&mut self) -> bool {
         let Some(pool) = self.pool.upgrade() else { return false };
         pool.set_clock();

@@ -1,28 +1,28 @@
-//! How a pool calls the watchdog, which costs a load while the pool is watched.
+//! How a pool calls the watchdog: one load while the pool is watched.
 
 use std::sync::{Arc, OnceLock, Weak};
 
 use super::watchdog::{self, Watched};
 use crate::sync::{AtomicBool, Handle, Ordering, fence};
 
-/// By which a pool calls the watchdog.
+/// A pool's way to call the watchdog.
 pub struct WatchdogHandle {
     /// True while the watchdog looks at the pool, and for a pool that needs none.
     watched: AtomicBool,
     pool: OnceLock<Weak<dyn Watched>>,
-    /// An empty task is on its way into the runtime.
+    /// True while an empty task is on its way into the runtime.
     nudging: Arc<AtomicBool>,
 }
 
 impl WatchdogHandle {
-    /// That of a pool that is never watched: on one thread, no other worker could take over what a
-    /// handler holds up.
+    /// The handle of a pool that is never watched: on one thread, no other worker could take over
+    /// the work that a handler holds up.
     pub fn none() -> Self {
         Self { watched: AtomicBool::new(true), pool: OnceLock::new(), nudging: Arc::default() }
     }
 
-    /// From now on this pool is watched when it calls the watchdog. Its workers may have begun
-    /// before, and have called in vain: so it is looked for a reason as when the watchdog turns
+    /// From now on this pool is watched when it calls the watchdog. Its workers may have started
+    /// before and called in vain, so this checks for a reason to watch, as when the watchdog turns
     /// away.
     pub fn connect(&self, pool: &Arc<dyn Watched>) {
         if self.pool.set(Arc::downgrade(pool)).is_ok() {
@@ -40,13 +40,13 @@ impl WatchdogHandle {
     }
 
     /// Has the pool watched. Call it after raising the count of awake workers. The raise is
-    /// followed by this load, and the watchdog's write of `watched` by its look at the count, all
+    /// followed by this load, and the watchdog's write of `watched` by its read of the count, all
     /// sequentially consistent: one of the two sees the other.
     #[inline]
     pub fn call(&self) {
         // Pairs with the store in `turn_away`. The caller has raised `awake`, or `starved` of the
         // permits, before: it sees that the watchdog is gone, or the watchdog sees the reason to
-        // stay. Otherwise no watchdog takes a token from a handler that computes.
+        // stay. Otherwise nothing would take a token from a handler that computes.
         if !self.watched.load(Ordering::SeqCst) {
             self.start_watching();
         }
@@ -62,9 +62,9 @@ impl WatchdogHandle {
         }
     }
 
-    /// Gives the runtime an empty task, so that one of its idle threads looks up. The thread that
+    /// Gives the runtime an empty task, so that one of its idle threads wakes up. The thread that
     /// last waited for timers and sockets may be the one that computes, and no other thread takes
-    /// its place before it is given a task.
+    /// over its role until it is given a task.
     pub fn nudge(&self, runtime: &Handle) {
         if !self.nudging.swap(true, Ordering::AcqRel) {
             let nudging = self.nudging.clone();
@@ -72,18 +72,18 @@ impl WatchdogHandle {
         }
     }
 
-    /// The watchdog turns away: from now on it must be called. The watchdog looks once more for a
-    /// reason to stay, and if there is one calls [`stay`](Self::stay).
+    /// The watchdog stops watching: from now on it must be called. It checks once more for a reason
+    /// to stay, and if there is one it calls [`stay`](Self::stay).
     pub fn turn_away(&self) {
         // Pairs with the load in `call`, through the fence below.
         self.watched.store(false, Ordering::SeqCst);
         // Pairs with the raise of `awake` or `starved` before `call`: the watchdog sees it in
-        // `Watched::is_busy`, or `call` sees that the watchdog is gone. Otherwise a busy pool stays
-        // unwatched.
+        // `Watched::is_busy`, or `call` sees that the watchdog is gone. Otherwise a busy pool would
+        // stay unwatched.
         fence(Ordering::SeqCst);
     }
 
-    /// True when the watchdog stays: it has not been called again since.
+    /// Returns true if the watchdog keeps watching: it has not been called again since.
     pub fn stay(&self) -> bool {
         !self.watched.swap(true, Ordering::AcqRel)
     }

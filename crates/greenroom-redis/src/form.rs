@@ -79,7 +79,8 @@ impl Form {
         let key = key.filter(|key| !key.is_empty());
         let event = match &self.records {
             None => {
-                let event = cloud_event(&headers, &value.unwrap_or_default())?;
+                let value = value.unwrap_or_default();
+                let event = http::read_one(&headers, &value, "an entry")?;
                 key.into_iter().fold(event, Event::with_partition_key)
             }
             Some(mapping) => {
@@ -99,18 +100,6 @@ impl Form {
         // Instrumented clients write these fields, in addition to those of the event.
         let trace = TraceHeaders::find(&headers);
         Ok(trace.into_iter().fold(event, Event::with_trace))
-    }
-}
-
-/// By the HTTP binding of CloudEvents: fields `ce-*` and the data, or the whole event as JSON.
-fn cloud_event(headers: &[(&str, &[u8])], value: &Bytes) -> Result<Event, String> {
-    if !http::announces_events(headers) {
-        return Event::parse(value).map_err(|error| error.to_string());
-    }
-    let mut events = http::read(headers, value).map_err(|error| error.to_string())?;
-    match (events.pop(), events.is_empty()) {
-        (Some(event), true) => Ok(event),
-        _ => Err("an entry is one event, and this one is a batch of another number".to_owned()),
     }
 }
 
@@ -169,9 +158,9 @@ mod tests {
 
     #[test]
     fn m05_an_entry_becomes_an_event_of_a_field_or_of_all_of_them() {
-        let mapping = Mapping::new(Pick::literal("order"), Pick::of(RecordPart::Topic))
-            .subject(Pick::of(RecordPart::Header("order".into())))
-            .time(Pick::of(RecordPart::Time));
+        let mapping = Mapping::new(Pick::literal("order"), Pick::part(RecordPart::Topic))
+            .subject(Pick::part(RecordPart::Header("order".into())))
+            .time(Pick::part(RecordPart::Time));
         let fields: &[(&str, &[u8])] = &[("order", b"7"), ("body", b"\xff hello")];
         let value = Some("body".to_owned());
         let event = read(RedisInput { value, ..input() }, Some(mapping.clone()), fields).unwrap();

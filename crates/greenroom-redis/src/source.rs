@@ -39,10 +39,10 @@ mod state;
 use std::sync::Arc;
 
 use greenroom_bus::{
-    BoxFuture,
     record::Mapping,
     source::{
-        Committer, Lease, Partition, Places, Pull, Receipts, Source, SourceError, StatusCell, Taken,
+        Committer, Lease, Partition, Places, Pull, Pulling, Receipts, Source, SourceError,
+        StatusCell, Taken,
     },
 };
 use tokio::sync::mpsc;
@@ -130,10 +130,7 @@ impl Source for RedisSource {
         self.described.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let shared = self.shared.clone();
             loop {

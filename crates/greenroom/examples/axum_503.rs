@@ -1,4 +1,4 @@
-//! A saturated pool behind axum: one request too many hears 503 at once. A handler says so in a
+//! A saturated pool behind axum: excess requests get a 503 at once. A handler does that in one
 //! line; a service gets it from tower's own load-shed layer.
 //!
 //! `cargo run -p greenroom --example axum_503`
@@ -41,7 +41,7 @@ impl Actor for Renderer {
     }
 }
 
-/// Requests at once; the pool has room for 2 in hand and 4 in line.
+/// The number of requests at once; the pool has room for 2 in hand and 4 in line.
 const REQUESTS: usize = 50;
 
 /// A handler that calls the pool itself.
@@ -52,7 +52,7 @@ async fn draw(pages: AddressOf<Renderer>, path: String) -> Result<String, (Statu
     })
 }
 
-/// What the client of the service hears of each way in which a call ends without a reply.
+/// The response to the client of the service, for each way in which a call ends without a reply.
 async fn explain(error: BoxError) -> (StatusCode, &'static str) {
     match error.is::<Overloaded>() {
         true => (StatusCode::SERVICE_UNAVAILABLE, "too many requests at once\n"),
@@ -73,7 +73,7 @@ fn app(pool: &Pool<Renderer>) -> Router {
         .route_service("/{*page}", pages)
 }
 
-/// Asks for a page, every other one of the handler, and returns the status that came back.
+/// Requests a page, every second one from the handler, and returns the response's status.
 async fn ask(server: SocketAddr, page: usize) -> std::io::Result<u16> {
     let mut connection = TcpStream::connect(server).await?;
     let folder = if page.is_multiple_of(2) { "drawn" } else { "served" };
@@ -86,7 +86,7 @@ async fn ask(server: SocketAddr, page: usize) -> std::io::Result<u16> {
     status.ok_or_else(|| std::io::Error::other("the response has no status"))
 }
 
-/// How often each status came back.
+/// The number of responses with each status.
 async fn ask_all(server: SocketAddr) -> Result<BTreeMap<u16, usize>, BoxError> {
     let mut asked: JoinSet<_> = (0..REQUESTS).map(|page| ask(server, page)).collect();
     let mut statuses = BTreeMap::new();

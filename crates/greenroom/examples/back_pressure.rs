@@ -1,8 +1,8 @@
-//! What happens when more is sent than can be handled?
+//! What happens if more is sent than can be handled?
 //!
-//! Whatever has been accepted and not started counts against the capacity. When that is used up, it
-//! is the sender that notices: it waits, or gets its message back, or the pool drops one, as it was
-//! set up to.
+//! Every message that is accepted and not started counts against the capacity. When that is used
+//! up, the sender notices: it waits, gets its message back, or the pool drops a message, depending
+//! on the pool's overflow policy.
 //!
 //! `cargo run -p greenroom --example back_pressure`
 
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 const TAKES: Duration = Duration::from_millis(10);
 const SOON: Stop = Stop::within(Duration::from_secs(1));
 
-/// Has one hand.
+/// Handles one page at a time.
 struct Printer;
 
 impl Actor for Printer {
@@ -38,7 +38,7 @@ async fn printer(overflow: Printing) -> Result<Pool<Printer>, Box<dyn Error>> {
     Ok(Pool::new(|_slot| Printer).workers(1).capacity(2).overflow(overflow).spawn().await?)
 }
 
-/// Offers 5 pages at once. Says how many were accepted, and how many were handled in the end.
+/// Offers 5 pages at once. Returns how many were accepted, and how many were handled in the end.
 async fn flood(name: &str, pool: Pool<Printer>) -> (usize, u64) {
     let accepted = (0..5).filter(|page| pool.try_send(*page).is_ok()).count();
     let stats = pool.stop(SOON).await.stats;
@@ -64,14 +64,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(matches!(refused, Err(TrySendError::Full(78))));
     println!("try_send: full, and here is page 78 back");
 
-    // `reserve` waits for room first, so that what is costly to make is made only where there is a
+    // `reserve` waits for room first, so that an expensive message is made only when there is a
     // place for it.
     let permit = pool.reserve().await?;
     permit.send(79)?;
     println!("reserve: a page was made when there was room for it");
     assert!(pool.stop(SOON).await.left_over.is_empty());
 
-    // A pool whose senders must not wait does something else.
+    // Pools whose senders must not wait.
     assert_eq!(flood("Reject", printer(Overflow::Reject).await?).await, (2, 2));
     assert_eq!(flood("DropNewest", printer(Overflow::DropNewest).await?).await, (2, 2));
     assert_eq!(flood("DropOldest", printer(Overflow::DropOldest).await?).await, (5, 2));

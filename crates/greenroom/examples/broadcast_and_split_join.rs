@@ -1,4 +1,4 @@
-//! How do I reach all workers of a pool at once, and make one answer of theirs?
+//! How do I reach all workers of a pool at once, and join their answers into one?
 //!
 //! `cargo run -p greenroom --example broadcast_and_split_join`
 
@@ -12,7 +12,7 @@ const WORKERS: usize = 4;
 
 #[derive(Debug, Clone)]
 enum Ask {
-    /// Forget what is older.
+    /// Forget older data.
     Forget,
     /// How many times were you told to?
     Forgotten,
@@ -40,7 +40,7 @@ impl Actor for Shard {
     }
 }
 
-/// Every worker has every fourth number.
+/// Each worker gets every fourth number.
 fn share(all: &Ask, index: usize, of: usize) -> Option<Ask> {
     let Ask::Sum(all) = all else { return Some(all.clone()) };
     Some(Ask::Sum(all.iter().skip(index).step_by(of).copied().collect()))
@@ -49,23 +49,23 @@ fn share(all: &Ask, index: usize, of: usize) -> Option<Ask> {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pool = Pool::new(|slot| Shard { slot, forgotten: 0 }).workers(1).spawn().await?;
-    // A spawn returns when one worker runs; a change tells when all of them do.
+    // A spawn returns when one worker runs; a change reports when all of them do.
     assert!(pool.admin().resize(WORKERS)?.done(Duration::from_secs(5)).await.is_complete());
 
-    // A copy for each. The type says that the answers are several.
+    // A copy for each. The type says that there are several answers.
     let shards = pool.broadcast();
     let told = shards.send(Ask::Forget).await?;
     println!("told all shards: {}", told.is_complete());
     assert!(told.is_complete());
 
-    // Everybody's answer, replies and errors.
+    // The answers of all, replies and errors.
     let all = shards.call(Ask::Forgotten).within(Duration::from_secs(1)).all().await?;
     println!("{} replies, {} error", all.successes().count(), all.errors().count());
     assert!(all.is_complete());
     assert!(all.successes().all(|(_slot, times)| *times == 1));
     assert_eq!(all.errors().map(|(slot, _)| slot).collect::<Vec<_>>(), [3]);
 
-    // As many as are needed, or the first.
+    // As many answers as are needed, or the first one.
     let three = shards.call(Ask::Forgotten).quorum(3).await?;
     println!("a quorum of 3: {} replies", three.successes().count());
     assert_eq!(three.successes().count(), 3);

@@ -30,7 +30,7 @@ impl Actor for Expert {
     }
 }
 
-/// Answers what is easy itself, and passes on what is not.
+/// Answers easy questions itself, and passes on the others.
 struct Reception {
     experts: Address<(u32, u32), u32, String>,
 }
@@ -40,7 +40,7 @@ impl Actor for Reception {
     type Reply = u32;
     type Error = String;
 
-    /// Looks before it takes anything out: what is left in the delivery can still be handed on
+    /// Looks before it takes anything out: a message left in the delivery can still be forwarded
     /// whole.
     async fn receive(
         &mut self,

@@ -1,8 +1,8 @@
-//! How do I decide myself which worker a message is for?
+//! How do I choose the worker for a message myself?
 //!
-//! A policy sees the message, what is known of it, and the live workers with their load. It runs in
-//! the sender, before the message is accepted. Here each worker keeps the images of some users in
-//! its cache; who is idle takes what needs no cache.
+//! A policy gets the message, its metadata, and the live workers with their load. It runs in the
+//! sender, before the message is accepted. Here each worker keeps the images of some users in its
+//! cache; messages that need no cache go to an idle worker.
 //!
 //! `cargo run -p greenroom --example custom_policy`
 
@@ -18,9 +18,9 @@ use greenroom::{
 
 #[derive(Debug, Clone, Copy)]
 enum Job {
-    /// Of the user with this number.
+    /// An image of the user with this number.
     Image(u64),
-    /// Anybody can do this.
+    /// Any worker can do this.
     Report,
     /// For the worker with the least to do.
     Heavy,
@@ -43,7 +43,7 @@ impl Policy<Job> for ByUser {
     }
 }
 
-/// Keeps in mind whose images it has seen.
+/// Remembers the users whose images it has seen.
 #[derive(Default)]
 struct Thumbnails {
     cache: HashSet<u64>,
@@ -51,7 +51,7 @@ struct Thumbnails {
 
 impl Actor for Thumbnails {
     type Message = Job;
-    /// Which worker it was, and whether it knew the user.
+    /// The worker that handled it, and whether it knew the user.
     type Reply = (usize, bool);
     type Error = Infallible;
 

@@ -1,5 +1,5 @@
-//! How do I handle the events of many orders, each order's in its order, with a few numbers to
-//! decide on?
+//! How do I handle the events of many orders, in sequence for each order, with only a few numbers
+//! to set?
 //!
 //! `cargo run -p greenroom --example event_pool`
 
@@ -13,7 +13,7 @@ use greenroom::{
     prelude::*,
 };
 
-/// What happens to an order.
+/// An event of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Created,
@@ -34,7 +34,7 @@ impl Actor for Orders {
         _cx: &mut Context<Self>,
     ) -> Result<String, &'static str> {
         let order = event.key.ok_or("an order has a number")?;
-        // Order 1 is slow. It delays nobody else.
+        // Order 1 is slow. It delays no other order.
         let takes = if order == 1 { 300 } else { 1 };
         tokio::time::sleep(Duration::from_millis(takes)).await;
         match (order, event.message) {
@@ -60,12 +60,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let memory = orders.stats().memory;
     println!("2,000 messages of 200 bytes: {} bytes, when it is full", memory.estimate);
 
-    // Not waited for, and handled in order per order.
+    // Submitted without waiting; handled in sequence for each order.
     for order in 1..=3 {
         orders.submit(Some(order), Event::Created).await?;
         orders.submit(Some(order), Event::Paid).await?;
     }
-    // Waited for: what the handler says, or how it ended.
+    // Waits for the result of the handler, or for how the message ended.
     let shipped = orders.process(Some(2), Event::Shipped).await;
     println!("{}", shipped.map_err(|error| error.to_string())?);
     let failed = orders.process(Some(3), Event::Shipped).await;

@@ -1,8 +1,8 @@
-//! How does one actor tell many others what happens, without waiting for the slowest?
+//! How does one actor notify many others, without waiting for the slowest?
 //!
-//! A thermometer publishes its readings while somebody listens, and keeps the last two for those
-//! that are behind. A display keeps up. A printer takes its time, has room for two more readings,
-//! and is told how many it has missed. A task that is no actor listens too.
+//! A thermometer publishes its readings while there are subscribers, and keeps the last two for
+//! later ones. A display keeps up. A printer is slow, has room for two more readings, and learns
+//! how many it has missed. A task that is no actor subscribes too.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -15,13 +15,13 @@ use greenroom::{
 
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Shows readings; `takes` is how long it is busy with one.
+/// Shows readings; `takes` is how long it is busy with each.
 struct Display {
     name: &'static str,
     takes: Duration,
 }
 
-/// What a display handles; readings are only a part of it.
+/// The messages of a display; readings are only some of them.
 enum Show {
     Degrees(i32),
     Missed(u64),
@@ -53,7 +53,7 @@ impl Actor for Display {
     }
 }
 
-/// Measures only while somebody listens: from the first subscriber until the last one has gone.
+/// Measures only while there are subscribers: from the first one until the last one has gone.
 async fn measure(mut producer: Producer<i32>) {
     let mut degrees = 20;
     loop {

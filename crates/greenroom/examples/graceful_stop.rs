@@ -1,8 +1,8 @@
 //! What happens to queued work when a pool stops, and what if handlers do not end?
 //!
-//! A graceful stop refuses new work and handles what is queued. At its deadline it drops handlers
-//! at their next await, gives back what was not handled, and names those who do not let go. Nothing
-//! is lost in silence.
+//! A graceful stop refuses new work and handles queued messages. At its deadline it drops handlers
+//! at their next await, gives back unhandled messages, and names the workers that are stuck.
+//! Nothing is lost silently.
 //!
 //! `cargo run -p greenroom --example graceful_stop`
 
@@ -14,11 +14,11 @@ use greenroom::{NotAccepted, StopReport, prelude::*};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// A few milliseconds.
+    /// Takes a few milliseconds.
     Short(u32),
-    /// Without end, but it awaits, so it can be dropped.
+    /// Never ends, but it awaits, so it can be dropped.
     Endless,
-    /// Blocks its thread: nobody can end it from outside.
+    /// Blocks its thread: it cannot be ended from outside.
     Blocking,
 }
 
@@ -29,7 +29,7 @@ impl Actor for Clerk {
     type Reply = ();
     type Error = Infallible;
 
-    /// Leaves the message where it is, so that it can be given back.
+    /// Leaves the message in place, so that it can be given back.
     async fn receive(
         &mut self,
         delivery: &mut Delivery<Work, (), Infallible>,
@@ -48,7 +48,7 @@ impl Actor for Clerk {
     }
 }
 
-/// One worker gets this work and is stopped, with so much time.
+/// One worker gets this work and is stopped, with this much time.
 async fn stopped(name: &str, work: &[Work], ms: u64) -> Result<StopReport<Work>, Box<dyn Error>> {
     let pool = Pool::new(|_slot| Clerk).name(name).workers(1).spawn().await?;
     for work in work {

@@ -1,8 +1,8 @@
-//! Who decides how many workers a pool has, and who knows about it?
+//! Who decides how many workers a pool has?
 //!
-//! A kitchen has a keeper, the chef: an actor of its own. It says with how many cooks the kitchen
-//! opens, hires when orders find no room, takes commands from the owner while every cook is busy,
-//! and is the last one to leave.
+//! A kitchen has a keeper, the chef, which is a separate actor. It sets the number of cooks at the
+//! start, hires when orders find no room, takes commands from the owner even while every cook is
+//! busy, and leaves last.
 
 #![expect(clippy::print_stdout, reason = "an example shows what happens")]
 
@@ -32,7 +32,7 @@ impl Actor for Cook {
     }
 }
 
-/// What the chef is told: by the owner, and by the kitchen.
+/// The messages to the chef, from the owner and from the kitchen.
 enum Order {
     Cooks(usize),
     HowMany,
@@ -82,7 +82,7 @@ impl Chef {
         }
     }
 
-    /// One more cook, if there may be one more.
+    /// Hires one more cook, if the bounds allow it.
     fn hire(&self, cx: &Context<Self>) {
         match self.kitchen.add(1) {
             Ok(change) => {

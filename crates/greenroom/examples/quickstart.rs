@@ -37,22 +37,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let pool = Pool::new(|_slot| Renderer::default()).name("renderers").workers(3).mailbox(100);
     let pool = pool.spawn().await?;
 
-    // A send is done when the message is queued.
+    // A send completes when the message is queued.
     for page in ["one", "two", "three"] {
         pool.send(page).await?;
     }
 
-    // A call is done when the reply is there, or a typed error: never a hang.
+    // A call completes with the reply or a typed error: it never hangs.
     let letters = pool.call("seventeen").await?;
     println!("the call was answered: {letters} letters");
     assert_eq!(letters, 9);
 
-    // An address is what others hold: cheap to clone, and it can send from any task.
+    // Senders hold an address: it is cheap to clone, and can send from any task.
     let address = pool.address();
     let elsewhere = tokio::spawn(async move { address.call("four").await });
     assert_eq!(elsewhere.await??, 4);
 
-    // A stop handles what is queued, for so long at most, and says what was not handled.
+    // A stop handles queued messages for at most this long, and reports the unhandled ones.
     let report = pool.stop(Stop::within(Duration::from_secs(1))).await;
     println!("handled {}, left over {}", report.stats.handled, report.left_over.len());
     assert_eq!(report.stats.handled, 5);

@@ -1,4 +1,4 @@
-//! What happens when a worker dies, again and again?
+//! What happens if a worker dies again and again?
 //!
 //! ```text
 //!                 root              OneForOne
@@ -28,7 +28,7 @@ use greenroom::{
 
 const SOON: Duration = Duration::from_secs(1);
 
-/// A word that kills whoever reads it.
+/// A word that kills its reader.
 const POISON: &str = "xyzzy";
 
 /// Counts its starts.
@@ -55,7 +55,7 @@ impl Actor for Reader {
     }
 }
 
-/// A pool, what its supervisor is given of it, and how often its worker was started.
+/// A pool, its spec for the supervisor, and the number of starts of its worker.
 type Readers = (Pool<Reader>, ChildSpec, Arc<AtomicU32>);
 
 /// A pool of one worker, which the pool itself restarts once.
@@ -84,15 +84,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let starts = || [&fronts, &sessions, &caches].map(|starts| starts.load(Ordering::Relaxed));
     assert_eq!(starts(), [1, 1, 1]);
 
-    // The pool restarts its worker. The caller hears of the panic at once, and the next call is
+    // The pool restarts its worker. The caller gets the panic at once, and the next call is
     // answered.
     assert!(matches!(session.call(POISON).await, Err(CallError::Panicked(_))));
     assert_eq!(session.call("word").await, Ok(4));
     println!("the pool has restarted its worker: {:?} starts", starts());
     assert_eq!(starts(), [1, 2, 1]);
 
-    // The budget of the pool is used up: its supervisor starts it anew, and the cache behind it.
-    // The address stays.
+    // The budget of the pool is used up: its supervisor restarts it, and the cache behind it. The
+    // address stays.
     assert!(session.call(POISON).await.is_err());
     assert_eq!(session.call("words").await, Ok(5));
     while starts() != [1, 3, 2] {
@@ -100,7 +100,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     println!("the supervisor has restarted the rest: {:?} starts", starts());
 
-    // What killed them is kept with its reason, to be looked at, replayed, or removed.
+    // The messages that killed them are kept with the reason, to inspect, replay, or remove.
     let letters = session.dead_letters().remove_all();
     let words: Vec<_> = letters.iter().filter_map(|letter| letter.message).collect();
     println!("dead letters: {words:?}");

@@ -1,8 +1,8 @@
-//! One tenant sends a thousand orders at once. Do the others feel it?
+//! One tenant sends a thousand orders at once. Do the others notice?
 //!
-//! Each order belongs to a tenant, and the workers' time is divided among those that have some
-//! waiting. A tenant may have a cap, pay for more, and be held when the service behind says 429.
-//! The orders of one customer stay in line throughout.
+//! Each order belongs to a tenant, and the workers' time is divided among the tenants with waiting
+//! orders. A tenant may have a cap, pay for more, and be held when the service behind it answers
+//! 429. The orders of one customer stay in sequence throughout.
 //!
 //! `cargo run -p greenroom --example tenants`
 
@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 struct Order {
     tenant: &'static str,
     customer: u32,
-    /// The service behind refuses it until then.
+    /// The service behind refuses the order until then.
     refused_until: Option<Instant>,
 }
 
@@ -34,7 +34,7 @@ impl Actor for Poster {
         if let Some(until) = order.refused_until
             && let Some(wait) = until.checked_duration_since(Instant::now())
         {
-            // 429 with `Retry-After`: the rest of this tenant waits as well.
+            // 429 with `Retry-After`: the tenant's other orders wait as well.
             cx.hold_share(order.tenant, wait);
             return Err(std::io::Error::other("too many requests"));
         }
@@ -66,7 +66,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("an order of bolt behind a thousand of acme took {} ms", began.elapsed().as_millis());
     assert!(began.elapsed() <= Duration::from_millis(15));
 
-    // No more than two of acme's at a time from here on: six workers are left to the others.
+    // From now on at most two of acme's at a time: six workers are left for the others.
     let shares = pool.admin().shares()?;
     shares.set("acme", ShareLimits::default().in_hand(2))?;
     sleep(Duration::from_millis(20)).await;
@@ -74,7 +74,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{acme}");
     assert_eq!(acme.in_hand, 2);
 
-    // The service says that bolt is to wait. Nothing else does.
+    // The service says that bolt has to wait. No other tenant waits.
     let refused_until = Some(Instant::now() + Duration::from_secs(1));
     pool.send(Order { refused_until, ..order("bolt", 1) }).await?;
     sleep(Duration::from_millis(10)).await;

@@ -1,7 +1,7 @@
 //! How does one actor give replies of different types?
 //!
-//! Each variant of its message that wants an answer carries a reply port of its own, and
-//! [`ask`](greenroom::Address::ask) puts it in. A port can be kept and answered later.
+//! Each variant of its message that needs an answer carries its own reply port, which
+//! [`ask`](greenroom::Address::ask) puts in. A port can be kept and answered later.
 //!
 //! `cargo run -p greenroom --example typed_replies`
 
@@ -21,7 +21,7 @@ enum Account {
     Balance(ReplyPort<u64>),
     Owner(ReplyPort<&'static str>),
     Withdraw(u64, ReplyPort<u64, Overdrawn>),
-    /// Answered when there is so much.
+    /// Answered when there is this much.
     WhenAtLeast(u64, ReplyPort<()>),
 }
 

@@ -47,14 +47,14 @@ pub trait Actor: Sized + Send + 'static {
     type Error: Send + 'static;
 
     /// Whether [`receive`](Self::receive) leaves the message in its delivery for as long as the
-    /// handler may fail. Retry, parked keys and replay then work for messages of any type, and
+    /// handler may fail. Retries, parked keys and replays then work for messages of any type, and
     /// nothing is copied.
     ///
     /// Otherwise the handler owns the message, and these need a copy of it: see
     /// [`PoolBuilder::retry`](crate::PoolBuilder::retry) and
-    /// [`keep_copies`](crate::PoolBuilder::keep_copies). A pool that is asked for one of them
-    /// and has neither is refused by [`spawn`](crate::PoolBuilder::spawn). If an attempt takes the
-    /// message out all the same and then fails, the message is a dead letter without it.
+    /// [`keep_copies`](crate::PoolBuilder::keep_copies). A pool that is asked for one of them and
+    /// has neither is refused by [`spawn`](crate::PoolBuilder::spawn). If an attempt takes the
+    /// message out anyway and then fails, the dead letter has no message.
     ///
     /// ```
     /// # use greenroom::{FailureTable, FinalAction, Rule, Backoff, prelude::*};
@@ -135,13 +135,12 @@ pub trait Actor: Sized + Send + 'static {
         cx: &mut Context<Self>,
     ) -> impl Future<Output = Result<Self::Reply, Self::Error>> + Send;
 
-    /// Handles one delivery. The runtime keeps the delivery until its outcome is settled. What
-    /// the handler leaves in it before an error or a panic is available to another attempt or
-    /// to the dead letters; an actor that always leaves it says so with
-    /// [`KEEPS_MESSAGE`](Self::KEEPS_MESSAGE).
+    /// Handles one delivery. The runtime keeps the delivery until it is settled. A message that the
+    /// handler leaves in it before an error or a panic is available for a retry or for the dead
+    /// letters; an actor that always leaves it says so with [`KEEPS_MESSAGE`](Self::KEEPS_MESSAGE).
     ///
     /// # Errors
-    /// As [`handle`](Self::handle).
+    /// Those of [`handle`](Self::handle).
     fn receive(
         &mut self,
         delivery: &mut Delivery<Self::Message, Self::Reply, Self::Error>,
@@ -222,7 +221,7 @@ pub enum Answer<R> {
 
 pin_project! {
     /// A handler whose reply answers the delivery. Written by hand: an async block would keep its
-    /// own state beside the handler's, and move the message once more.
+    /// own state in addition to the handler's, and move the message once more.
     struct Replying<F> {
         #[pin]
         handler: F,

@@ -1,4 +1,4 @@
-//! What senders hold.
+//! The handles of senders.
 
 use std::{
     collections::VecDeque,
@@ -174,7 +174,7 @@ impl<M, R, E> Address<M, R, E> {
     /// messages have been taken out; the rest is left.
     ///
     /// # Panics
-    /// As [`try_send_many`](Self::try_send_many).
+    /// Those of [`try_send_many`](Self::try_send_many).
     ///
     /// # Cancel safety
     /// Each message is either queued, and taken out, or still there.

@@ -31,7 +31,7 @@ pub(crate) trait Erased: Send + Sync {
     fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant>;
     /// It without its types.
     fn any(self: Arc<Self>) -> AnyAddress;
-    /// What the pool's addresses hold: an `Arc<dyn SenderVtable<M, R, E>>`.
+    /// The shared part of the pool's addresses: an `Arc<dyn SenderVtable<M, R, E>>`.
     fn sender(self: Arc<Self>) -> Box<dyn Any>;
     /// One of its workers without its types.
     fn any_worker(self: Arc<Self>, slot: usize) -> AnyAddress;
@@ -51,12 +51,12 @@ pub(crate) trait Erased: Send + Sync {
     }
     /// True when nothing of it runs any more, or no worker is left and nothing will be handled.
     fn is_over(&self) -> bool;
-    /// Refuses messages from now on, and stops as soon as the runtime gets to it, without waiting.
+    /// Refuses messages from now on, and stops in the background as soon as the runtime polls it.
     fn stop_behind(self: Arc<Self>, how: Stop);
     /// Counts one more address, unless the last one has been dropped: that one drains and stops the
     /// pool, which cannot be taken back. False then.
     fn try_handle_made(&self) -> bool;
-    /// Starts nothing of this share for so long. False if it has none.
+    /// Starts nothing of this share for this long. Returns false if the pool has no such share.
     fn hold_share(&self, _share: &Share, _during: Duration) -> bool {
         false
     }

@@ -1,6 +1,6 @@
 //! The classes of a mailbox.
 
-/// The line of a mailbox that a message stands in. Signals (exits of others, orders to leave) come
+/// The line of a mailbox that a message waits in. Signals (exits of others, orders to leave) come
 /// before both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Class {

@@ -1,4 +1,4 @@
-//! What a handler can learn about the worker that runs it.
+//! The information that a handler has about the worker that runs it.
 
 use std::{
     fmt,
@@ -32,7 +32,7 @@ pub struct Context<A> {
     actor: PhantomData<fn(A)>,
 }
 
-/// What a context knows.
+/// The state behind a context.
 #[derive(Clone)]
 struct Place {
     /// The name of the pool.
@@ -64,7 +64,7 @@ impl<A> Context<A> {
         Self { place, actor: PhantomData }
     }
 
-    /// What the actor has asked for, if it has asked to end.
+    /// The actor's request to end, if there is one.
     #[inline]
     pub(crate) fn take_exit(&mut self) -> Option<ExitReason> {
         match self.place.exit {
@@ -84,14 +84,14 @@ impl<A> Context<A> {
     }
 
     /// A context for an actor inside this one, to [`lend`](Self::lend) this one's place to. Made
-    /// once in a life: it clones what the place holds.
+    /// once per life: it clones the contents of the place.
     pub(crate) fn inner<B>(&self) -> Context<B> {
         Context::at(self.place.clone())
     }
 
     /// Lends the place to the context of an actor inside this one, until the loan is dropped. Both
-    /// are whole at any time, so a loan that is never dropped (it lies in a future, which may be
-    /// leaked) leaves a context behind that is merely old.
+    /// are complete at any time, so a loan that is never dropped (it is in a future, which may be
+    /// leaked) only leaves an outdated context behind.
     pub(crate) fn lend<'a, B>(&'a mut self, inner: &'a mut Context<B>) -> Loan<'a, A, B> {
         mem::swap(&mut self.place, &mut inner.place);
         Loan { outer: self, inner }
@@ -112,8 +112,8 @@ impl<A> Context<A> {
         format!("{}-{}", self.place.pool, self.place.slot)
     }
 
-    /// This worker without its types; of an actor that stands alone, the actor. To send messages,
-    /// there is [`address`](Self::address).
+    /// This worker without its types; for an actor that stands alone, the actor. To send messages,
+    /// use [`address`](Self::address).
     pub fn me(&self) -> AnyAddress {
         match self.place.home.upgrade() {
             Some(home) => home.any_worker(self.place.slot),
@@ -121,10 +121,10 @@ impl<A> Context<A> {
         }
     }
 
-    /// Holds this [share](crate::shares) from now on and for so long: none of its messages is
-    /// started. One attempt follows, which probes, and the others once it has ended. For a handler
-    /// that was told to wait, as by a 429 with `Retry-After`: it then fails, and its message waits
-    /// for its next attempt. False in a pool without shares.
+    /// Holds this [share](crate::shares) from now on for this long: none of its messages is
+    /// started. After that one attempt goes first as a probe, and the others follow once it has
+    /// ended. For a handler that was told to wait, as by a 429 with `Retry-After`: it then fails,
+    /// and its message waits for its retry. Returns false in a pool without shares.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -203,9 +203,9 @@ impl<A> Context<A> {
         self.exit(ExitReason::Normal);
     }
 
-    /// Ends this worker after the message in hand, for this reason. As [`stop`](Self::stop) after a
-    /// normal one; any other is an abnormal end, after which a
-    /// [`Transient`](crate::RestartPolicy::Transient) worker is started again, within its budget.
+    /// Ends this worker after the message in hand, for this reason. A normal reason is the same as
+    /// [`stop`](Self::stop); any other is an abnormal end, after which a
+    /// [`Transient`](crate::RestartPolicy::Transient) worker is restarted within its budget.
     pub fn exit(&mut self, reason: ExitReason) {
         self.place.exit = Some(Box::new(reason));
     }

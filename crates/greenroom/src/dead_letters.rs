@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!           ┌────┬────┬─────────────┬────┬─────┐ ──remove──▶ the caller
-//! pool ───▶ │ 17 │ 18 │ 21 (in use) │ 22 │ ... │ ──replay──▶ an address: accepted anew, at the end
+//! pool ───▶ │ 17 │ 18 │ 21 (in use) │ 22 │ ... │ ──replay──▶ an address: accepted again, at the end
 //!           └────┴────┴─────────────┴────┴─────┘             of its key's line; refused: back in its place
 //!    at the bound,      └─ while it is looked at or replayed, it is out of the queue;
 //!    the oldest goes       its number keeps its place

@@ -86,7 +86,7 @@ impl Marks {
 #[derive(Debug)]
 pub struct BatchItem<M, R, E> {
     pub(crate) delivery: Delivery<M, R, E>,
-    /// A copy for another attempt.
+    /// A copy for a retry.
     pub(crate) spare: Option<M>,
     /// The handler's result for it.
     pub(crate) result: Option<Result<R, E>>,
@@ -177,7 +177,8 @@ impl<R, E> Extra<R, E> {
         Box::new(Self::plain(port))
     }
 
-    /// In place of a closure, of which each would have what it is passed to compiled again.
+    /// A function instead of a closure: each closure would have the function that it is passed to
+    /// compiled again.
     pub(crate) fn without_port() -> Box<Self> {
         Self::new(None)
     }
@@ -252,8 +253,8 @@ impl<M, R, E> Delivery<M, R, E> {
 
     /// The messages that are handled together with this one, after it and in order, in a pool with
     /// [`batches`](crate::PoolBuilder::batches); none in other pools. Each needs its own result
-    /// ([`BatchItem::settle`]). An item without one, whose message is still there, is attempted
-    /// again alone.
+    /// ([`BatchItem::settle`]). An item without a result, whose message is still there, is retried
+    /// alone.
     pub fn batch_items(&mut self) -> &mut [BatchItem<M, R, E>] {
         &mut self.more
     }
@@ -270,7 +271,7 @@ impl<M, R, E> Delivery<M, R, E> {
         self.message.as_ref()
     }
 
-    /// The message, to change in place. A further attempt sees the change.
+    /// The message, to change in place. A retry sees the change.
     pub fn message_mut(&mut self) -> Option<&mut M> {
         self.message.as_mut()
     }
@@ -330,17 +331,16 @@ impl<M, R, E> Delivery<M, R, E> {
         Some(deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// When the pool accepted it, by the runtime's clock, roughly. For a message that is attempted
-    /// again, the first acceptance; for a [forwarded](Self::forward) one, the acceptance by this
-    /// pool.
+    /// The approximate time when the pool accepted it, by the runtime's clock. For a retry, it is
+    /// the first acceptance; for a [forwarded](Self::forward) message, the acceptance by this pool.
     ///
     /// Reading a clock for each message would cost more than queueing it, so most are stamped by a
-    /// clock that stands still between readings of the real one: with several threads for a few
-    /// milliseconds, with one thread for as long as a sender or a handler computes without a pause.
-    /// So the stamp may be too early by that much, and with several threads is never too late. With
-    /// one thread, if handlers return within 2 µs, a call that an idle worker gets at once has no
-    /// stamp: it counts from the first query or from the first wait of its handler, which is too
-    /// late by the time that others and the handler have computed until then.
+    /// clock whose time stays the same between readings of the real one: with several threads for a
+    /// few milliseconds, with one thread for as long as a sender or a handler computes without a
+    /// pause. So the stamp may be too early by that much, and with several threads is never too
+    /// late. With one thread, if handlers return within 2 µs, a call that an idle worker gets at
+    /// once has no stamp: it counts from the first query or from the first wait of its handler,
+    /// which is too late by the time that others and the handler have computed until then.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -429,7 +429,7 @@ mod tests {
     use super::Extra;
     use crate::{Actor, Address, Answer, Context, Delivery, Envelope, Pool, Stop};
 
-    /// Notes which messages came with more than themselves.
+    /// Notes which messages came with extra parts.
     #[derive(Clone, Default)]
     struct Scales(Arc<Mutex<Vec<(u32, bool)>>>);
 
@@ -463,7 +463,7 @@ mod tests {
         assert!(to.try_reserve().is_ok_and(|permit| permit.send(7).is_ok()));
     }
 
-    /// The metadata of messages that such a pool accepts.
+    /// The extra parts of messages that such a pool accepts.
     async fn weigh(keyed: bool) -> Vec<(u32, bool)> {
         let scales = Scales::default();
         let each = scales.clone();
@@ -485,9 +485,8 @@ mod tests {
         weighed
     }
 
-    /// A call allocates it on one core and frees it on another. With eight bytes more it comes to
-    /// the next size of the allocator, and calls between cores that are far from each other took a
-    /// fifth longer.
+    /// A call allocates it on one core and frees it on another. With eight bytes more it would need
+    /// the allocator's next size, and calls between distant cores took a fifth longer.
     #[test]
     fn what_a_call_needs_is_small() {
         assert!(size_of::<Extra<u64, u64>>() <= 88);

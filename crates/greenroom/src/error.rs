@@ -95,7 +95,7 @@ impl<M> SendError<M> {
         }
     }
 
-    /// The reason alone.
+    /// Only the reason.
     pub fn without_message(&self) -> NotAccepted {
         match self {
             Self::Full(_) => NotAccepted::Full,
@@ -170,8 +170,8 @@ pub enum SpawnError {
         /// The error of the operating system.
         reason: String,
     },
-    /// The failure policy may ask for another attempt or park a key, but there would be no message
-    /// for that: handlers own their messages, and the pool keeps no copies.
+    /// The failure policy may ask for a retry or park a key, but there would be no message for
+    /// that: handlers own their messages, and the pool keeps no copies.
     #[error(
         "the failure policy of pool {pool} retries or parks, but its handlers own their messages and it keeps no \
          copies: add `keep_copies()`, or use `retry_with` for messages that are not `Clone`, or let the actor's \

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! YAML, TOML, code ─▶ EventPoolConfig ─▶ workers, mailbox, restarts, notices, order per key
-//!                     a preset, and what overrides it
+//!                     a preset, and its overrides
 //! ```
 //!
 //! ```

@@ -8,7 +8,8 @@
 //! | [`Panicked`](ExitReason::Panicked) | no | its code panicked |
 //! | [`Failed`](ExitReason::Failed) | no | its code ended it with an error |
 //!
-//! A normal exit concerns no one; supervisors, links and operators are notified of an abnormal one.
+//! A normal exit concerns no other party; supervisors, links and operators are notified of an
+//! abnormal one.
 
 use std::{error::Error, fmt, sync::Arc};
 

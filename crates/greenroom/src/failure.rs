@@ -8,7 +8,7 @@
 //! crash, kill                                        after `poison_limit` panics or crashes quarantined
 //! ```
 //!
-//! Another attempt needs the message. It exists if the actor leaves it in its delivery
+//! A retry needs the message. It exists if the actor leaves it in its delivery
 //! ([`Actor::KEEPS_MESSAGE`](crate::Actor::KEEPS_MESSAGE)), or if the pool keeps a copy while the
 //! message is in hand ([`retry`](crate::PoolBuilder::retry),
 //! [`keep_copies`](crate::PoolBuilder::keep_copies)). A pool whose policy needs the message, but
@@ -20,7 +20,7 @@ use greenroom_config::{At, Take, Typed, units::DurationRange};
 
 /// Exponential backoff with jitter.
 ///
-/// The n-th wait is `first * 2^(n-1)`, at most `max`, less a random part of up to half ("equal
+/// The n-th wait is `first * 2^(n-1)`, at most `max`, minus a random part of up to half ("equal
 /// jitter", described by Marc Brooker in "Exponential Backoff And Jitter", AWS Architecture Blog,
 /// 2015), so that messages that failed together do not come back together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,9 +113,9 @@ pub enum FailureAction {
 /// A rule of the failure table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// Up to this many attempts in all, then `finally`.
+    /// Up to this many attempts in total, then `finally`.
     Retry {
-        /// Attempts in all, the first included.
+        /// Attempts in total, including the first.
         attempts: u32,
         /// The waits between them.
         backoff: Backoff,
@@ -216,14 +216,14 @@ pub trait FailurePolicy<E>: Send + Sync + 'static {
     /// Decides. `chance` is a random number between 0 and 1, for jitter.
     fn decide(&self, attempt: FailedAttempt<'_, E>, chance: f64) -> FailureAction;
 
-    /// Whether it may ask for another attempt or park a key, which needs the message: a pool that
-    /// does not have the message by then is not started. True by default, also for closures.
+    /// Whether it may ask for a retry or park a key, which needs the message: a pool that would not
+    /// have the message then is not started. True by default, even for closures.
     fn needs_message(&self) -> bool {
         true
     }
 
     /// Whether its purpose is to park keys: a pool without keys is then not started. False by
-    /// default, also for closures; without a key, a message to park becomes a dead letter.
+    /// default, even for closures; without a key, a message to park becomes a dead letter.
     fn needs_keys(&self) -> bool {
         false
     }

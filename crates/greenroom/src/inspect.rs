@@ -5,7 +5,7 @@
 //! others can read them:
 //!
 //! ```text
-//! handler ──publish("cached", 17)──▶ the slot's values ◀──snapshot── whoever inspects
+//! handler ──publish("cached", 17)──▶ the slot's values ◀──snapshot── an inspection
 //!                                    (the last of each key)
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! worker. [`Items`] selects them.
 //!
 //! # Price
-//! A lock, mostly free, and a search among the keys for each published value. Text is copied.
+//! A mostly free lock, and a search among the keys for each published value. Text is copied.
 //! Publish values that change occasionally; sum up values that change with every message first.
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -10,8 +10,8 @@
 //! answer   ◀──                 ◀──                 ◀──
 //! ```
 //!
-//! An actor in its layers is an actor, with the same message, reply and error, so the pool knows
-//! nothing of them: a panic unwinds through them, an error reaches the failure policy once they
+//! An actor in its layers is an actor with the same message, reply and error, so the pool need not
+//! know about layers: a panic unwinds through them, an error reaches the failure policy after they
 //! have seen it, and a message that the handler left in its delivery is still there.
 //!
 //! # Price
@@ -62,12 +62,12 @@ use crate::{Actor, Answer, Context, Delivery};
 /// ```
 pub trait Layer<A: Actor>: Send + 'static {
     /// Handles one delivery, usually by passing it to the inside. As with [`Actor::receive`], a
-    /// message that is left in the delivery after an error or a panic is available to another
-    /// attempt or to the dead letters. Around an actor that [keeps its
-    /// messages](Actor::KEEPS_MESSAGE), a layer must also leave them in place.
+    /// message that is left in the delivery after an error or a panic is available for a retry or
+    /// for the dead letters. Around an actor that [keeps its messages](Actor::KEEPS_MESSAGE), a
+    /// layer must also leave them in place.
     ///
     /// # Errors
-    /// As for [`Actor::handle`]: an error on which the failure policy of the pool decides.
+    /// Those of [`Actor::handle`]: an error on which the failure policy of the pool decides.
     fn receive(
         &mut self,
         delivery: &mut Delivery<A::Message, A::Reply, A::Error>,

@@ -29,7 +29,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! # What is where
+//! # Overview
 //! The names that most programs use are here; the others are in the modules.
 //!
 //! | for | there is |
@@ -43,7 +43,7 @@
 //! | parts that depend on one another, started, restarted and stopped in order | [`Supervisor`], and the module [`supervisor`] |
 //! | messages with keys, from a configuration or a preset | [`EventPool`], and the module [`event_pool`] |
 //! | events for many subscribers | [`Topic`], and the module [`topic`] |
-//! | hearing of all that happens in pools | [`PoolEvents`], [`PoolEvent`], and the module [`pool_events`] |
+//! | notifications of everything that happens in pools | [`PoolEvents`], [`PoolEvent`], and the module [`pool_events`] |
 //! | the figures of a pool | [`Pool::stats`], [`PoolStats`], and the module [`stats`] |
 //! | values that a worker publishes, readable while it is stuck | [`PoolAdmin::inspect`], and the module [`inspect`] |
 //! | why an actor has ended, and where it panicked | [`ExitReason`], and the module [`panic_location`] |
@@ -53,17 +53,17 @@
 //! | something around every message: a limit, a span, a count | [`Layer`], and the module [`layer`] |
 //! | one end for many actors | [`System`], and the module [`system`] |
 //! | all workers at once, the first answer of several, parts of a request | the module [`gather`] |
-//! | an actor that looks after a pool: sizes it, answers for it, is told its events | [`PoolBuilder::keeper`], and the module [`keeper`] |
+//! | an actor that looks after a pool: sizes it, answers for it, gets its events | [`PoolBuilder::keeper`], and the module [`keeper`] |
 //! | servers and streams | the module [`service`] |
 //! | which worker gets a message | the module [`policy`] |
 //! | limits and sizes, decided for a pool that obeys them or for a caller that acts | [`limits`], [`autoscale`] |
 //! | a fair part for each tenant, with caps and rates | the module [`shares`] |
 //! | advice on a pool's settings while it runs | the module [`advisor`] |
-//! | tests | tokio's paused clock, which pools and timers go by; [`PoolBuilder::seed`], for chance that repeats itself |
+//! | tests | tokio's paused clock, which pools and timers use; [`PoolBuilder::seed`], for repeatable random choices |
 //! | the promises, and the tests that hold them | the module [`statements`] |
 //!
 //! # Cargo features
-//! | feature | what it brings | default |
+//! | feature | contents | default |
 //! |---|---|---|
 //! | `gather` | the module [`gather`]: broadcast and split-join; with `topic`, [`Topic::subscribe_each`] | yes |
 //! | `supervision` | the module [`supervisor`], and [`PoolBuilder::supervised`] | yes |

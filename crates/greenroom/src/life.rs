@@ -56,7 +56,7 @@ impl Tie {
         }
     }
 
-    /// Tells a party that is tied like this of an end.
+    /// Notifies a party with this kind of tie of an end.
     fn notify<W: Alive>(self, who: &W, ended: &W, reason: ExitReason) {
         let ended = ended.clone();
         match self {
@@ -187,8 +187,8 @@ impl<W: Alive> Life<W> {
     }
 }
 
-/// Ties `who` to the end of `whom`, and for a link also the other way round. If one has already
-/// ended, the other is notified now.
+/// Ties `who` to the end of `whom`; for a link, also the other way round. If one has already ended,
+/// the other is notified now.
 pub(crate) fn tie<W: Alive>(who: &W, whom: &W, tie: Tie) {
     if who == whom {
         return;
@@ -200,8 +200,8 @@ pub(crate) fn tie<W: Alive>(who: &W, whom: &W, tie: Tie) {
         whom.life().untie(who.life().id, tie);
         tie.back().notify(whom, who, reason);
     } else if whom.life().ended().is_some() {
-        // It has ended in between. It has notified `who`; the tie that it could not
-        // remove is removed here.
+        // It has ended in between and has notified `who`. It could not remove this side of the tie,
+        // so that is removed here.
         who.life().untie(whom.life().id, tie.back());
     }
 }

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! sender ──permit──▶ shard ──▶ inbox │ outbox ──▶ worker ──▶ handler ──▶ outcome, reply
-//!                    by key or       │ taken one message at a time, by whoever is awake
+//!                    by key or       │ taken one message at a time, by any awake worker
 //!                    by sender       └─ wake only when a shard becomes ready
 //! ```
 //!
-//! No task stands between sender and worker, and no message is bound to a worker before it is
+//! There is no task between sender and worker, and no message is bound to a worker before it is
 //! started. With [`ordered_by`](PoolBuilder::ordered_by), messages of one key are handled one at a
-//! time, in order. A key whose handler suspends, or that waits for another attempt, waits in a lane
-//! of its own and blocks no other key. If a worker keeps state for each of its keys,
+//! time, in order. A key whose handler suspends, or that waits for a retry, waits in its own lane
+//! and blocks no other key. If a worker keeps state for each of its keys,
 //! [`sticky_by`](PoolBuilder::sticky_by) gives it all messages of a key ([`sticky`]).
 //!
 //! # Ways in
@@ -25,7 +25,7 @@
 //!
 //! # Order
 //! A worker gets the messages of one address and class in the order in which they were accepted; a
-//! further attempt comes later. Beyond that, without keys:
+//! retry comes later. Beyond that, without keys:
 //!
 //! | a pool | handles |
 //! |---|---|
@@ -33,12 +33,12 @@
 //! | that was built with several and has shrunk to one | in order per address; addresses interleaved |
 //! | of several workers | in no promised order |
 //!
-//! The queues of a pool are made when it is built, several for each worker that it begins with, and
-//! a pool that shrinks to one worker still serves all of them: if they were joined into one
-//! later, every sender would have to look up its queue. If order across senders matters, build
-//! the pool with one worker; it may grow, and is one line again when it has shrunk. With a
-//! [`policy`] that chooses a worker, the line is that worker's mailbox; the mailboxes of workers
-//! that left are handled beside it.
+//! The queues of a pool are made when it is built, several for each initial worker, and a pool that
+//! shrinks to one worker still serves all of them: if they were joined later, every sender would
+//! have to look up its queue. If order across senders matters, build the pool with one worker; it
+//! may grow, and is one line again when it has shrunk. With a [`policy`] that chooses a worker, the
+//! line is that worker's mailbox; messages from the mailboxes of workers that have left are handled
+//! in between.
 //!
 //! # Calls in a circle
 //! If a handler calls its own pool and no other worker is free to answer, it gets
@@ -51,9 +51,9 @@
 //!   circle then ends with [`TimedOut`](crate::CallError::TimedOut).
 //! * **Sends instead of calls** in one direction: *b* sends its question and returns; the answer
 //!   comes as a message.
-//! * **A reply that comes later**: the handler takes the port of its own caller
+//! * **A later reply**: the handler takes the port of its own caller
 //!   ([`Delivery::take_reply_port`](crate::Delivery::take_reply_port)), makes the call in a task,
-//!   and is free for the next message meanwhile.
+//!   and is free for the next message at once.
 //!
 //! ```
 //! # use greenroom::{prelude::*, CallError};
@@ -187,8 +187,8 @@ use self::{
 };
 use crate::{Actor, pool::admin::control::Control};
 
-/// A running pool: an [`Address`] (to which it dereferences) together with the right to look
-/// at it and to stop it.
+/// A running pool: an [`Address`] (to which it dereferences) together with the right to inspect and
+/// stop it.
 ///
 /// Dropping the pool, its clones and all its addresses handles the queued messages,
 /// then stops the workers.
@@ -228,7 +228,7 @@ impl<A: Actor> Pool<A> {
         Self { address, control: core }
     }
 
-    /// What senders hold.
+    /// An address for senders.
     pub fn address(&self) -> Address<A::Message, A::Reply, A::Error> {
         self.address.clone()
     }
@@ -238,9 +238,9 @@ impl<A: Actor> Pool<A> {
         figures(&*self.control)
     }
 
-    /// Messages that hold a place of the capacity: queued, or waiting for another attempt. As
-    /// [`PoolStats::depth`], without the price of the rest: for frequent looks, or for many pools.
-    /// Takes the lock of each shard for a moment.
+    /// Messages that hold a place of the capacity: queued, or waiting for a retry. Like
+    /// [`PoolStats::depth`], but without the cost of the other figures: for frequent calls, or for
+    /// many pools. Takes the lock of each shard for a moment.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -274,9 +274,9 @@ impl<A: Actor> Pool<A> {
         Keys::of(&self.control)
     }
 
-    /// Waits until this many workers run: [`spawn`](PoolBuilder::spawn) returns as soon as
-    /// one does, and the others follow. Each start is notified, so workers are not asked,
-    /// and nothing is polled.
+    /// Waits until this many workers run: [`spawn`](PoolBuilder::spawn) returns as soon as one
+    /// does, and the others follow. Each start sends a notification, so nothing is polled and
+    /// workers are not asked.
     ///
     /// A worker runs once its `started` hook has returned. A worker that has died does not run
     /// until it is started again.
@@ -321,7 +321,7 @@ impl<A: Actor> Pool<A> {
         ready(&*self.control, workers, within).await
     }
 
-    /// To look at the pool and to change it, apart from its work.
+    /// A handle to inspect and change the pool, apart from its work.
     pub fn admin(&self) -> PoolAdmin<A> {
         PoolAdmin::new(self.control.clone())
     }
@@ -329,7 +329,7 @@ impl<A: Actor> Pool<A> {
     /// Stops the pool, and returns the messages that were not handled. Works while the pool is
     /// saturated and handlers are stuck: a graceful stop returns half a second after its deadline
     /// at the latest. A worker of the pool would wait for its own end: from a handler or a hook of
-    /// the pool, this call only begins the stop, and returns nothing.
+    /// the pool, this call only starts the stop, and returns nothing.
     ///
     /// # Cancel safety
     /// A dropped future has closed the pool; call again to see it end.
@@ -346,8 +346,8 @@ impl<A: Actor> Clone for Pool<A> {
 
 #[cfg(feature = "gather")]
 impl<A: Actor> Pool<A> {
-    /// The pool as an address that gives each message to all of its live workers, a copy each. The
-    /// answer to a call is then of another type; messages and calls to one worker still go through
+    /// The pool as an address that gives each message to all of its live workers, a copy each. A
+    /// call then has an answer of another type; messages and calls to one worker still go through
     /// the pool's own address.
     ///
     /// ```

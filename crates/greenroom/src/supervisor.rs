@@ -132,7 +132,7 @@ impl Supervisor {
     ///
     /// # Cancel safety
     /// A dropped future stops the children that have started, like
-    /// [`Stop::Now`](crate::Stop::Now).== crates/greenroom/src/supervisor/keeper.rs
+    /// [`Stop::Now`](crate::Stop::Now).
     pub async fn spawn(self) -> Result<SupervisorHandle, SupervisorError> {
         timed::current(&self.name).map_err(|error| SupervisorError::of_runtime(&error))?;
         SupervisorHandle::start(self.keeper(Fall::Stop)).await

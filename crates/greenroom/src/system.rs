@@ -7,8 +7,8 @@
 //!
 //! ```text
 //! started:   store ─▶ index ─▶ requests
-//! shutdown:  requests, then index, then store: each refuses new messages and handles what it has
-//!            ├───────────── one deadline ────────────┤ what is left of it is each one's deadline;
+//! shutdown:  requests, then index, then store: each refuses new messages and handles its queue
+//!            ├───────────── one deadline ────────────┤ the rest of it is each one's deadline;
 //!                                                      at its end the rest is stopped at once
 //! ```
 //!
@@ -54,8 +54,8 @@ use crate::{
 /// ```
 #[derive(Default)]
 pub struct System {
-    /// In start order. Locked at most for a look at each actor; none is dropped or waited for under
-    /// it.
+    /// In start order. Locked at most for a short visit to each actor; none is dropped or waited
+    /// for under it.
     actors: Mutex<Vec<SystemEntry>>,
 }
 
@@ -133,7 +133,7 @@ impl System {
         let adopted = SystemEntry { vtable: address.vtable(), address: Box::new(address.clone()) };
         let mut actors = self.actors.lock();
         let mut unused = Vec::new();
-        // If it would grow: so an adoption looks at a few actors, on average.
+        // If it would grow: so an adoption visits a few actors, on average.
         if actors.len() == actors.capacity() {
             unused.extend(actors.extract_if(.., |actor| actor.vtable.is_over()));
         }

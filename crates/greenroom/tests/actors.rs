@@ -1,5 +1,5 @@
-//! What actors, calls and controllers promise, and whether each promise has a test. What becomes of
-//! messages is in `queues`.
+//! The promises about actors, calls and controllers, and a check that each promise has a test. For
+//! the outcomes of messages see `queues`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

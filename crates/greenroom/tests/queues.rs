@@ -1,6 +1,6 @@
-//! What becomes of messages that are sent to a pool, with and without keys. Two binaries share the
-//! library's tests, because each of their actors is a further copy of all of a pool's code: one
-//! compiler for all of them would need 7 GB.
+//! The outcomes of messages that are sent to a pool, with and without keys. Two binaries share the
+//! library's tests, because each of their actors is another copy of all of a pool's code: compiling
+//! all of them at once would take 7 GB.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -39,8 +39,8 @@ const MAX_BATCH: usize = 3;
 const LONGEST_ERROR: usize = 2_000;
 
 fn mapping() -> Mapping {
-    let header = |name: &str| Pick::of(RecordPart::Header(name.into()));
-    Mapping::new(header("content-type").or("hook"), Pick::of(RecordPart::Path))
+    let header = |name: &str| Pick::part(RecordPart::Header(name.into()));
+    Mapping::new(header("content-type").or("hook"), Pick::part(RecordPart::Path))
         .subject(header("ce-id").optional())
         .time(header("date").optional())
 }

@@ -35,12 +35,12 @@ const POINTERS: &[&str] = &[
 ];
 
 fn pick(pointer: &str) -> Pick {
-    Pick::of(RecordPart::Pointer(pointer.parse().expect("a pointer")))
+    Pick::part(RecordPart::Pointer(pointer.parse().expect("a pointer")))
 }
 
 fn mapping() -> Mapping {
-    let header = Pick::of(RecordPart::Header("X-Tenant".into())).optional();
-    Mapping::new(pick("/kind").or("line"), Pick::of(RecordPart::Path).or("/app"))
+    let header = Pick::part(RecordPart::Header("X-Tenant".into())).optional();
+    Mapping::new(pick("/kind").or("line"), Pick::part(RecordPart::Path).or("/app"))
         .subject(pick("/user/id").optional())
         .time(pick("/at").optional())
         .content_type(pick("/type").optional())

@@ -12,11 +12,10 @@ use std::{
 };
 
 use greenroom_bus::{
-    BoxFuture,
     engine::{Engine, HandlerConfig, PoolConfig},
     event::{Event, PARTITION_KEY},
     handler::{Attempt, Handler, HandlerFactory, Handling, Outputs},
-    source::{Committer, Partition, Pull, Receipts, Source, SourceError, Taken},
+    source::{Committer, Partition, Pulling, Receipts, Source, Taken},
 };
 use greenroom_kafka::{KafkaInput, source::KafkaSource};
 
@@ -79,10 +78,7 @@ impl Source for Watched {
         self.source.describe()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         self.source.pull(into)
     }
 

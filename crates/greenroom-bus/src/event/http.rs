@@ -85,6 +85,22 @@ pub fn read(headers: &[(&str, &[u8])], body: &Bytes) -> Result<Vec<Event>, Event
     }
 }
 
+/// Reads the event that a message of a broker carries: by its headers, or as JSON if they announce
+/// none. `what` is the message in words, for the reason.
+///
+/// # Errors
+/// It carries none, or several.
+pub fn read_one(headers: &[(&str, &[u8])], body: &Bytes, what: &str) -> Result<Event, String> {
+    if !announces_events(headers) {
+        return Event::parse(body).map_err(|error| error.to_string());
+    }
+    let mut events = read(headers, body).map_err(|error| error.to_string())?;
+    match (events.pop(), events.is_empty()) {
+        (Some(event), true) => Ok(event),
+        _ => Err(format!("{what} is one event, and this one is a batch of another number")),
+    }
+}
+
 /// Whether the headers announce events, in any mode: only then is a body of interest to [`read`].
 pub fn announces_events(headers: &[(&str, &[u8])]) -> bool {
     mode(headers).is_some()

@@ -1,38 +1,22 @@
 //! The figures of handlers, by handler.
 
-use super::{Families, Metric, Unit};
+use super::{Families, Metric};
 use crate::engine::Control;
 
 const OF_HANDLER: &[&str] = &["handler"];
 
-const ATTEMPTS: Metric = Metric::counter(
-    "greenroom_handler_attempts_total",
-    &["handler", "success"],
-    "Attempts that have ended, without those that were given back unstarted.",
-);
-const TIME: Metric = Metric::histogram(
-    "greenroom_handler_attempt_seconds",
-    OF_HANDLER,
-    "How long attempts took; measured by sample.",
-);
-const CRASHES: Metric = Metric::counter(
-    "greenroom_handler_crashes_total",
-    OF_HANDLER,
-    "Worker processes of the handler that died, or were killed for an invalid answer.",
-);
-const OUTAGE: Metric = Metric::gauge(
-    "greenroom_handler_outage_seconds",
-    OF_HANDLER,
-    "How long the handler has been in outage; 0 while it is not.",
-)
-.of(Unit::Seconds);
-const PAUSED: Metric = Metric::gauge(
-    "greenroom_handler_paused",
-    OF_HANDLER,
-    "1 while the handler is paused by an operator, otherwise 0.",
-);
-
-pub(super) const METRICS: &[&Metric] = &[&ATTEMPTS, &TIME, &CRASHES, &OUTAGE, &PAUSED];
+metrics! {
+    ATTEMPTS: counter("greenroom_handler_attempts_total", &["handler", "success"]) =
+        "Attempts that have ended, without those that were given back unstarted.";
+    TIME: histogram("greenroom_handler_attempt_seconds", OF_HANDLER) =
+        "How long attempts took; measured by sample.";
+    CRASHES: counter("greenroom_handler_crashes_total", OF_HANDLER) =
+        "Worker processes of the handler that died, or were killed for an invalid answer.";
+    OUTAGE: gauge("greenroom_handler_outage_seconds", OF_HANDLER, Seconds) =
+        "How long the handler has been in outage; 0 while it is not.";
+    PAUSED: gauge("greenroom_handler_paused", OF_HANDLER) =
+        "1 while the handler is paused by an operator, otherwise 0.";
+}
 
 /// Adds the figures of the handlers.
 pub(super) fn add(families: &mut Families, control: &Control) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 use super::{
-    Families, Metric, Unit,
+    Families, Metric,
     standings::{Ages, Standings},
 };
 use crate::{
@@ -20,134 +20,50 @@ const OF_STATE: &[&str] = &["input", "state"];
 /// Of an input with more partitions than this, there are sums and no series for each.
 pub const MOST_PARTITIONS: usize = 256;
 
-const TAKEN: Metric = Metric::counter(
-    "greenroom_input_events_taken_total",
-    OF_INPUT,
-    "Items taken from the input; kept when the input is removed.",
-);
-const STATE: Metric = Metric::gauge(
-    "greenroom_input_state",
-    OF_STATE,
-    "1 for the current state of the input: connecting, joining, assigned, waiting, refused or \
-     lost; 0 for the others.",
-);
-const LAG: Metric = Metric::gauge(
-    "greenroom_input_lag",
-    OF_INPUT,
-    "Positions that the source has not delivered yet, of all partitions that know it.",
-);
-const IN_FLIGHT: Metric = Metric::gauge(
-    "greenroom_input_in_flight_bytes",
-    OF_INPUT,
-    "Bytes of events that are taken and not settled.",
-)
-.of(Unit::Bytes);
-const IN_FLIGHT_LIMIT: Metric = Metric::gauge(
-    "greenroom_input_in_flight_limit_bytes",
-    OF_INPUT,
-    "The limit at which the input pauses.",
-)
-.of(Unit::Bytes);
-const RUN_AHEAD: Metric =
-    Metric::gauge("greenroom_input_run_ahead", OF_INPUT, "Events that wait outside full pools.");
-const RUN_AHEAD_LIMIT: Metric = Metric::gauge(
-    "greenroom_input_run_ahead_limit",
-    OF_INPUT,
-    "The limit at which the input pauses.",
-);
-const PAUSED: Metric = Metric::gauge(
-    "greenroom_input_paused",
-    OF_INPUT,
-    "1 while the input takes nothing more until something is settled, otherwise 0.",
-);
-const PARKED: Metric = Metric::gauge(
-    "greenroom_input_parked_events",
-    OF_INPUT,
-    "Events of the input that wait behind parked keys.",
-);
-const OLDEST_OPEN: Metric = Metric::gauge(
-    "greenroom_input_oldest_open_seconds",
-    OF_INPUT,
-    "The longest of its partitions' `greenroom_partition_oldest_open_seconds`.",
-)
-.of(Unit::Seconds);
-const COMMIT_AGE: Metric = Metric::gauge(
-    "greenroom_input_commit_age_seconds",
-    OF_INPUT,
-    "The longest time that a settled event has waited to be stored as done; 0 if none waits.",
-)
-.of(Unit::Seconds);
-const COMMIT_SET: Metric = Metric::gauge(
-    "greenroom_input_commit_set_bytes",
-    OF_INPUT,
-    "The largest set of positions done beyond the lowest open one that a partition has stored \
-     last. Kafka only.",
-)
-.of(Unit::Bytes);
-const AVOIDED: Metric = Metric::counter(
-    "greenroom_head_of_line_avoided_seconds_total",
-    OF_INPUT,
-    "Total time that events would have waited behind the lowest open position of their \
-     partition, but did not; added up once a second.",
-)
-.of(Unit::Seconds);
-
-const PARTITION_LAG: Metric = Metric::gauge(
-    "greenroom_partition_lag",
-    OF_PARTITION,
-    "Positions that the source has not delivered yet.",
-);
-const PARTITION_IN_FLIGHT: Metric = Metric::gauge(
-    "greenroom_partition_in_flight_bytes",
-    OF_PARTITION,
-    "Bytes of events that are taken and not settled.",
-)
-.of(Unit::Bytes);
-const PARTITION_PAUSED: Metric = Metric::gauge(
-    "greenroom_partition_paused",
-    OF_PARTITION,
-    "1 while the partition is paused, for lack of room or by an operator, otherwise 0.",
-);
-const PARTITION_OLDEST: Metric = Metric::gauge(
-    "greenroom_partition_oldest_open_seconds",
-    OF_PARTITION,
-    "How long its lowest unsettled position has been open, to a second; 0 if none is open. Only \
-     for inputs that keep positions.",
-)
-.of(Unit::Seconds);
-const PARTITION_SETTLED: Metric = Metric::gauge(
-    "greenroom_partition_last_settled_seconds",
-    OF_PARTITION,
-    "Time since an event of the partition was settled; missing before the first.",
-)
-.of(Unit::Seconds);
-const PARTITION_AHEAD: Metric = Metric::gauge(
-    "greenroom_partition_done_ahead",
-    OF_PARTITION,
-    "Positions that are done beyond the lowest open one.",
-);
-
-pub(super) const METRICS: &[&Metric] = &[
-    &TAKEN,
-    &STATE,
-    &LAG,
-    &IN_FLIGHT,
-    &IN_FLIGHT_LIMIT,
-    &RUN_AHEAD,
-    &RUN_AHEAD_LIMIT,
-    &PAUSED,
-    &PARKED,
-    &OLDEST_OPEN,
-    &COMMIT_AGE,
-    &COMMIT_SET,
-    &AVOIDED,
-    &PARTITION_LAG,
-    &PARTITION_IN_FLIGHT,
-    &PARTITION_PAUSED,
-    &PARTITION_OLDEST,
-    &PARTITION_SETTLED,
-    &PARTITION_AHEAD,
-];
+metrics! {
+    TAKEN: counter("greenroom_input_events_taken_total", OF_INPUT) =
+        "Items taken from the input; kept when the input is removed.";
+    STATE: gauge("greenroom_input_state", OF_STATE) =
+        "1 for the current state of the input: connecting, joining, assigned, waiting, refused or \
+         lost; 0 for the others.";
+    LAG: gauge("greenroom_input_lag", OF_INPUT) =
+        "Positions that the source has not delivered yet, of all partitions that know it.";
+    IN_FLIGHT: gauge("greenroom_input_in_flight_bytes", OF_INPUT, Bytes) =
+        "Bytes of events that are taken and not settled.";
+    IN_FLIGHT_LIMIT: gauge("greenroom_input_in_flight_limit_bytes", OF_INPUT, Bytes) =
+        "The limit at which the input pauses.";
+    RUN_AHEAD: gauge("greenroom_input_run_ahead", OF_INPUT) =
+        "Events that wait outside full pools.";
+    RUN_AHEAD_LIMIT: gauge("greenroom_input_run_ahead_limit", OF_INPUT) =
+        "The limit at which the input pauses.";
+    PAUSED: gauge("greenroom_input_paused", OF_INPUT) =
+        "1 while the input takes nothing more until something is settled, otherwise 0.";
+    PARKED: gauge("greenroom_input_parked_events", OF_INPUT) =
+        "Events of the input that wait behind parked keys.";
+    OLDEST_OPEN: gauge("greenroom_input_oldest_open_seconds", OF_INPUT, Seconds) =
+        "The longest of its partitions' `greenroom_partition_oldest_open_seconds`.";
+    COMMIT_AGE: gauge("greenroom_input_commit_age_seconds", OF_INPUT, Seconds) =
+        "The longest time that a settled event has waited to be stored as done; 0 if none waits.";
+    COMMIT_SET: gauge("greenroom_input_commit_set_bytes", OF_INPUT, Bytes) =
+        "The largest set of positions done beyond the lowest open one that a partition has stored \
+         last. Kafka only.";
+    AVOIDED: counter("greenroom_head_of_line_avoided_seconds_total", OF_INPUT, Seconds) =
+        "Total time that events would have waited behind the lowest open position of their \
+         partition, but did not; added up once a second.";
+    PARTITION_LAG: gauge("greenroom_partition_lag", OF_PARTITION) =
+        "Positions that the source has not delivered yet.";
+    PARTITION_IN_FLIGHT: gauge("greenroom_partition_in_flight_bytes", OF_PARTITION, Bytes) =
+        "Bytes of events that are taken and not settled.";
+    PARTITION_PAUSED: gauge("greenroom_partition_paused", OF_PARTITION) =
+        "1 while the partition is paused, for lack of room or by an operator, otherwise 0.";
+    PARTITION_OLDEST: gauge("greenroom_partition_oldest_open_seconds", OF_PARTITION, Seconds) =
+        "How long its lowest unsettled position has been open, to a second; 0 if none is open. \
+         Only for inputs that keep positions.";
+    PARTITION_SETTLED: gauge("greenroom_partition_last_settled_seconds", OF_PARTITION, Seconds) =
+        "Time since an event of the partition was settled; missing before the first.";
+    PARTITION_AHEAD: gauge("greenroom_partition_done_ahead", OF_PARTITION) =
+        "Positions that are done beyond the lowest open one.";
+}
 
 /// Adds how much the inputs have given, including removed ones, and how much they have under way.
 pub(super) fn add(

@@ -90,7 +90,7 @@ impl Metric {
     }
 
     /// In this unit, which its name ends with.
-    pub const fn of(self, unit: Unit) -> Self {
+    pub const fn with_unit(self, unit: Unit) -> Self {
         Self { unit: Some(unit), ..self }
     }
 

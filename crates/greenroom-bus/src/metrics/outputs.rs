@@ -2,26 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use super::{Families, Metric, Unit};
+use super::{Families, Metric};
 use crate::engine::Control;
 
 const OF_OUTPUT: &[&str] = &["output"];
 
-const EVENTS: Metric =
-    Metric::counter("greenroom_output_events_total", OF_OUTPUT, "Events handed to the output.");
-const REJECTED: Metric = Metric::counter(
-    "greenroom_output_rejected_total",
-    OF_OUTPUT,
-    "Events that the output rejected for good.",
-);
-const TROUBLE: Metric = Metric::gauge(
-    "greenroom_output_trouble_seconds",
-    OF_OUTPUT,
-    "How long the output has made no progress; 0 while it does.",
-)
-.of(Unit::Seconds);
-
-pub(super) const METRICS: &[&Metric] = &[&EVENTS, &REJECTED, &TROUBLE];
+metrics! {
+    EVENTS: counter("greenroom_output_events_total", OF_OUTPUT) = "Events handed to the output.";
+    REJECTED: counter("greenroom_output_rejected_total", OF_OUTPUT) =
+        "Events that the output rejected for good.";
+    TROUBLE: gauge("greenroom_output_trouble_seconds", OF_OUTPUT, Seconds) =
+        "How long the output has made no progress; 0 while it does.";
+}
 
 /// Adds how much the outputs have received.
 pub(super) fn add(families: &mut Families, control: &Control) {

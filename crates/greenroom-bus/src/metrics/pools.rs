@@ -8,7 +8,7 @@ use greenroom::{
     stats::{Latencies, WorkerStats},
 };
 
-use super::{Families, Metric, Unit};
+use super::{Families, Metric};
 use crate::engine::{PoolControl, PoolView};
 
 /// Options for the figures of workers.
@@ -25,147 +25,55 @@ const OF_POOL: &[&str] = &["pool"];
 /// For a worker if requested; otherwise `actor_id` is empty.
 const OF_WORKER: &[&str] = &["pool", "actor_id"];
 
-const SENT: Metric = Metric::counter(
-    "actor_pool_messages_sent_total",
-    OF_POOL,
-    "Messages that the pool has accepted.",
-);
-const PROCESSED: Metric = Metric::counter(
-    "actor_pool_messages_processed_total",
-    &["pool", "actor_id", "success"],
-    "Messages whose handling has ended, by success or final failure.",
-);
-const FAILED: Metric = Metric::counter(
-    "actor_pool_messages_failed_total",
-    OF_POOL,
-    "Attempts that failed, without events that were given back unstarted.",
-);
-const RETRIES: Metric = Metric::counter(
-    "actor_pool_retries_total",
-    &["pool", "class"],
-    "Failures that were followed by another attempt, by class.",
-);
-const LATENCY: Metric = Metric::histogram(
-    "actor_pool_message_latency_seconds",
-    OF_POOL,
-    "From accepted to done, waiting and handling together; measured by sample.",
-);
-const QUEUE_TIME: Metric = Metric::histogram(
-    "actor_pool_queue_seconds",
-    OF_POOL,
-    "How long messages waited before they were started; measured by sample.",
-);
-const HANDLING_TIME: Metric = Metric::histogram(
-    "actor_pool_handling_seconds",
-    OF_POOL,
-    "How long messages were in hand; measured by sample.",
-);
-const RESTARTED: Metric =
-    Metric::counter("actor_pool_actors_restarted_total", OF_WORKER, "Restarts of workers.");
-const DEAD_LETTERS: Metric = Metric::counter(
-    "actor_pool_dead_letters_total",
-    OF_POOL,
-    "Events for the pool's handlers that were stored as dead letters.",
-);
-const DEPTH: Metric = Metric::gauge(
-    "actor_pool_inbox_depth",
-    OF_POOL,
-    "Messages that are queued or wait for another attempt, without those of parked keys.",
-);
-const SIZE: Metric = Metric::gauge(
-    "actor_pool_inbox_size",
-    OF_POOL,
-    "The most messages that may be accepted and not started.",
-);
-const UTILIZATION: Metric =
-    Metric::gauge("actor_pool_inbox_utilization", OF_POOL, "Depth by size, from 0 to 1.");
-const FULL: Metric = Metric::counter(
-    "actor_pool_inbox_full_total",
-    OF_POOL,
-    "How often the inbox has become full, after it was at most half full.",
-);
-const OLDEST: Metric = Metric::gauge(
-    "actor_pool_oldest_message_seconds",
-    OF_POOL,
-    "How long the oldest queued message has waited; 0 if none is queued.",
-)
-.of(Unit::Seconds);
-const WORKERS: Metric = Metric::gauge(
-    "actor_pool_workers",
-    &["pool", "state"],
-    "Workers by state: busy, idle, starting, disabled.",
-);
-const BUSY: Metric = Metric::gauge(
-    "actor_pool_busy_ratio",
-    OF_POOL,
-    "The share of live workers that have a message in hand, from 0 to 1.",
-)
-.of(Unit::Ratio);
-const WEDGED: Metric = Metric::gauge(
-    "actor_pool_wedged_workers",
-    OF_POOL,
-    "Workers that have had one message in hand for longer than `wedged_after`, 60 s by default.",
-);
-const IN_HAND: Metric = Metric::gauge(
-    "actor_pool_message_in_hand_seconds",
-    OF_WORKER,
-    "How long a worker has had its message in hand; 0 if it has none. Only with `per_worker`.",
-)
-.of(Unit::Seconds);
-const LANES: Metric = Metric::gauge(
-    "actor_pool_lanes",
-    &["pool", "state"],
-    "Keys with a message in hand or waiting, by state: running, retrying, parked, ready.",
-);
-const PARKED: Metric = Metric::gauge(
-    "actor_pool_parked_messages",
-    OF_POOL,
-    "Messages of parked keys: they wait for an operator.",
-);
-const PAUSED: Metric = Metric::gauge(
-    "actor_pool_paused",
-    OF_POOL,
-    "1 while the pool is paused by an operator, otherwise 0.",
-);
-const LIMIT: Metric =
-    Metric::gauge("actor_pool_limit", OF_POOL, "The limit of messages in hand, if there is one.");
-const WOULD_BE_LIMIT: Metric = Metric::gauge(
-    "actor_pool_would_be_limit",
-    OF_POOL,
-    "The limit of messages in hand that an adaptive limit would set, if it only observes.",
-);
-const HELD_BACK: Metric = Metric::counter(
-    "actor_pool_held_back_total",
-    OF_POOL,
-    "How often a worker had to wait for a place under the limit, or would have had to.",
-);
-
-pub(super) const METRICS: &[&Metric] = &[
-    &SENT,
-    &PROCESSED,
-    &FAILED,
-    &RETRIES,
-    &LATENCY,
-    &QUEUE_TIME,
-    &HANDLING_TIME,
-    &RESTARTED,
-    &DEAD_LETTERS,
-    &DEPTH,
-    &SIZE,
-    &UTILIZATION,
-    &FULL,
-    &OLDEST,
-    &WORKERS,
-    &BUSY,
-    &WEDGED,
-    &IN_HAND,
-    &LANES,
-    &PARKED,
-    &PAUSED,
-    &LIMIT,
-    &WOULD_BE_LIMIT,
-    &HELD_BACK,
-];
+metrics! {
+    SENT: counter("actor_pool_messages_sent_total", OF_POOL) =
+        "Messages that the pool has accepted.";
+    PROCESSED: counter("actor_pool_messages_processed_total", &["pool", "actor_id", "success"]) =
+        "Messages whose handling has ended, by success or final failure.";
+    FAILED: counter("actor_pool_messages_failed_total", OF_POOL) =
+        "Attempts that failed, without events that were given back unstarted.";
+    RETRIES: counter("actor_pool_retries_total", &["pool", "class"]) =
+        "Failures that were followed by another attempt, by class.";
+    LATENCY: histogram("actor_pool_message_latency_seconds", OF_POOL) =
+        "From accepted to done, waiting and handling together; measured by sample.";
+    QUEUE_TIME: histogram("actor_pool_queue_seconds", OF_POOL) =
+        "How long messages waited before they were started; measured by sample.";
+    HANDLING_TIME: histogram("actor_pool_handling_seconds", OF_POOL) =
+        "How long messages were in hand; measured by sample.";
+    RESTARTED: counter("actor_pool_actors_restarted_total", OF_WORKER) = "Restarts of workers.";
+    DEAD_LETTERS: counter("actor_pool_dead_letters_total", OF_POOL) =
+        "Events for the pool's handlers that were stored as dead letters.";
+    DEPTH: gauge("actor_pool_inbox_depth", OF_POOL) =
+        "Messages that are queued or wait for another attempt, without those of parked keys.";
+    SIZE: gauge("actor_pool_inbox_size", OF_POOL) =
+        "The most messages that may be accepted and not started.";
+    UTILIZATION: gauge("actor_pool_inbox_utilization", OF_POOL) = "Depth by size, from 0 to 1.";
+    FULL: counter("actor_pool_inbox_full_total", OF_POOL) =
+        "How often the inbox has become full, after it was at most half full.";
+    OLDEST: gauge("actor_pool_oldest_message_seconds", OF_POOL, Seconds) =
+        "How long the oldest queued message has waited; 0 if none is queued.";
+    WORKERS: gauge("actor_pool_workers", &["pool", "state"]) =
+        "Workers by state: busy, idle, starting, disabled.";
+    BUSY: gauge("actor_pool_busy_ratio", OF_POOL, Ratio) =
+        "The share of live workers that have a message in hand, from 0 to 1.";
+    WEDGED: gauge("actor_pool_wedged_workers", OF_POOL) =
+        "Workers that have had one message in hand for longer than `wedged_after`, 60 s by \
+         default.";
+    IN_HAND: gauge("actor_pool_message_in_hand_seconds", OF_WORKER, Seconds) =
+        "How long a worker has had its message in hand; 0 if it has none. Only with \
+         `per_worker`.";
+    LANES: gauge("actor_pool_lanes", &["pool", "state"]) =
+        "Keys with a message in hand or waiting, by state: running, retrying, parked, ready.";
+    PARKED: gauge("actor_pool_parked_messages", OF_POOL) =
+        "Messages of parked keys: they wait for an operator.";
+    PAUSED: gauge("actor_pool_paused", OF_POOL) =
+        "1 while the pool is paused by an operator, otherwise 0.";
+    LIMIT: gauge("actor_pool_limit", OF_POOL) = "The limit of messages in hand, if there is one.";
+    WOULD_BE_LIMIT: gauge("actor_pool_would_be_limit", OF_POOL) =
+        "The limit of messages in hand that an adaptive limit would set, if it only observes.";
+    HELD_BACK: counter("actor_pool_held_back_total", OF_POOL) =
+        "How often a worker had to wait for a place under the limit, or would have had to.";
+}
 
 /// Adds the figures of a pool.
 pub(super) fn add(families: &mut Families, view: &PoolView, pool: &PoolControl, options: Options) {

@@ -2,16 +2,12 @@
 
 use greenroom::event_pool::{Machine, MemoryReading};
 
-use super::{Families, Metric, Unit};
+use super::{Families, Metric};
 
-const RESIDENT: Metric = Metric::gauge(
-    "process_resident_memory_bytes",
-    &[],
-    "Resident memory of the process. Only on Linux.",
-)
-.of(Unit::Bytes);
-
-pub(super) const METRICS: &[&Metric] = &[&RESIDENT];
+metrics! {
+    RESIDENT: gauge("process_resident_memory_bytes", &[], Bytes) =
+        "Resident memory of the process. Only on Linux.";
+}
 
 /// Adds the resources of the process, on systems that show them.
 pub(super) fn add(families: &mut Families) {

@@ -1,93 +1,41 @@
 //! The outcomes of all events: the ledger, dead letters, parked keys, waiting events.
 
-use super::{Families, Metric, Unit};
+use super::{Families, Metric};
 use crate::{dead_letter::Reason, engine::Control};
 
-const TAKEN: Metric = Metric::counter(
-    "greenroom_events_taken_total",
-    &[],
-    "Items taken from the inputs, malformed ones included.",
-);
-const SETTLED: Metric = Metric::counter(
-    "greenroom_events_settled_total",
-    &["outcome"],
-    "Items settled, by outcome: handled, dead_lettered, ignored, refused, revoked, given_back. \
-     Never more than are taken.",
-);
-const RESIDENCE: Metric = Metric::histogram(
-    "greenroom_event_residence_seconds",
-    &[],
-    "Time from taking an event to settling it, for every event.",
-);
-const OUT_OF_ORDER: Metric = Metric::counter(
-    "greenroom_events_out_of_order_total",
-    &[],
-    "Events that left after a later one of their key. Anything but 0 is a bug.",
-);
-const VIOLATIONS: Metric = Metric::counter(
-    "greenroom_invariant_violations_total",
-    &["invariant"],
-    "Checks that failed. order: an event left after a later one of its key. one_at_a_time: two \
-     events of a key were in hand at once, of the keys that `audit` watches. ledger: more was \
-     settled than taken. Anything but 0 is a bug.",
-);
-const LOST_OUTPUTS: Metric = Metric::counter(
-    "greenroom_outputs_lost_total",
-    &[],
-    "Events with `ack: on_success` that lost a result, because an output did not store it.",
-);
-const UNANSWERED: Metric = Metric::counter(
-    "greenroom_attempts_unanswered_total",
-    &[],
-    "Failed attempts that may have had an effect.",
-);
-const STALE: Metric = Metric::counter(
-    "greenroom_stale_results_total",
-    &[],
-    "Events done after their partition was revoked: its next owner may handle them again.",
-);
-const LETTERS: Metric = Metric::counter(
-    "greenroom_dead_letters_total",
-    &["reason"],
-    "Dead letters that are stored, by reason.",
-);
-const LETTERS_OPEN: Metric =
-    Metric::gauge("greenroom_dead_letters_open", &[], "Dead letters that are not stored yet.");
-const LETTERS_LOST: Metric = Metric::counter(
-    "greenroom_dead_letters_lost_total",
-    &[],
-    "Dead letters that could not be stored; their events are refused.",
-);
-const PARKED_KEYS: Metric =
-    Metric::gauge("greenroom_parked_keys", &[], "Keys that wait for an operator.");
-const PARKED_EVENTS: Metric = Metric::gauge(
-    "greenroom_parked_events",
-    &[],
-    "Events that wait behind parked keys, including the failed ones.",
-);
-const WORK_WAITING: Metric = Metric::gauge(
-    "greenroom_work_waiting_seconds",
-    &[],
-    "How long the waiting events (lag and queues) will take, at the rate of the last 10 s, or \
-     the last known one. Missing while no rate is known.",
-)
-.of(Unit::Seconds);
-pub(super) const METRICS: &[&Metric] = &[
-    &WORK_WAITING,
-    &TAKEN,
-    &SETTLED,
-    &RESIDENCE,
-    &OUT_OF_ORDER,
-    &VIOLATIONS,
-    &LOST_OUTPUTS,
-    &UNANSWERED,
-    &STALE,
-    &LETTERS,
-    &LETTERS_OPEN,
-    &LETTERS_LOST,
-    &PARKED_KEYS,
-    &PARKED_EVENTS,
-];
+metrics! {
+    WORK_WAITING: gauge("greenroom_work_waiting_seconds", &[], Seconds) =
+        "How long the waiting events (lag and queues) will take, at the rate of the last 10 s, or \
+         the last known one. Missing while no rate is known.";
+    TAKEN: counter("greenroom_events_taken_total", &[]) =
+        "Items taken from the inputs, malformed ones included.";
+    SETTLED: counter("greenroom_events_settled_total", &["outcome"]) =
+        "Items settled, by outcome: handled, dead_lettered, ignored, refused, revoked, \
+         given_back. Never more than are taken.";
+    RESIDENCE: histogram("greenroom_event_residence_seconds", &[]) =
+        "Time from taking an event to settling it, for every event.";
+    OUT_OF_ORDER: counter("greenroom_events_out_of_order_total", &[]) =
+        "Events that left after a later one of their key. Anything but 0 is a bug.";
+    VIOLATIONS: counter("greenroom_invariant_violations_total", &["invariant"]) =
+        "Checks that failed. order: an event left after a later one of its key. one_at_a_time: \
+         two events of a key were in hand at once, of the keys that `audit` watches. ledger: more \
+         was settled than taken. Anything but 0 is a bug.";
+    LOST_OUTPUTS: counter("greenroom_outputs_lost_total", &[]) =
+        "Events with `ack: on_success` that lost a result, because an output did not store it.";
+    UNANSWERED: counter("greenroom_attempts_unanswered_total", &[]) =
+        "Failed attempts that may have had an effect.";
+    STALE: counter("greenroom_stale_results_total", &[]) =
+        "Events done after their partition was revoked: its next owner may handle them again.";
+    LETTERS: counter("greenroom_dead_letters_total", &["reason"]) =
+        "Dead letters that are stored, by reason.";
+    LETTERS_OPEN: gauge("greenroom_dead_letters_open", &[]) =
+        "Dead letters that are not stored yet.";
+    LETTERS_LOST: counter("greenroom_dead_letters_lost_total", &[]) =
+        "Dead letters that could not be stored; their events are refused.";
+    PARKED_KEYS: gauge("greenroom_parked_keys", &[]) = "Keys that wait for an operator.";
+    PARKED_EVENTS: gauge("greenroom_parked_events", &[]) =
+        "Events that wait behind parked keys, including the failed ones.";
+}
 
 /// Adds the outcomes of all events, and `waiting` as computed by [`Observer::work_waiting`].
 ///

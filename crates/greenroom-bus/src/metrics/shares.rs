@@ -8,7 +8,7 @@ use std::{
 use greenroom::shares::{Share, ShareState, ShareStatus};
 use tokio::time::Instant;
 
-use super::{Families, Metric, Unit};
+use super::{Families, Metric};
 use crate::engine::PoolControl;
 
 /// So many shares of a pool have series of their own: enough to name those that matter, and few
@@ -30,26 +30,16 @@ const LITTLE: f64 = 1e-3;
 
 const BY_SHARE: &[&str] = &["pool", "share"];
 
-const WAITING: Metric = Metric::gauge(
-    "actor_pool_share_waiting",
-    BY_SHARE,
-    "Events that wait, of the 20 busiest shares and of all `other` ones.",
-);
-const IN_HAND: Metric =
-    Metric::gauge("actor_pool_share_in_hand", BY_SHARE, "Attempts in hand, by share.");
-const TIME: Metric = Metric::counter(
-    "actor_pool_share_in_hand_seconds_total",
-    BY_SHARE,
-    "Workers' time in hand, by share. It is not measured while quick handlers leave nothing waiting.",
-)
-.of(Unit::Seconds);
-const HELD: Metric = Metric::gauge(
-    "actor_pool_share_held",
-    BY_SHARE,
-    "1 while a share is held or paused, otherwise 0; of `other`, how many are.",
-);
-
-pub(super) const METRICS: &[&Metric] = &[&WAITING, &IN_HAND, &TIME, &HELD];
+metrics! {
+    WAITING: gauge("actor_pool_share_waiting", BY_SHARE) =
+        "Events that wait, of the 20 busiest shares and of all `other` ones.";
+    IN_HAND: gauge("actor_pool_share_in_hand", BY_SHARE) = "Attempts in hand, by share.";
+    TIME: counter("actor_pool_share_in_hand_seconds_total", BY_SHARE, Seconds) =
+        "Workers' time in hand, by share. It is not measured while quick handlers leave nothing \
+         waiting.";
+    HELD: gauge("actor_pool_share_held", BY_SHARE) =
+        "1 while a share is held or paused, otherwise 0; of `other`, how many are.";
+}
 
 /// One share at one moment.
 #[derive(Debug, Clone, PartialEq)]

@@ -80,13 +80,13 @@ pub(super) enum Picked<'r> {
 
 impl Pick {
     /// From this part.
-    pub fn of(part: RecordPart) -> Self {
+    pub fn part(part: RecordPart) -> Self {
         Self { part, default: None, optional: false }
     }
 
     /// The same text for every record.
     pub fn literal(text: impl Into<Box<str>>) -> Self {
-        Self::of(RecordPart::Literal(text.into()))
+        Self::part(RecordPart::Literal(text.into()))
     }
 
     /// The default, if it is missing.

@@ -10,7 +10,7 @@ use super::*;
 use crate::event::{Data, Event, ExtensionValue};
 
 fn at(pointer: &str) -> Pick {
-    Pick::of(RecordPart::Pointer(pointer.parse().unwrap()))
+    Pick::part(RecordPart::Pointer(pointer.parse().unwrap()))
 }
 
 fn plain() -> Mapping {
@@ -43,7 +43,7 @@ fn m05_every_part_of_a_record_can_be_an_attribute() {
         time: Some(UNIX_EPOCH + Duration::from_millis(1_500)),
         ..value(r#"{"n":3,"ok":true,"id":"\u0061","half":0.5}"#)
     };
-    let part = |part| Pick::of(part);
+    let part = |part| Pick::part(part);
     let mapping = Mapping::new(part(RecordPart::Header("kind".into())), part(RecordPart::Path))
         .subject(part(RecordPart::Key))
         .id(at("/id"))
@@ -107,7 +107,7 @@ fn m05_bytes_and_content_type_stay_as_they_are() {
 /// Dead letters once, `optional` or not.
 #[test]
 fn f06_a_key_that_is_not_utf8_is_a_subject_and_the_key_of_the_event() {
-    let mapping = plain().subject(Pick::of(RecordPart::Key).optional());
+    let mapping = plain().subject(Pick::part(RecordPart::Key).optional());
     for (key, subject, partition_key) in [
         (&b"\xff"[..], Some("base64:/w=="), "base64:/w=="),
         (b"c-7", Some("c-7"), "c-7"),
@@ -128,7 +128,7 @@ fn f06_a_key_that_is_not_utf8_is_a_subject_and_the_key_of_the_event() {
 #[test]
 fn m05_a_record_without_a_value_is_an_event_without_data() {
     let tombstone = Record { key: Some(b"k"), ..Record::new(None, &"p-2") };
-    let mapping = plain().subject(Pick::of(RecordPart::Key));
+    let mapping = plain().subject(Pick::part(RecordPart::Key));
     let event = mapping.event(&tombstone).unwrap();
     assert_eq!((event.data(), event.id()), (&Data::None, "p-2"));
     let pointed = Mapping::new(at("/kind").or("gone"), Pick::literal("/app"));
@@ -153,12 +153,12 @@ fn m05_what_cannot_be_mapped_names_the_attribute_and_what_was_looked_for() {
         assert!(why.starts_with(expected), "{why}");
     }
     assert_eq!(defaulted.event(&value("{}")).unwrap().ty(), "line");
-    let key = plain().subject(Pick::of(RecordPart::Key));
+    let key = plain().subject(Pick::part(RecordPart::Key));
     assert_eq!(
         why(&key, &value("x")),
         "attribute `subject`: the key is missing or empty, and there is no default"
     );
-    let header = plain().extension("tenant", Pick::of(RecordPart::Header("x".into()))).unwrap();
+    let header = plain().extension("tenant", Pick::part(RecordPart::Header("x".into()))).unwrap();
     assert!(why(&header, &value("x")).starts_with("attribute `tenant`: the header `x` is missing"));
     let time = plain().time(at("/at"));
     assert!(

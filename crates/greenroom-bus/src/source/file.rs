@@ -66,8 +66,8 @@ use self::{
     resume::{NoStart, Start},
     skip::Skip,
 };
-use super::{Committer, Pull, Receipts, Source, SourceError, Taken};
-use crate::{BoxFuture, record::Mapping};
+use super::{Committer, Pull, Pulling, Receipts, Source, SourceError, Taken};
+use crate::record::Mapping;
 
 #[doc(hidden)]
 pub use checkpoint::positions_in;
@@ -556,10 +556,7 @@ impl Source for FileSource {
         self.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             while !self.ended {
                 if self.take(into).await {

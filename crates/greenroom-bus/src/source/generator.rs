@@ -10,11 +10,8 @@ use tokio::time::{Duration, Instant, sleep_until};
 
 pub use self::kind::INPUT;
 use self::zipf::{Chance, Zipf};
-use super::{Pull, Source, SourceError, Taken};
-use crate::{
-    BoxFuture,
-    event::{Event, EventError},
-};
+use super::{Pull, Pulling, Source, SourceError, Taken};
+use crate::event::{Event, EventError};
 
 /// Events per pull where no rate holds them back.
 const BATCH: u64 = 512;
@@ -153,10 +150,7 @@ impl Source for GeneratorSource {
         "generator".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             if self.left() == 0 {
                 return Ok(Pull::End);

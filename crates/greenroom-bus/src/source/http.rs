@@ -40,8 +40,8 @@ mod webhook;
 
 use std::sync::Arc;
 
-use super::{Committer, Partition, Places, Pull, Receipts, Source, SourceError, Taken};
-use crate::BoxFuture;
+use super::{Committer, Pulling, Receipts, Source, Taken};
+use crate::store::log::LogSource;
 
 pub use self::{
     access::{Access, BadAccess, Encoding, Signature, SignedTime},
@@ -58,13 +58,13 @@ pub use self::{
 /// accepted; when it is dropped, as by an engine that drains, it closes the [`Intake`].
 pub struct HttpSource {
     intake: Arc<Intake>,
-    log: Box<dyn Source>,
+    log: LogSource,
 }
 
 impl HttpSource {
     /// Events posted to `intake`, which is opened by the first pull. `log` reads the log that the
     /// intake appends to.
-    pub fn new(intake: Arc<Intake>, log: Box<dyn Source>) -> Self {
+    pub fn new(intake: Arc<Intake>, log: LogSource) -> Self {
         Self { intake, log }
     }
 }
@@ -80,24 +80,13 @@ impl Source for HttpSource {
         self.intake.describe().to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         self.intake.open();
         self.log.pull(into)
     }
 
-    fn progress(&self) -> Option<f64> {
-        None
-    }
-
     fn replayable(&self) -> bool {
         self.log.replayable()
-    }
-
-    fn places(&self) -> Option<Arc<dyn Places>> {
-        self.log.places()
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
@@ -106,26 +95,6 @@ impl Source for HttpSource {
 
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
         self.log.receipts()
-    }
-
-    fn is_partitioned(&self) -> bool {
-        self.log.is_partitioned()
-    }
-
-    fn partition(&self) -> Partition {
-        self.log.partition()
-    }
-
-    fn set_paused(&mut self, paused: &[Partition]) {
-        self.log.set_paused(paused);
-    }
-
-    fn revoking(&mut self) -> Vec<Partition> {
-        self.log.revoking()
-    }
-
-    fn revoked(&mut self, partition: Partition) {
-        self.log.revoked(partition);
     }
 }
 

@@ -48,9 +48,8 @@ use std::{collections::HashMap, fmt, sync::Arc};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Pull, Receipts, Source, SourceError, Taken};
+use super::{Pull, Pulling, Receipts, Source, Taken};
 use crate::{
-    BoxFuture,
     event::Event,
     settlement::{Refusal, Settled},
 };
@@ -231,10 +230,7 @@ impl Source for MemorySource {
         self.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             if self.receiver.recv_many(&mut self.batch, BATCH).await == 0 {
                 return Ok(Pull::End);

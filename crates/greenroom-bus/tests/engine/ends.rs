@@ -14,7 +14,7 @@ use greenroom_bus::{
     pattern::Pattern,
     router::Matcher,
     sink::Sink,
-    source::{Committer, Pull, Source, SourceError, Standing, Taken},
+    source::{Committer, Pulling, Source, SourceError, Standing, Taken},
 };
 use tokio::{task::JoinHandle, time::Instant};
 
@@ -493,10 +493,7 @@ impl Source for NeverStores {
         self.0.describe()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         self.0.pull(into)
     }
 

@@ -4,13 +4,12 @@ use std::{collections::HashSet, sync::Arc};
 
 use greenroom::FinalAction;
 use greenroom_bus::{
-    BoxFuture,
     engine::{
         Control, Decision, HandlerConfig, InputConfig, LoopbackConfig, PoolConfig, RunReport,
     },
     event::Event,
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pulling, Source, Taken},
 };
 use tokio::task::JoinHandle;
 
@@ -56,10 +55,7 @@ impl Source for Finite {
         self.0.describe()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         self.0.pull(into)
     }
 

@@ -26,7 +26,7 @@ use greenroom_bus::{
     },
     settlement::{Outcome, Refusal, Settled},
     sink::{Outgoing, Sink, SinkError},
-    source::{Lease, Partition, PartitionStanding, Pull, Source, SourceError, Taken},
+    source::{Lease, Partition, PartitionStanding, Pull, Pulling, Source, Taken},
 };
 use greenroom_test::partitioned::Broker;
 use parking_lot::Mutex;

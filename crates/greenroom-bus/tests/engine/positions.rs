@@ -16,7 +16,7 @@ use greenroom_bus::{
     handler::{HandlerFactory, Outputs},
     router::Matcher,
     settlement::Settled,
-    source::{Committer, Pull, Receipts, Resumed, Source, SourceError, Standing, Taken},
+    source::{Committer, Pulling, Receipts, Resumed, Source, SourceError, Standing, Taken},
     watermark::{Epoch, Positions, Received, Watermark},
 };
 
@@ -120,10 +120,7 @@ impl Source for Keeping {
         self.0.describe()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let pull = self.0.pull(into).await?;
             let inner = &mut *self.1.0.lock().unwrap();

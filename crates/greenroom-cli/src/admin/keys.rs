@@ -41,7 +41,7 @@ pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Ans
 
 /// The hidden parts of events: the same as in dead letters.
 fn mask(config: &Config) -> Mask {
-    match config.dead_letters.to() {
+    match config.dead_letters.destination() {
         LettersTo::Store(store) => {
             store.options().map_or_else(|_| Mask::default(), |options| options.mask)
         }

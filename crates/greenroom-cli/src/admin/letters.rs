@@ -1,40 +1,38 @@
 //! Dead letters, read from their file while it is written.
 //!
 //! A letter is identified by the offset of its line in the file, which only grows: the offset stays
-//! the same, and no other letter is read to find it. A letter may be of any size, so none is held
-//! in memory: the list decodes them with long texts cut, a page of it is limited in size, and a
-//! single letter is sent in pieces. A file may also be of any size, so a request reads a part of it
-//! and says where that ended.
+//! the same, and no other letter is read to find it. One letter is in memory at a time: a list has
+//! its long texts cut, and a page of it is limited in size. A file may be of any size, so a request
+//! reads a part of it and says where that ended.
 
 mod lines;
-mod shortened;
 #[cfg(test)]
 mod tests;
 pub(super) mod wanted;
-mod whole;
 
 use std::{
     collections::HashMap,
     fs::{self, File},
-    io::{self, BufRead, BufReader},
+    io,
     path::Path,
 };
 
-use axum::{http::StatusCode, response::Response};
+use axum::{body::Body, http::StatusCode, response::Response};
 use greenroom_bus::store::letters::{By, Filter, Order, RejectedBy, error_group};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use self::{
-    lines::{LetterLines, LinesBackwards},
-    shortened::Shortened,
+    lines::{LetterLines, Line, LinesBackwards},
     wanted::{MOST, Wanted},
-    whole::Whole,
 };
-use super::answer::{Answer, Json, Refusal};
+use super::answer::{Answer, Json, Refusal, as_json};
 
 /// The size at which a page ends, in bytes, however many letters were requested.
 const PAGE: usize = 512 << 10;
+
+/// The part of a text in a list that is shown, in bytes: room for a long error.
+const SHOWN: usize = 1_000;
 
 /// A request reads this many bytes of the file and the rest of the last line: some 100,000 letters
 /// of usual size, which take well under a second.
@@ -163,6 +161,8 @@ fn groups(file: Option<File>, wanted: &Filter, by: By) -> io::Result<Value> {
     groups.sort_by(|a, b| (b.letters, &b.last).cmp(&(a.letters, &a.last)));
     let (letters, bytes) =
         groups.iter().fold((0, 0), |sum, of| (sum.0 + of.letters, sum.1 + of.bytes));
+    let mut groups = json!(groups);
+    shorten(&mut groups);
     Ok(json!({
         "groups": groups,
         "totals": { "letters": letters, "bytes": bytes },
@@ -182,20 +182,11 @@ fn read(
     let mut next: Box<dyn FnMut() -> io::Result<Option<FileLetter>>> = match order {
         Order::Oldest => {
             let mut lines = LetterLines::start_behind(file, after)?;
-            Box::new(move || {
-                let mut line = lines.next();
-                let (number, letter) = (line.number(), json_of(&mut line)?);
-                // A last line without its end is still being written.
-                Ok(line.skip()?.map(|bytes| FileLetter { number, bytes, letter }))
-            })
+            Box::new(move || Ok(lines.next()?.map(FileLetter::from)))
         }
         Order::Newest => {
             let mut lines = LinesBackwards::start_before(file, after)?;
-            Box::new(move || {
-                let Some((number, bytes)) = lines.next()? else { return Ok(None) };
-                let letter = json_of(lines.text(bytes)?)?;
-                Ok(Some(FileLetter { number, bytes, letter }))
-            })
+            Box::new(move || Ok(lines.next()?.map(FileLetter::from)))
         }
     };
     let mut read = 0;
@@ -214,34 +205,42 @@ fn read(
 
 /// A whole letter.
 pub(super) fn show(path: &Path, wanted: u64) -> Result<Response, Refusal> {
-    let found = open(path)?.map_or(Ok(None), |file| find(file, path, wanted));
+    let found = open(path)?.map_or(Ok(None), |file| find(file, wanted));
     let found = found.map_err(|error| unread(path, &error))?;
-    let whole = found.ok_or_else(|| {
+    found.map(|letter| as_json(Body::from(letter))).ok_or_else(|| {
         let what = format!("there is no dead letter {wanted}");
         let place = path.display().to_string();
         Refusal::new(StatusCode::NOT_FOUND, what, place, "`/api/dead-letters` lists them")
-    })?;
-    Ok(whole.answer())
+    })
 }
 
-fn find(file: File, path: &Path, wanted: u64) -> io::Result<Option<Whole>> {
+fn find(file: File, wanted: u64) -> io::Result<Option<Vec<u8>>> {
     let Some(start) = wanted.checked_sub(1) else { return Ok(None) };
     let mut lines = LetterLines::start_behind(file, start)?;
-    let mut line = lines.next();
-    if line.number() != wanted {
-        return Ok(None);
-    }
-    let is_json = json_of::<IgnoredAny>(&mut line)?.is_some();
-    let length = line.skip()?.filter(|_| is_json);
-    Ok(length.map(|length| Whole { path: path.to_owned(), number: wanted, start, length }))
+    let Some((number, text)) = lines.next()? else { return Ok(None) };
+    let is_it = number == wanted && serde_json::from_slice::<IgnoredAny>(text).is_ok();
+    let around = [format!("{{\"number\":{number},\"letter\":"), "}\n".to_owned()];
+    Ok(is_it.then(|| [around[0].as_bytes(), text, around[1].as_bytes()].concat()))
 }
 
-/// The contents of a line; `None` if they have another form.
-fn json_of<T: for<'de> Deserialize<'de>>(line: impl BufRead) -> io::Result<Option<T>> {
-    match serde_json::from_reader(BufReader::new(Shortened::new(line))) {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if error.is_io() => Err(error.into()),
-        Err(_) => Ok(None),
+/// Shortens texts that are too long for a list.
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) if text.len() > SHOWN => {
+            let cut = text.floor_char_boundary(SHOWN);
+            let length = text.len();
+            text.truncate(cut);
+            text.push_str(&format!("… ({length} bytes)"));
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(shorten),
+        _ => {}
+    }
+}
+
+impl From<Line<'_>> for FileLetter {
+    fn from((number, text): Line<'_>) -> Self {
+        Self { number, bytes: text.len() as u64, letter: serde_json::from_slice(text).ok() }
     }
 }
 
@@ -259,7 +258,7 @@ impl FileLetter {
             return None;
         }
         let event = letter.event.as_ref();
-        Some(json!({
+        let mut shown = json!({
                 "number": number,
                 "bytes": bytes,
                 "id": event.map(|event| &event.id),
@@ -281,7 +280,9 @@ impl FileLetter {
                 "group": letter.group(),
                 "trace_id": letter.trace_id,
                 "rejected_by": letter.rejected_by.unwrap_or_default(),
-        }))
+        });
+        shorten(&mut shown);
+        Some(shown)
     }
 }
 

@@ -21,28 +21,28 @@ pub(super) struct Asset {
     bytes: &'static [u8],
 }
 
+macro_rules! asset {
+    ($path:literal, $kind:literal, $file:literal) => {
+        Asset { path: $path, kind: $kind, bytes: include_bytes!(concat!("page/assets/", $file)) }
+    };
+}
+
+const ICON: Asset = asset!("/favicon.svg", "image/svg+xml", "favicon.svg");
+
 /// All files of the dashboard.
 pub(super) const ASSETS: [Asset; 4] = [
-    Asset {
-        path: "/",
-        kind: "text/html; charset=utf-8",
-        bytes: include_bytes!("page/assets/index.html"),
-    },
-    Asset {
-        path: "/assets/app.js",
-        kind: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("page/assets/app.js"),
-    },
-    Asset {
-        path: "/assets/app.css",
-        kind: "text/css; charset=utf-8",
-        bytes: include_bytes!("page/assets/app.css"),
-    },
-    Asset {
-        path: "/favicon.svg",
-        kind: "image/svg+xml",
-        bytes: include_bytes!("page/assets/favicon.svg"),
-    },
+    asset!("/", "text/html; charset=utf-8", "index.html"),
+    asset!("/assets/app.js", "text/javascript; charset=utf-8", "app.js"),
+    asset!("/assets/app.css", "text/css; charset=utf-8", "app.css"),
+    ICON,
+];
+
+/// The playground of `greenroom demo`, which is a page of its own.
+pub(super) const PLAYGROUND: [Asset; 4] = [
+    asset!("/", "text/html; charset=utf-8", "playground.html"),
+    asset!("/assets/playground.js", "text/javascript; charset=utf-8", "playground.js"),
+    asset!("/assets/playground.css", "text/css; charset=utf-8", "playground.css"),
+    ICON,
 ];
 
 /// The permissions of the page: run and load files from this listener, and query it.
@@ -51,30 +51,6 @@ const OF_THE_PAGE: &str = "default-src 'none'; script-src 'self'; style-src 'sel
 
 /// The permissions of any other answer, if a browser is made to show it as a page: none.
 const OF_OTHERS: &str = "default-src 'none'; frame-ancestors 'none'";
-
-/// The playground of `greenroom demo`, which is a page of its own.
-pub(super) const PLAYGROUND: [Asset; 4] = [
-    Asset {
-        path: "/",
-        kind: "text/html; charset=utf-8",
-        bytes: include_bytes!("page/assets/playground.html"),
-    },
-    Asset {
-        path: "/assets/playground.js",
-        kind: "text/javascript; charset=utf-8",
-        bytes: include_bytes!("page/assets/playground.js"),
-    },
-    Asset {
-        path: "/assets/playground.css",
-        kind: "text/css; charset=utf-8",
-        bytes: include_bytes!("page/assets/playground.css"),
-    },
-    Asset {
-        path: "/favicon.svg",
-        kind: "image/svg+xml",
-        bytes: include_bytes!("page/assets/favicon.svg"),
-    },
-];
 
 /// True for public files.
 pub(super) fn is_part(path: &str) -> bool {

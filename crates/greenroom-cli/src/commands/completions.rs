@@ -17,13 +17,13 @@ pub fn print(shell: Shell) -> ExitCode {
 
 fn script(shell: Shell) -> String {
     match shell {
-        Shell::Bash => of(shells::Bash),
-        Shell::Zsh => of(shells::Zsh),
-        Shell::Fish => of(shells::Fish),
+        Shell::Bash => generated(shells::Bash),
+        Shell::Zsh => generated(shells::Zsh),
+        Shell::Fish => generated(shells::Fish),
     }
 }
 
-fn of(generator: impl Generator) -> String {
+fn generated(generator: impl Generator) -> String {
     let mut bytes = Vec::new();
     generate(generator, &mut visible(&Cli::command()), "greenroom", &mut bytes);
     // Made only of our own texts, which are UTF-8.

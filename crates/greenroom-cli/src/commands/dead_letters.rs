@@ -55,7 +55,7 @@ fn unheeded(text: &str) -> String {
 }
 
 fn list(arguments: &ListArgs) -> Result<String, String> {
-    let place = Place::of(&arguments.place)?;
+    let place = Place::find(&arguments.place)?;
     let by = arguments.by.map(|by| match by {
         LettersBy::Group => "group",
         LettersBy::Reason => "reason",
@@ -73,7 +73,7 @@ fn list(arguments: &ListArgs) -> Result<String, String> {
 }
 
 fn show(arguments: &ShowArgs) -> Result<String, String> {
-    let place = Place::of(&arguments.place)?;
+    let place = Place::find(&arguments.place)?;
     let letter = place.letter(arguments.number, arguments.unmasked)?;
     // Not as a value: numbers would be rounded.
     let text = match arguments.json {
@@ -84,7 +84,7 @@ fn show(arguments: &ShowArgs) -> Result<String, String> {
 }
 
 fn export(arguments: &ExportArgs) -> Result<String, String> {
-    let place = Place::of(&arguments.place)?;
+    let place = Place::find(&arguments.place)?;
     let mut out = Escaped::new(io::BufWriter::new(io::stdout().lock()));
     match place.export(&arguments.filter, arguments.unmasked, &mut out) {
         Ok(()) => Ok(String::new()),
@@ -95,7 +95,7 @@ fn export(arguments: &ExportArgs) -> Result<String, String> {
 }
 
 fn edit(arguments: &EditArgs) -> Result<String, String> {
-    let (place, number) = (Place::of(&arguments.place)?, arguments.number);
+    let (place, number) = (Place::find(&arguments.place)?, arguments.number);
     if !arguments.settings.is_empty() {
         place.set(number, &arguments.settings)?;
     } else {
@@ -142,7 +142,7 @@ fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
 }
 
 fn replay(arguments: &ReplayArgs) -> Result<String, String> {
-    let place = Place::of(&arguments.place)?;
+    let place = Place::find(&arguments.place)?;
     let ordered =
         [(arguments.stop, "stop"), (arguments.resume, "resume"), (arguments.cancel, "cancel")];
     if let Some((id, word)) = ordered.iter().find_map(|(id, word)| Some(((*id)?, *word))) {
@@ -162,7 +162,7 @@ fn replay(arguments: &ReplayArgs) -> Result<String, String> {
 }
 
 fn drop_letters(arguments: &DropArgs) -> Result<String, String> {
-    let place = Place::of(&arguments.place)?;
+    let place = Place::find(&arguments.place)?;
     named(&arguments.filter, arguments.all)?;
     let totals = place.totals(&arguments.filter).or_else(|why| match place.makes_room() {
         true => place.totals(&arguments.filter),

@@ -46,7 +46,7 @@ fn decide(word: &str, decision: &KeyDecision) -> Result<String, String> {
         query.append_pair("handler", handler);
     }
     let path = format!("/api/keys/{word}?{}", query.finish());
-    ask::post(address, &path, b"").map(|done| in_words(&done))
+    ask::post(address, &path, b"").map(|done| done_text(&done))
 }
 
 /// Shows the event that parks a key, and asks. Returns its id; `None` if the answer is no.
@@ -125,12 +125,12 @@ fn list_shares(at: &NamedAt, sort: ShareSort) -> ExitCode {
         ShareSort::Held => "held",
     };
     match ask::get(&at.address, &format!("{}?sort={sort}", path("pools", at, "shares"))) {
-        Ok(found) => exit::answer(&shares_in_words(&found)),
+        Ok(found) => exit::answer(&shares_text(&found)),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
-fn shares_in_words(found: &Value) -> String {
+fn shares_text(found: &Value) -> String {
     let shares = found["shares"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut out = String::new();
     for share in shares {
@@ -187,13 +187,13 @@ fn path_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
 
 fn order(address: &str, path: &str) -> ExitCode {
     match ask::post(address, path, b"") {
-        Ok(done) => exit::answer(&in_words(&done)),
+        Ok(done) => exit::answer(&done_text(&done)),
         Err(why) => Exit::CouldNotRun.because(why),
     }
 }
 
 /// The answer, with a line for each member.
-fn in_words(done: &Value) -> String {
+fn done_text(done: &Value) -> String {
     let Some(members) = done.as_object() else { return format!("{done}\n") };
     let lines = members.iter().map(|(name, value)| match value {
         Value::String(text) => format!("{name}: {}\n", printable(text)),
@@ -228,6 +228,6 @@ mod tests {
         let done = json!({ "changed": ["pools.a: workers 4 -> 8"], "left": [], "pool": "a\u{1b}", "workers": 8 });
         let expected =
             "changed:\n  pools.a: workers 4 -> 8\nleft: nothing\npool: a\\u{1b}\nworkers: 8\n";
-        assert_eq!(in_words(&done), expected);
+        assert_eq!(done_text(&done), expected);
     }
 }

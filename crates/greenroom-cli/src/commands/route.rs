@@ -79,14 +79,14 @@ pub fn route(arguments: &RouteArgs) -> ExitCode {
         Ok(events) => events,
         Err(why) => return Exit::CouldNotRun.because(why),
     };
-    let plan = match Plan::of(&config) {
+    let plan = match Plan::new(&config) {
         Ok(plan) => plan,
         Err(why) => return Exit::CouldNotRun.because(why),
     };
     let ways: Vec<_> = events.iter().map(|event| plan.way(event)).collect();
     let lines = |way| match arguments.json {
         true => serde_json::to_string(way).map(|json| json + "\n").unwrap_or_default(),
-        false => text::of(way),
+        false => text::render(way),
     };
     let between = if arguments.json { "" } else { "\n" };
     exit::answer(&ways.iter().map(lines).collect::<Vec<_>>().join(between))

@@ -21,13 +21,13 @@ pub fn status(arguments: &StatusArgs) -> ExitCode {
     let is_well = health["health"] == "green";
     let text = match arguments.json {
         true => format!("{health:#}\n"),
-        false => in_words(&arguments.address, &health),
+        false => health_text(&arguments.address, &health),
     };
     let printed = exit::answer(&text);
     if is_well || printed != ExitCode::SUCCESS { printed } else { Exit::Refused.into() }
 }
 
-fn in_words(address: &str, health: &Value) -> String {
+fn health_text(address: &str, health: &Value) -> String {
     let text = |value: &Value| printable(value.as_str().unwrap_or_default());
     let mut out = format!("{}: {}\n", text(&health["health"]), text(&health["headline"]));
     let findings = health["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -87,8 +87,8 @@ warning   No progress: 1 of 4
 
 hint      Room: 1
 ";
-        assert_eq!(in_words("h:1", &health), expected);
+        assert_eq!(health_text("h:1", &health), expected);
         let well = json!({ "health": "green", "headline": "All is well", "findings": [] });
-        assert_eq!(in_words("h:1", &well), "green: All is well\n");
+        assert_eq!(health_text("h:1", &well), "green: All is well\n");
     }
 }

@@ -19,7 +19,7 @@ enum StoreKind {
 }
 
 impl StoreKind {
-    fn of(path: &Path) -> Result<Self, String> {
+    fn detect(path: &Path) -> Result<Self, String> {
         if greenroom_bus::store::log::is_log(path) {
             return Ok(Self::Log);
         }
@@ -41,7 +41,7 @@ pub fn store(action: &StoreAction) -> ExitCode {
         | StoreAction::Compact { path, .. }
         | StoreAction::Export { path } => path,
     };
-    let done = StoreKind::of(path).and_then(|kind| match kind {
+    let done = StoreKind::detect(path).and_then(|kind| match kind {
         StoreKind::Log => log::act(action),
         StoreKind::Letters => letters::act(action),
     });

@@ -86,7 +86,7 @@ impl Looks<'_> {
         let order = *self.order.lock();
         let shown = match self.is_drawn {
             true => draw(&screen::fitted(self.address, (&before, now), order, size())),
-            false => print(&screen::of(self.address, &before, now, order)),
+            false => print(&screen::render(self.address, &before, now, order)),
         };
         // The reader of standard output may have closed it.
         !self.is_drawn || shown.is_err()

@@ -49,10 +49,10 @@ pub(super) fn check(
     reach.rotated_names();
     for handler in &config.handlers {
         let path = format!("handlers.{}.{}", handler.name, handler.kind.key());
-        handler.kind.reach(&mut reach.at(&path));
+        handler.kind.reach(&mut reach.place(&path));
     }
     if let Some(tls) = config.otlp().and_then(|otlp| otlp.tls.as_ref()) {
-        tls.reach(&mut reach.at("telemetry.otlp.tls"));
+        tls.reach(&mut reach.place("telemetry.otlp.tls"));
     }
 }
 
@@ -96,7 +96,7 @@ impl KnownFile {
 }
 
 impl<'a> Reach<'a> {
-    fn at(&mut self, path: &str) -> At<'_> {
+    fn place(&mut self, path: &str) -> At<'_> {
         At::new(path, self.places, self.directory, self.problems)
     }
 
@@ -121,7 +121,7 @@ impl<'a> Reach<'a> {
         }
         for input in &config.inputs {
             let path = format!("inputs.{}.{}", input.name, input.kind.key());
-            input.kind.reach(&mut self.at(&path));
+            input.kind.reach(&mut self.place(&path));
         }
     }
 
@@ -137,19 +137,19 @@ impl<'a> Reach<'a> {
                     self.rotates(&path, file.path, file.rotates);
                 }
             }
-            output.kind.reach(&mut self.at(&path));
+            output.kind.reach(&mut self.place(&path));
         }
     }
 
     fn letters(&mut self, config: &Config) {
-        match config.dead_letters.to() {
+        match config.dead_letters.destination() {
             LettersTo::Store(store) => self.store("dead_letters.store.path", &store.path),
             LettersTo::File(letters) => {
                 self.output("dead_letters.file.path", &letters.path);
                 self.rotates("dead_letters.file", &letters.path, letters.rotate.is_some());
             }
             LettersTo::Broker(broker) => {
-                broker.reach(&mut self.at(&format!("dead_letters.{}", broker.key())));
+                broker.reach(&mut self.place(&format!("dead_letters.{}", broker.key())));
             }
         }
     }
@@ -193,7 +193,7 @@ impl<'a> Reach<'a> {
             return;
         }
         let shown = at.show(&path.display().to_string());
-        match FileSet::at(path) {
+        match FileSet::find(path) {
             Ok(None) => {}
             Ok(Some(set)) => return self.set(key, &at, (path, waits), set),
             Err(why) => {

@@ -552,17 +552,17 @@ fn d06_dead_letters_go_to_one_place() {
     }
     if cfg!(feature = "kafka") {
         let config = letters("kafka: { brokers: 'b:1', topic: t }").good();
-        let LettersTo::Broker(to) = config.dead_letters.to() else { panic!("{config:?}") };
+        let LettersTo::Broker(to) = config.dead_letters.destination() else { panic!("{config:?}") };
         assert_eq!(to.downcast_ref::<greenroom_kafka::kinds::KafkaLetters>().unwrap().topic, "t");
     }
     if cfg!(feature = "nats") {
         let config = letters("nats: { server: 'nats://u:hunter2@b:1', subject: s }").good();
-        let LettersTo::Broker(to) = config.dead_letters.to() else { panic!("{config:?}") };
+        let LettersTo::Broker(to) = config.dead_letters.destination() else { panic!("{config:?}") };
         let to = to.downcast_ref::<greenroom_nats::kinds::NatsLetters>().unwrap();
         assert_eq!(to.subject, "s".parse().unwrap());
         assert!(!format!("{config:?}").contains("hunter2"));
     }
-    assert!(matches!(load(&root("")).good().dead_letters.to(), LettersTo::File(_)));
+    assert!(matches!(load(&root("")).good().dead_letters.destination(), LettersTo::File(_)));
 }
 
 #[test]

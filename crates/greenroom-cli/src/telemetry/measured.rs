@@ -122,7 +122,7 @@ mod tests {
     const SENT: metrics::Metric =
         metrics::Metric::counter("a_sent_total", &["pool", "actor_id"], "What was sent.");
     const BYTES: metrics::Metric =
-        metrics::Metric::gauge("a_memory_bytes", &[], "What is taken.").of(Unit::Bytes);
+        metrics::Metric::gauge("a_memory_bytes", &[], "What is taken.").with_unit(Unit::Bytes);
     const TOOK: metrics::Metric =
         metrics::Metric::histogram("a_time_seconds", &[], "How long it took.");
 

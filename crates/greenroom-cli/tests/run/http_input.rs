@@ -65,7 +65,7 @@ fn drained(daemon: Daemon<'_>) -> Run {
 fn b02_what_is_posted_in_any_mode_is_handled_and_a_stop_leaves_nothing_to_do() {
     let stage = Stage::with(PASS);
     let daemon = Daemon::start(&stage);
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     assert_eq!(posts.event(&event("one", "t", "s", json!(1))).unwrap().status, 202);
     let binary =
         "ce-specversion: 1.0\r\nce-id: two\r\nce-source: /test\r\nce-type: t\r\nce-subject: s\r\n";
@@ -92,7 +92,7 @@ fn b02_what_is_stored_and_not_read_by_a_stop_is_left_to_the_next_run_and_no_fail
     let stage = Stage::with(&(slow + "pools: { default: { workers: 1, queue: 1 } }\n"));
     let daemon = Daemon::start(&stage);
     let events = events(2_000);
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     for batch in events.chunks(500) {
         assert_eq!(posts.batch(batch).unwrap().status, 202);
     }
@@ -120,9 +120,9 @@ fn b02_a_full_disk_is_told_by_health_and_by_one_line_of_the_log() {
     std::fs::write(disk.path().join("ballast"), vec![0; 2 << 20]).unwrap();
     let daemon = Daemon::start(&stage);
     let at = address(&daemon);
-    let health = || Posts::to(&at).unwrap().get("/healthz").unwrap().status;
+    let health = || Posts::connect(&at).unwrap().get("/healthz").unwrap().status;
     assert_eq!((health(), &daemon.get("/healthz").1["health"]), (200, &json!("green")));
-    let mut posts = Posts::to(&at).unwrap();
+    let mut posts = Posts::connect(&at).unwrap();
     let mut post = |n| posts.event(&event(&format!("e{n}"), "t", "s", json!("x".repeat(500_000))));
     // A segment has 2 MiB, and there is no room for a second one.
     let refused = (0..20).find(|n| post(*n).unwrap().status == 429);
@@ -146,7 +146,7 @@ fn b02_a_full_disk_is_told_by_health_and_by_one_line_of_the_log() {
 fn d11_a_stuck_handler_holds_up_no_sender() {
     let stage = Stage::with(STUCK);
     let daemon = Daemon::start(&stage);
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     for event in events(300) {
         assert_eq!(posts.event(&event).unwrap().status, 202);
     }
@@ -158,7 +158,7 @@ fn d11_a_stuck_handler_holds_up_no_sender() {
 fn d14_a_post_repeated_after_its_202_was_lost_is_one_event() {
     let stage = Stage::with(STUCK);
     let daemon = Daemon::start(&stage);
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     let posted = event("once", "t", "s", json!(1));
     // What its sender never gets to see.
     assert_eq!(posts.event(&posted).unwrap().body["stored"], 1);
@@ -167,7 +167,7 @@ fn d14_a_post_repeated_after_its_202_was_lost_is_one_event() {
 
     stage.write("greenroom.yaml", PASS);
     let daemon = Daemon::start(&stage);
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     assert_eq!(posts.event(&posted).unwrap().body, json!({ "stored": 0, "repeated": 1 }));
     assert_eq!(posts.event(&event("last", "t", "s", json!(1))).unwrap().body["stored"], 1);
     wait(|| ids(&stage).contains(&"last".to_owned()).then_some(()));
@@ -185,7 +185,7 @@ fn b02_tokens_are_reloaded_and_what_needs_a_restart_is_named() {
     let posted = event("e", "t", "s", json!(1)).to_string();
     let as_whom = |token: &str| {
         let headers = format!("authorization: Bearer {token}\r\ncontent-type: {STRUCTURED}\r\n");
-        Posts::to(&at).unwrap().post(&headers, &posted).unwrap().status
+        Posts::connect(&at).unwrap().post(&headers, &posted).unwrap().status
     };
     assert_eq!((as_whom("old"), as_whom("new")), (202, 401));
     stage.write("token", "new\n");
@@ -200,7 +200,7 @@ fn b02_tokens_are_reloaded_and_what_needs_a_restart_is_named() {
     assert_eq!(left, ["inputs.i.http.path", "inputs.i.http.store"], "{told}");
     let large = event("large", "t", "s", json!("x".repeat(2_000))).to_string();
     let headers = format!("authorization: Bearer new\r\ncontent-type: {STRUCTURED}\r\n");
-    assert_eq!(Posts::to(&at).unwrap().post(&headers, &large).unwrap().status, 413);
+    assert_eq!(Posts::connect(&at).unwrap().post(&headers, &large).unwrap().status, 413);
     drained(daemon);
 }
 
@@ -217,7 +217,7 @@ fn b02_a_reload_that_would_need_another_address_to_go_without_auth_leaves_the_in
     let left: Vec<_> = told["left"].as_array().unwrap().iter().map(|left| &left["what"]).collect();
     assert_eq!(left, ["inputs.i.http.listen", "inputs.i.http"], "{told}");
     assert!(told.to_string().contains("it still listens at 0.0.0.0:0"), "{told}");
-    let posted = Posts::to(&at).unwrap().event(&event("e", "t", "s", json!(1))).unwrap();
+    let posted = Posts::connect(&at).unwrap().event(&event("e", "t", "s", json!(1))).unwrap();
     assert_eq!(posted.status, 401, "nobody is let in by half of the change");
     drained(daemon);
 }
@@ -277,7 +277,7 @@ fn b02_requests_are_counted_by_the_status_that_they_were_answered_with() {
     assert_eq!(daemon.get("/api/run").1["inputs"][0]["answers"], json!({}));
     let posted = |token: &str, body: &str| {
         let headers = format!("authorization: Bearer {token}\r\ncontent-type: {STRUCTURED}\r\n");
-        Posts::to(&at).unwrap().post(&headers, body).unwrap().status
+        Posts::connect(&at).unwrap().post(&headers, body).unwrap().status
     };
     let good = event("a", "t", "s", json!(1)).to_string();
     let large = event("b", "t", "s", json!("x".repeat(2_000))).to_string();
@@ -307,18 +307,21 @@ fn b02_an_input_that_is_gone_from_the_file_takes_nothing_more() {
     let stage = Stage::with(&two);
     let daemon = Daemon::start(&stage);
     let at = address(&daemon);
-    assert_eq!(Posts::to(&at).unwrap().event(&event("a", "t", "s", json!(1))).unwrap().status, 202);
+    assert_eq!(
+        Posts::connect(&at).unwrap().event(&event("a", "t", "s", json!(1))).unwrap().status,
+        202
+    );
     let one = two.replace("i: { http: { listen: '127.0.0.1:0', store: kept } }, ", "");
     stage.write("greenroom.yaml", one);
     let (_, told) = daemon.post("/api/reload");
     assert_eq!(told["changed"], json!(["inputs.i (removed)"]), "{told}");
-    wait(|| Posts::to(&at).is_err().then_some(()));
+    wait(|| Posts::connect(&at).is_err().then_some(()));
     wait(|| daemon.log().contains("the input has ended").then_some(()));
     drained(daemon);
     // The next run goes on with its log.
     stage.write("greenroom.yaml", two);
     let daemon = Daemon::start(&stage);
-    let again = Posts::to(&address(&daemon)).unwrap().event(&event("a", "t", "s", json!(1)));
+    let again = Posts::connect(&address(&daemon)).unwrap().event(&event("a", "t", "s", json!(1)));
     assert_eq!(again.unwrap().body["repeated"], 1);
     drained(daemon);
 }
@@ -340,7 +343,7 @@ fn b02_an_input_that_was_removed_comes_back_on_its_log_while_the_daemon_runs() {
     let ended = || daemon.log().matches("the input has ended").count();
     let mut posted = Vec::new();
     for round in 0..4 {
-        let mut posts = wait(|| Posts::to(&port.to_string()).ok());
+        let mut posts = wait(|| Posts::connect(&port.to_string()).ok());
         let batch: Vec<_> =
             (0..50).map(|n| event(&format!("{round}-{n}"), "t", "s", json!(n))).collect();
         assert_eq!(posts.batch(&batch).unwrap().body, json!({ "stored": 50, "repeated": 0 }));
@@ -354,7 +357,7 @@ fn b02_an_input_that_was_removed_comes_back_on_its_log_while_the_daemon_runs() {
         let (_, told) = daemon.post("/api/reload");
         assert_eq!((&told["changed"], &told["left"]), (&json!(["inputs.i (added)"]), &json!([])));
     }
-    let mut posts = wait(|| Posts::to(&port.to_string()).ok());
+    let mut posts = wait(|| Posts::connect(&port.to_string()).ok());
     let told = posts.batch(&posted[..1]).unwrap();
     assert_eq!(told.body, json!({ "stored": 0, "repeated": 1 }), "the log is the same one");
     let handled = || std::fs::read_to_string(stage.path("done")).unwrap_or_default();
@@ -373,7 +376,7 @@ fn b02_a_log_that_a_removed_input_is_not_done_with_is_given_to_nobody() {
     let stage = Stage::with(&two);
     let daemon = Daemon::start(&stage);
     let at = address(&daemon);
-    Posts::to(&at).unwrap().event(&event("a", "t", "s", json!(1))).unwrap();
+    Posts::connect(&at).unwrap().event(&event("a", "t", "s", json!(1))).unwrap();
     daemon.wait_for("/api/run", |run| run["inputs"][0]["partitions"][0]["next"] == 2);
     stage.write("greenroom.yaml", two.replace("i: { http:", "other: { http:"));
     // What is new is added first, and meets the log in use; then it is left by what is gone.
@@ -394,7 +397,7 @@ fn m05_a_webhook_becomes_an_event_by_its_headers_and_path() {
     );
     let stage = Stage::with(&hooks);
     let daemon = Daemon::start(&stage);
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     let headers = "content-type: application/json\r\nx-event: push\r\n";
     let mut post = |headers, body| posts.post_to("/hooks/git", headers, body).unwrap();
     assert_eq!(post(headers, r#"{"repo":"greenroom"}"#).body["stored"], 1);
@@ -415,7 +418,7 @@ fn c15_a_dry_run_reads_what_is_stored_settles_nothing_and_listens_nowhere() {
     let stage = Stage::with(STUCK);
     let daemon = Daemon::start(&stage);
     let at = address(&daemon);
-    Posts::to(&at).unwrap().batch(&events(50)).unwrap();
+    Posts::connect(&at).unwrap().batch(&events(50)).unwrap();
     let busy = stage.command("run greenroom.yaml --dry-run").output().unwrap();
     let why = String::from_utf8(busy.stderr).unwrap();
     assert!(busy.status.code() == Some(1) && why.contains("the log is in use"), "{why}");
@@ -440,7 +443,7 @@ fn c15_a_dry_run_reads_what_is_stored_settles_nothing_and_listens_nowhere() {
 fn b02_a_log_that_fails_takes_nothing_more_and_ends_the_run_with_the_reason() {
     let stage = Stage::with(PASS);
     let daemon = Daemon::start(&stage);
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     let large = |n: usize| event(&format!("e{n}"), "t", "s", json!("x".repeat(900_000)));
     assert_eq!(posts.event(&large(0)).unwrap().status, 202);
     std::fs::remove_dir_all(stage.path("kept")).unwrap();
@@ -498,7 +501,7 @@ fn send(key: usize, at: &Mutex<String>, over: &AtomicBool) -> Vec<Value> {
     while unsure || !over.load(Ordering::Relaxed) {
         let at = at.lock().unwrap().clone();
         if posts.is_none() {
-            posts = Posts::to(&at).ok();
+            posts = Posts::connect(&at).ok();
         }
         let n = taken.len();
         let next = event(&format!("k{key}-{n}"), "t", &format!("k{key}"), json!(n));
@@ -602,7 +605,7 @@ fn c03_init_http_writes_what_runs_and_takes_events() {
     let at = address(&daemon);
     let order = std::fs::read_to_string(stage.path("order.json")).unwrap();
     let headers = format!("content-type: {STRUCTURED}\r\n");
-    assert_eq!(Posts::to(&at).unwrap().post(&headers, &order).unwrap().status, 202);
+    assert_eq!(Posts::connect(&at).unwrap().post(&headers, &order).unwrap().status, 202);
     let sent = stage.command("send").args([&*at, "orders.ndjson"]).output().unwrap();
     assert!(sent.status.success(), "{sent:?}");
     wait(|| (stage.read("done.ndjson").len() == 7).then_some(()));

@@ -28,7 +28,7 @@ admin: {{ listen: 127.0.0.1:0 }}
 }
 
 fn post_all(daemon: &Daemon<'_>, events: &[Value]) {
-    let mut posts = Posts::to(&address(daemon)).unwrap();
+    let mut posts = Posts::connect(&address(daemon)).unwrap();
     for batch in events.chunks(500) {
         let told = posts.batch(batch).unwrap();
         assert_eq!((told.status, &told.body["stored"]), (202, &json!(batch.len())), "{told:?}");
@@ -162,7 +162,7 @@ fn ledger(stage: &Stage) -> Vec<String> {
 
 /// Posts what was posted before: it is known, and nothing of it is stored a second time.
 fn post_again(daemon: &Daemon<'_>, events: &[Value]) {
-    let told = Posts::to(&address(daemon)).unwrap().batch(events).unwrap();
+    let told = Posts::connect(&address(daemon)).unwrap().batch(events).unwrap();
     assert_eq!(told.body, json!({ "stored": 0, "repeated": events.len() }));
 }
 
@@ -236,7 +236,7 @@ shutdown: {{ deadline: 1s }}
     post_all(&daemon, &all);
     daemon.wait_for("/api/run", |run| run["progress"]["queued"] != 0);
     let at = address(&daemon);
-    let mut posts = Posts::to(&at).unwrap();
+    let mut posts = Posts::connect(&at).unwrap();
     let stopped = Instant::now();
     daemon.signal(Signal::TERM);
     wait(|| daemon.log().contains("draining").then_some(()));
@@ -321,7 +321,7 @@ shutdown: { deadline: 20s }
     let daemon = Daemon::start(&stage);
     let mut all = events(400);
     all[200]["data"] = json!("x".repeat(20 << 20));
-    let mut posts = Posts::to(&address(&daemon)).unwrap();
+    let mut posts = Posts::connect(&address(&daemon)).unwrap();
     for event in &all {
         assert_eq!(posts.event(event).unwrap().status, 202);
     }
@@ -350,12 +350,16 @@ fn z12_what_is_no_event_is_refused_by_its_post_and_stops_nothing() {
         "{\"specversion\":\"1.0\",\"id\":\"1\",\"source\":\"/s\",\"type\":\"t\",\"data\":}",
     ];
     for body in bodies {
-        let told = Posts::to(&at).unwrap().post(&structured, body).unwrap();
+        let told = Posts::connect(&at).unwrap().post(&structured, body).unwrap();
         assert_eq!(told.status, 400, "{body:?}: {told:?}");
         assert!(told.body["error"].as_str().is_some_and(|why| !why.is_empty()), "{told:?}");
     }
     for headers in ["ce-specversion: 1.0\r\nce-id: 1\r\nce-type: t\r\n", "ce-specversion: 9\r\n"] {
-        assert_eq!(Posts::to(&at).unwrap().post(headers, "x").unwrap().status, 400, "{headers:?}");
+        assert_eq!(
+            Posts::connect(&at).unwrap().post(headers, "x").unwrap().status,
+            400,
+            "{headers:?}"
+        );
     }
     post_all(&daemon, &events(10));
     wait_for_lines(&stage, "done", 10);

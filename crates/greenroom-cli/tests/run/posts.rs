@@ -36,7 +36,7 @@ pub(crate) fn address_in(log: &str) -> Option<String> {
 }
 
 impl Posts {
-    pub(crate) fn to(address: &str) -> io::Result<Self> {
+    pub(crate) fn connect(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(20)))?;
         stream.set_nodelay(true)?;

@@ -54,25 +54,11 @@ fn c07_a_file_is_sent_in_order_and_a_second_time_repeats_nothing() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(lines(&events).as_bytes()).unwrap();
     stage.write("in.gz", packed.finish().unwrap());
-    let again = send(&stage, &at, "--connections 4 --batch 50 -- in.gz");
+    let again = send(&stage, &at, "--batch 50 -- in.gz");
     assert_eq!((again.code, count(&again, "repeated")), (0, "2,000".into()), "{again:?}");
     assert_all_in_order(&events, &stage.read("done"), Repeats::None);
     daemon.signal(Signal::TERM);
     daemon.ended().counted(0, [2_000, 2_000, 0, 0]);
-}
-
-#[test]
-fn c07_with_several_connections_the_events_of_a_subject_are_in_order() {
-    let stage = Stage::with(PASS);
-    let daemon = Daemon::start(&stage);
-    let events = events(2_000);
-    stage.write_events("in", &events);
-    let sent = send(&stage, &address(&daemon), "--connections 8 --batch 20 -- in");
-    assert_eq!(count(&sent, "stored"), "2,000", "{sent:?}");
-    wait(|| (stage.read("done").len() == 2_000).then_some(()));
-    assert_all_in_order(&events, &stage.read("done"), Repeats::None);
-    daemon.signal(Signal::TERM);
-    daemon.ended();
 }
 
 #[test]
@@ -108,7 +94,7 @@ fn c07_what_stops_it_before_a_bad_line_is_told_in_place_of_that_line() {
     let nobody = send(&stage, "127.0.0.1:1", "--retry-for 1ms -- in");
     assert!(nobody.code == 1 && nobody.stderr.contains("cannot connect"), "{nobody:?}");
     let unknown = Server::start(|_, _| Answer::Status(401, ""));
-    let sent = send(&stage, &unknown.url, "--connections 2 -- in");
+    let sent = send(&stage, &unknown.url, "-- in");
     assert!(sent.code == 1 && sent.stderr.contains("GREENROOM_SEND_TOKEN"), "{sent:?}");
 }
 

@@ -147,7 +147,7 @@ fn g05_a_stop_gives_back_what_its_input_delivers_again() {
         stage.write_events("in", &all);
         let daemon = Daemon::start(&stage);
         if input == log {
-            Posts::to(&address(&daemon)).unwrap().batch(&all).unwrap();
+            Posts::connect(&address(&daemon)).unwrap().batch(&all).unwrap();
         }
         wait_for(&stage.path("done"), "\n");
         daemon.wait_for("/api/run", |run| run["taken"] == 1_000);

@@ -7,9 +7,8 @@
 use std::{fmt, mem, sync::Arc, time::Duration};
 
 use greenroom_bus::{
-    BoxFuture,
     record::Mapping,
-    source::{Partition, Pull, Source, SourceError, Taken},
+    source::{Partition, Pull, Pulling, Source, SourceError, Taken},
     watermark::Positions,
 };
 use parking_lot::Mutex;
@@ -90,10 +89,7 @@ impl Source for KafkaLooking {
         self.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let reader = self.reader.clone();
             // Records stay with the reader until they are given: a pull may be dropped.

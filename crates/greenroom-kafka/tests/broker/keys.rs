@@ -50,8 +50,8 @@ fn structured(id: &str) -> Vec<u8> {
 }
 
 fn by_rule() -> Mapping {
-    let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
-    mapping.subject(Pick::of(RecordPart::Key).optional())
+    let mapping = Mapping::new(Pick::literal("t"), Pick::part(RecordPart::Topic));
+    mapping.subject(Pick::part(RecordPart::Key).optional())
 }
 
 /// Publishes one record of each number, in the mode of this name.
@@ -125,8 +125,8 @@ async fn f06_a_key_that_is_not_utf8_keeps_its_order_and_goes_on_in_every_mode() 
 /// When the only record of a topic was published, as it says.
 async fn time_of(broker: &str, topic: &str) -> String {
     let source = options(broker, &unique("time"), &[topic.to_owned()]);
-    let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
-    let mapping = mapping.time(Pick::of(RecordPart::Time));
+    let mapping = Mapping::new(Pick::literal("t"), Pick::part(RecordPart::Topic));
+    let mapping = mapping.time(Pick::part(RecordPart::Time));
     let taken = pull(&mut KafkaSource::open(source, Some(mapping)).unwrap(), 1).await.remove(0).1;
     taken.event.unwrap().time().unwrap().to_owned()
 }

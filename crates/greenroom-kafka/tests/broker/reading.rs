@@ -170,9 +170,9 @@ async fn m05_tombstones_headers_and_keys_become_parts_of_events() {
     send(to().payload(b"no key").headers(OwnedHeaders::new().insert(header("kind", b"\xff\xfe"))));
     publisher.flush();
     let mapping =
-        Mapping::new(Pick::of(RecordPart::Header("kind".into())), Pick::of(RecordPart::Topic));
+        Mapping::new(Pick::part(RecordPart::Header("kind".into())), Pick::part(RecordPart::Topic));
     let mapping =
-        mapping.subject(Pick::of(RecordPart::Key).optional()).time(Pick::of(RecordPart::Time));
+        mapping.subject(Pick::part(RecordPart::Key).optional()).time(Pick::part(RecordPart::Time));
     let options = options(&broker, &name, std::slice::from_ref(&name));
     let mut source = KafkaSource::open(options, Some(mapping)).unwrap();
     let taken = pull(&mut source, 3).await;
@@ -200,7 +200,7 @@ async fn z12_a_record_whose_header_has_a_name_that_is_no_text_is_no_event_and_ot
     publisher.event(name, 0, &event(1, "k"));
     publisher.flush();
     spoil_name(&fake, name, "a-name");
-    let mapping = Mapping::new(Pick::literal("t"), Pick::of(RecordPart::Topic));
+    let mapping = Mapping::new(Pick::literal("t"), Pick::part(RecordPart::Topic));
     for records in [None, Some(mapping)] {
         let is_mapped = records.is_some();
         let options = options(&broker, &format!("g-{is_mapped}"), &[name.to_owned()]);

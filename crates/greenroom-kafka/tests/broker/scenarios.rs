@@ -17,7 +17,6 @@ use greenroom_bus::{
     handler::{
         Attempt, Failure, FailureKind, Handler, HandlerFactory, HandlerResult, Handling, Outputs,
     },
-    sink::SinkError,
     source::Source,
 };
 use greenroom_kafka::{commit_set, source::KafkaSource};
@@ -66,14 +65,6 @@ impl DeadLetterStore for Letters {
     fn store(&self, letter: DeadLetter) {
         self.0.lock().unwrap().push(letter.event.unwrap().id().to_owned());
         letter.ack.confirm();
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(ready(Ok(())))
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }
 

@@ -12,10 +12,8 @@ use std::{
 };
 
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     event::Event,
-    sink::SinkError,
     source::{Pull, Source, Taken},
 };
 use greenroom_kafka::{KafkaInput, source::KafkaSource};
@@ -326,13 +324,5 @@ impl DeadLetterStore for NoLetters {
 
     fn store(&self, letter: DeadLetter) {
         drop(letter);
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }

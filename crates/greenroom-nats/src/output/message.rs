@@ -21,7 +21,7 @@ impl Message {
     /// # Errors
     /// Why none can be made of this event.
     pub(super) fn new(event: &Event, output: &NatsOutput) -> Result<Self, String> {
-        let subject = output.subject.of(event).map_err(|error| error.to_string())?;
+        let subject = output.subject.fill(event).map_err(|error| error.to_string())?;
         let mut headers = HeaderMap::new();
         let payload = match output.mode {
             NatsSinkMode::Binary => {

@@ -65,7 +65,8 @@ impl Form {
         let key = key.as_deref().map(str::as_bytes).filter(|key| !key.is_empty());
         match &self.records {
             None => {
-                let event = cloud_event(headers, value)?;
+                // The binding of CloudEvents to NATS is that to HTTP.
+                let event = http::read_one(headers, value, "a message")?;
                 Ok(key.into_iter().fold(event, Event::with_partition_key))
             }
             Some(mapping) => {
@@ -95,19 +96,6 @@ impl Form {
 fn origin<'h>(headers: &[(&str, &'h [u8])]) -> Option<&'h str> {
     let (_, value) = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(ORIGIN))?;
     std::str::from_utf8(value).ok().filter(|text| !text.is_empty())
-}
-
-/// The binding of CloudEvents to NATS is that to HTTP: `ce-*` headers and the data, or the whole
-/// event as JSON.
-fn cloud_event(headers: &[(&str, &[u8])], value: &Bytes) -> Result<Event, String> {
-    if !http::announces_events(headers) {
-        return Event::parse(value).map_err(|error| error.to_string());
-    }
-    let mut events = http::read(headers, value).map_err(|error| error.to_string())?;
-    match (events.pop(), events.is_empty()) {
-        (Some(event), true) => Ok(event),
-        _ => Err("a message is one event, and this one is a batch of another number".to_owned()),
-    }
 }
 
 fn headers(message: &Message) -> Vec<(&str, &[u8])> {
@@ -179,8 +167,8 @@ mod tests {
     #[test]
     fn m05_a_record_becomes_an_event_with_its_bytes() {
         let mapping = Mapping::new(Pick::literal("order"), Pick::literal("/shop"))
-            .subject(Pick::of(RecordPart::Key))
-            .extension("on", Pick::of(RecordPart::Topic))
+            .subject(Pick::part(RecordPart::Key))
+            .extension("on", Pick::part(RecordPart::Topic))
             .unwrap();
         let form = form(Some(mapping));
         let event = read(&form, &message(&[("content-type", "text/plain")], "hello")).unwrap();

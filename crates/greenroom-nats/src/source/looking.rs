@@ -13,9 +13,8 @@ use async_nats::jetstream::{
 };
 use futures_util::StreamExt;
 use greenroom_bus::{
-    BoxFuture,
     record::Mapping,
-    source::{Partition, Pull, Source, SourceError, Taken},
+    source::{Partition, Pull, Pulling, Source, SourceError, Taken},
 };
 
 use super::{consumer::Wanted, delivery::Delivery, form::Form};
@@ -149,10 +148,7 @@ impl Source for NatsLooking {
     /// # Cancel safety
     /// A dropped future may have taken messages that no other call returns: a look need not see
     /// all.
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let next = self.next().await.map_err(|why| SourceError::new(&self.described, why))?;
             let Some(taken) = next else { return Ok(Pull::End) };

@@ -82,10 +82,10 @@ async fn push(sink: &NatsSink, ends: &Ends, numbers: std::ops::Range<u64>) {
 
 /// To a subject for each key.
 fn options(stream: &TestStream) -> NatsOutput {
-    to(stream, "{subject}")
+    output_to(stream, "{subject}")
 }
 
-fn to(stream: &TestStream, subject: &str) -> NatsOutput {
+fn output_to(stream: &TestStream, subject: &str) -> NatsOutput {
     NatsOutput::new(&stream.address, format!("{}.{subject}", stream.name).parse().unwrap())
 }
 
@@ -225,7 +225,7 @@ async fn d13_the_longest_subject_is_stored() {
 async fn d13_a_stream_that_is_missing_pauses_the_output_until_it_is_there() {
     let Some(address) = crate::server::address("d13_missing") else { return };
     let stream = TestStream { address, name: unique("missing") };
-    let to = to(&stream, "all");
+    let to = output_to(&stream, "all");
     let (sink, ends) = (NatsSink::open(to).await.unwrap(), Ends::default());
     push(&sink, &ends, 0..20).await;
     let is_paused = async || sink.trouble().is_some_and(|trouble| trouble.paused);
@@ -328,7 +328,7 @@ async fn d13_a_subject_that_is_not_allowed_pauses_the_output_and_no_secret_is_sh
     let Some(server) = Server::start_with("d13_denied", users) else { return };
     let stream = TestStream::at(server.address(), StorageType::File).await;
     let auth = Some(NatsAuth::User(NatsUser { name: "ann".into(), password: "hunter2".into() }));
-    let to = NatsOutput { auth, ..to(&stream, "denied") };
+    let to = NatsOutput { auth, ..output_to(&stream, "denied") };
     let (sink, ends) = (NatsSink::open(to.clone()).await.unwrap(), Ends::default());
     push(&sink, &ends, 0..20).await;
     let is_paused = async || sink.trouble().is_some_and(|trouble| trouble.paused);
@@ -385,7 +385,7 @@ async fn z07_a_server_that_is_killed_under_an_output_loses_nothing_and_no_order(
 async fn n04_what_is_not_stored_when_a_sink_is_dropped_is_refused() {
     let Some(address) = crate::server::address("n04_dropped") else { return };
     let stream = TestStream { address, name: unique("dropped") };
-    let to = to(&stream, "x");
+    let to = output_to(&stream, "x");
     let (sink, ends) = (NatsSink::open(to).await.unwrap(), Ends::default());
     push(&sink, &ends, 0..1).await;
     until("a pause", async || sink.trouble().is_some()).await;

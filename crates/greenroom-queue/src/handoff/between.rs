@@ -1,42 +1,42 @@
-//! What lies between a worker and its callers.
+//! The state shared by a worker and its callers.
 
 use std::task::Waker;
 
 use super::exchange::Exchange;
 use crate::stamp::Stamp;
 
-/// Message, response and port have a place each, which is empty except in the steps that name it:
-/// nothing is ever overwritten, and so dropped, under the lock.
+/// Message, response and port have a field each, which is empty except in the steps that name it.
+/// So nothing is ever overwritten, and thus dropped, under the lock.
 pub(super) struct Between<T: Exchange> {
     pub(super) step: HandoffStep,
-    /// The message was there at the last look for a message that is left lying.
+    /// The message was already there at the last check for messages left unhandled.
     pub(super) was_seen: bool,
-    /// Messages for which the worker has come that were handed over.
+    /// The number of handed-over messages that the worker has come for.
     pub(super) came: u64,
     pub(super) stamp: Stamp,
     pub(super) message: Option<T::Message>,
     pub(super) response: Option<T::Response>,
     pub(super) promised: Option<T::Promise>,
     pub(super) port: Option<T::Port>,
-    /// The caller, until there is something for it.
+    /// The caller's waker, until there is something for the caller.
     pub(super) waiter: Option<Waker>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HandoffStep {
-    /// No caller is there.
+    /// No caller is present.
     Shut,
-    /// From a caller that has the worker woken, and waits.
+    /// The caller has had the worker woken, and waits.
     Handed,
-    /// As `Handed`, and its caller has gone.
+    /// Like `Handed`, but the caller has gone.
     Abandoned,
-    /// The worker has it; its caller waits.
+    /// The worker has the message; the caller waits.
     InHand,
-    /// For the caller, which is still there.
+    /// The response is here, and the caller is still waiting.
     Answered,
-    /// For the caller, which is still there: the response comes this way, if any.
+    /// The caller is still waiting. The response, if any, arrives at the promise.
     Promised,
-    /// The worker has it, and its caller has gone: the port is one that nobody waits at.
+    /// The worker has the message, and the caller has gone: the port has no listener.
     Unwanted,
 }
 
@@ -66,7 +66,7 @@ impl<T: Exchange> Between<T> {
         matches!(self.step, HandoffStep::Handed | HandoffStep::Abandoned)
     }
 
-    /// When the message came. If the clock was not read for it, its time is that of the first call.
+    /// When the message came. If the clock was not read for it, this is the time of the first call.
     pub(super) fn stamp_it(&mut self, now: impl FnOnce() -> Stamp) -> Stamp {
         if self.stamp == Stamp::UNDATED {
             self.stamp = now();
@@ -74,7 +74,7 @@ impl<T: Exchange> Between<T> {
         self.stamp
     }
 
-    /// There is something for the caller, which is woken if it waits.
+    /// There is something for the caller. Returns its waker if it waits.
     #[inline]
     pub(super) fn notify(&mut self, what: HandoffStep) -> Option<Waker> {
         self.step = what;

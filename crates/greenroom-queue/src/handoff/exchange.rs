@@ -1,20 +1,20 @@
-//! What passes through a handoff slot.
+//! The types that pass through a handoff slot.
 
-/// What passes through a handoff slot: a message one way, and a response the other. A response that
-/// does not come through the slot comes through a port.
+/// The types that pass through a handoff slot: a message one way, and a response the other way. A
+/// response that does not come through the slot comes through a port.
 pub trait Exchange {
-    /// What the caller gives the worker.
+    /// The value that the caller gives the worker.
     type Message;
-    /// What the worker gives back.
+    /// The value that the worker returns.
     type Response;
-    /// Where a response is given that does not come through the slot.
+    /// The sending half for a response that does not come through the slot.
     type Port;
-    /// Where the caller waits for that.
+    /// The receiving half, at which the caller waits for that response.
     type Promise;
 
-    /// A port, and the promise of what is given there.
+    /// Opens a port and its promise.
     fn open() -> (Self::Port, Self::Promise);
 
-    /// Gives the response to the port. Returns it if nobody waits for it any more.
+    /// Gives the response to the port. Returns it if the caller no longer waits for it.
     fn respond(port: Self::Port, response: Self::Response) -> Result<(), Self::Response>;
 }

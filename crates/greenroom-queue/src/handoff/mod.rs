@@ -13,12 +13,12 @@
 //!
 //! One caller at a time. It has the worker woken, waits here ([`hand`](HandoffSlot::hand),
 //! [`poll`](HandoffSlot::poll)), and is woken when there is something for it. A call allocates
-//! nothing, unless it gets a port: if the handler asks for it, or if the message gets anything but
-//! a plain response.
+//! nothing unless it gets a port: because the handler asks for one, or because the message gets
+//! anything but a plain response.
 //!
-//! If the caller goes before ([`give_up`](HandoffSlot::give_up)), the message is abandoned or the
-//! response unwanted, as with a port. If the worker does not come, the message is taken back
-//! ([`retract`](HandoffSlot::retract)), with a port.
+//! If the caller leaves early ([`give_up`](HandoffSlot::give_up)), the message is abandoned or the
+//! response is unwanted, as with a port. If the worker does not come, the message is taken back
+//! ([`retract`](HandoffSlot::retract)) and gets a port.
 
 mod between;
 mod exchange;
@@ -39,17 +39,17 @@ use super::{
 };
 use between::{Between, HandoffStep};
 
-/// Between one worker and its callers.
+/// The slot between one worker and its callers.
 pub struct HandoffSlot<T: Exchange>(Lock<Between<T>>);
 
 impl<T: Exchange> HandoffSlot<T> {
-    /// One at which nobody is.
+    /// A slot without a caller.
     pub fn new() -> Self {
         Self(Lock::new(Between::new()))
     }
 
-    /// For the worker that has taken a message and has a response. Returns that if it is not wanted
-    /// any more.
+    /// For a worker that has taken a message and has a response. Returns the response if it is no
+    /// longer wanted.
     #[inline]
     pub fn answer(&self, response: T::Response) -> Result<(), T::Response> {
         let mut between = locked(&self.0);
@@ -65,7 +65,8 @@ impl<T: Exchange> HandoffSlot<T> {
         Ok(())
     }
 
-    /// For the worker that has taken a message whose response goes another way: the port for it.
+    /// For a worker that has taken a message whose response goes another way: the port for the
+    /// response.
     pub fn port(&self) -> Option<T::Port> {
         let mut between = locked(&self.0);
         if between.step != HandoffStep::InHand {
@@ -82,7 +83,7 @@ impl<T: Exchange> HandoffSlot<T> {
     }
 }
 
-/// As `answer`, if the caller is not at the handoff slot any more.
+/// Like `answer`, once the caller has left the handoff slot.
 #[cold]
 fn answer_elsewhere<T: Exchange>(
     mut between: Locked<'_, Between<T>>,

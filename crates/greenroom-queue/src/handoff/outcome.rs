@@ -1,26 +1,26 @@
-//! What comes of a message at a handoff slot.
+//! The outcome of a message at a handoff slot.
 
 use super::exchange::Exchange;
 use crate::stamp::Stamp;
 
-/// Whether a message that was handed over is waited for.
+/// Whether the caller of a handed-over message still waits.
 pub enum Caller<Port> {
     /// The response goes through the handoff slot.
     Waits,
-    /// Its caller has gone, as the port says.
+    /// The caller has gone; the response goes to the port.
     Gone(Port),
 }
 
-/// What a caller that waits is told.
+/// The result for a waiting caller.
 pub enum HandedOutcome<Response, Promise> {
     /// The response.
     Response(Response),
-    /// It is to come this way.
+    /// The response will arrive at this promise.
     Later(Promise),
 }
 
-/// What a caller of this exchange is told.
+/// The result for a caller of this exchange.
 pub type HandedOutcomeOf<T> = HandedOutcome<<T as Exchange>::Response, <T as Exchange>::Promise>;
 
-/// A message that was handed over and taken back. It has a port now.
+/// A message that was handed over and taken back, and that has a port now.
 pub type Retracted<T> = (<T as Exchange>::Message, Stamp, <T as Exchange>::Port);

@@ -1,4 +1,4 @@
-//! A message that its worker does not take.
+//! Taking back a message that its worker does not take.
 
 use super::{
     HandoffSlot,
@@ -13,14 +13,14 @@ use crate::{
 };
 
 impl<T: Exchange> HandoffSlot<T> {
-    /// Takes the message back that a caller has handed over, because the worker does not take it.
+    /// Takes back the message that a caller has handed over, because the worker does not take it.
     #[cold]
     pub fn retract(&self, now: impl Fn() -> Stamp) -> Option<Retracted<T>> {
         retract(locked(&self.0), &now)
     }
 
-    /// As `retract`, if the message was already there at the last call. If `whole` is false, only
-    /// finds that out. Also returns for how many messages the worker has come.
+    /// Like `retract`, if the message was already there at the last call. If `whole` is false, it
+    /// only checks for that. Also returns the number of messages that the worker has come for.
     pub fn retract_what_is_left(
         &self,
         whole: bool,
@@ -51,7 +51,7 @@ fn retract<T: Exchange>(
     }
     drop(between);
     if let Some(waiter) = waiter {
-        // While no other place has the message.
+        // While the message is nowhere else.
         wake_tasks(|| waiter.wake());
     }
     Some((message, stamp, port))

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::stamp::Stamp;
 
-/// Numbers both ways.
+/// Numbers in both directions.
 struct Numbers;
 
 impl Exchange for Numbers {
@@ -35,7 +35,7 @@ fn now() -> Stamp {
     Stamp::coarse(5)
 }
 
-/// Hands this over, for a caller that nothing wakes.
+/// Hands this number over, for a caller that nothing wakes.
 fn put(handoff_slot: &Small, number: u8) -> bool {
     let mut message = Some(number);
     let taken = handoff_slot.hand(&mut message, Stamp::default(), &mut None);
@@ -43,7 +43,7 @@ fn put(handoff_slot: &Small, number: u8) -> bool {
     taken
 }
 
-/// Counts how often it is woken.
+/// Counts its wake-ups.
 #[derive(Default)]
 struct Wakes(AtomicU32);
 
@@ -53,7 +53,7 @@ impl Wake for Wakes {
     }
 }
 
-/// A message that is handed over, and the waker of its caller.
+/// A handed-over message, and the waker of its caller.
 fn handed() -> (Small, Arc<Wakes>) {
     let (handoff_slot, wakes) = (Small::new(), Arc::new(Wakes::default()));
     let mut waiter = Some(Waker::from(wakes.clone()));
@@ -148,7 +148,7 @@ fn who_gives_up_leaves_a_message_that_is_abandoned_or_a_response_that_is_unwante
     assert!(!put(&handoff_slot, 1), "it is in hand");
     assert_eq!(handoff_slot.answer(8), Err(8));
     assert!(put(&handoff_slot, 1));
-    // Its port is one that nobody waits at.
+    // Its port has no listener.
     let (handoff_slot, _) = handed();
     assert!(take_handed(&handoff_slot).is_some());
     handoff_slot.give_up();

@@ -1,4 +1,4 @@
-//! A caller that has the worker woken, and waits.
+//! A caller that has had the worker woken, and waits.
 
 use std::task::{Context, Poll, Waker};
 
@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl<T: Exchange> HandoffSlot<T> {
-    /// For a caller that has the worker woken, and waits. False, with the message and the waker
-    /// left in place, if another caller is still there.
+    /// For a caller that has the worker woken, and waits. Returns false, with the message and the
+    /// waker left in place, if another caller is still there.
     pub fn hand(
         &self,
         message: &mut Option<T::Message>,
@@ -34,8 +34,8 @@ impl<T: Exchange> HandoffSlot<T> {
         true
     }
 
-    /// For the worker, when a caller waits: puts the message where it is handled from. None if the
-    /// message has been taken back.
+    /// For the worker, when a caller waits: moves the message to where it is handled. Returns
+    /// `None` if the message has been taken back.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_handed(
         &self,
@@ -57,7 +57,7 @@ impl<T: Exchange> HandoffSlot<T> {
         Some(Caller::Gone(T::open().0))
     }
 
-    /// When the message was handed over that waits for the worker.
+    /// When the message that waits for the worker was handed over.
     pub fn handed_at(&self, now: impl FnOnce() -> Stamp) -> Option<Stamp> {
         let mut between = locked(&self.0);
         between.has_handed().then(|| between.stamp_it(now))
@@ -68,7 +68,7 @@ impl<T: Exchange> HandoffSlot<T> {
         locked(&self.0).has_handed()
     }
 
-    /// For a caller that waits.
+    /// For a waiting caller.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn poll(&self, cx: &mut Context<'_>) -> Poll<HandedOutcomeOf<T>> {
         let mut between = locked(&self.0);
@@ -83,11 +83,11 @@ impl<T: Exchange> HandoffSlot<T> {
         };
         between.step = HandoffStep::Shut;
         drop(between);
-        // What a step says is there.
+        // A step guarantees that its value is present.
         Poll::Ready(told.unwrap_or_else(|| HandedOutcome::Later(T::open().1)))
     }
 
-    /// The caller that waits may have come to another task.
+    /// The waiting caller may have moved to another task.
     #[cold]
     fn wait_as(&self, waiter: &Waker) {
         let mut other = None;
@@ -95,14 +95,14 @@ impl<T: Exchange> HandoffSlot<T> {
             let mut between = locked(&self.0);
             if !matches!(between.step, HandoffStep::Handed | HandoffStep::InHand) {
                 drop(between);
-                // There is something since: it comes again.
+                // Something has arrived in the meantime: the caller polls again.
                 user_code_follows();
                 return waiter.wake_by_ref();
             }
             if between.waiter.as_ref().is_some_and(|known| known.will_wake(waiter)) {
                 return;
             }
-            // Foreign code clones and drops it.
+            // Cloning and dropping a waker is foreign code.
             match other.take() {
                 Some(clone) => {
                     let before = between.waiter.replace(clone);
@@ -134,7 +134,7 @@ impl<T: Exchange> HandoffSlot<T> {
             _ => HandoffStep::Shut,
         };
         drop(between);
-        // A response may be in it, and is the caller's.
+        // It may contain a response, which belongs to the caller.
         drop((waiter, left));
     }
 }

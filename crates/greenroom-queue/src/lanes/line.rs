@@ -1,4 +1,4 @@
-//! The messages that wait in a lane.
+//! The waiting messages of a lane.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use crate::{
     sync::Notify,
 };
 
-/// The waiting messages of a lane, and its state. In the order of its fields: what each message
-/// needs comes first.
+/// The waiting messages of a lane, and its state. The field order matters: what each message needs
+/// comes first.
 #[repr(C)]
 pub(super) struct Line<T: Payload, K> {
-    /// Later messages of the key, in order of acceptance; the first may wait for another attempt.
+    /// Later messages of the key, in order of acceptance; the first may wait for a retry.
     pub(super) queue: Deque<Entry<T, K>>,
-    /// How many of them are urgent and have not been attempted: they stand before the others.
+    /// The number of them that are urgent and have not been attempted: they come before the others.
     pub(super) urgent: usize,
-    /// Messages that a withdrawal looks at under no lock. Those that stay come back here, so
-    /// until then the lane is neither taken nor closed. Set and cleared by
+    /// Messages that a withdrawal examines under no lock. Those that stay come back here, so until
+    /// then the lane is neither taken nor closed. Set and cleared by
     /// [`Lanes::lift`](super::Lanes::lift) and [`Lanes::set_down`](super::Lanes::set_down).
     pub(super) lifted: usize,
-    /// Urgent messages taken in a row.
+    /// The number of urgent messages taken in a row.
     pub(super) urgent_run: u32,
-    /// It is parked, and its waiting messages hold no permit. Set and cleared under the same lock
-    /// together with the permits of the whole lane, given back or taken again: else a permit is
-    /// counted twice, or never.
+    /// The lane is parked, and its waiting messages hold no permit. Set and cleared under the same
+    /// lock as the permits of the whole lane are given back or taken again: otherwise a permit
+    /// would be counted twice, or never.
     pub(super) apart: bool,
-    /// Notified when so many messages wait: a worker that collects a batch.
+    /// For a worker that collects a batch: notified when this many messages wait.
     pub(super) wanted: Option<(usize, Arc<Notify>)>,
-    /// Why it is parked, if it is.
+    /// The reason why the lane is parked, if it is.
     pub(super) failed: Option<Arc<T::Failure>>,
-    /// Of a line that is spare: how many there are, with those below, and the next of them.
+    /// For a spare line: the number of spares from here down, and the next one below.
     pub(super) spares: u32,
     pub(super) below: Option<Box<Self>>,
 }
 
-/// Messages for which a line that is kept may have room.
+/// A line is kept if it has room for at most this many messages.
 const SMALL_LINE: usize = 16;
 
 impl<T: Payload, K> Line<T, K> {
@@ -54,14 +54,14 @@ impl<T: Payload, K> Line<T, K> {
         }
     }
 
-    /// True if it is empty, and holds little memory.
+    /// True if the line is empty, and holds little memory.
     pub(super) fn is_spare(&self) -> bool {
         let is_small = self.queue.is_empty() && self.queue.capacity() <= SMALL_LINE;
         is_small && self.wanted.is_none() && self.failed.is_none() && !self.apart
     }
 
-    /// Puts a message into line: an urgent one behind the other urgent ones, and none before a
-    /// message that waits for another attempt.
+    /// Puts a message into the line: an urgent one behind the other urgent ones, and never before a
+    /// message that waits for a retry.
     pub(super) fn push(&mut self, entry: Entry<T, K>) {
         if !entry.urgent {
             return self.queue.push_back(entry);
@@ -96,8 +96,8 @@ impl<T: Payload, K> Line<T, K> {
         self.queue.remove(retried)
     }
 
-    /// Lifted messages come back, as far as they stay: behind those that wait for another attempt
-    /// by now, and before all others of their class.
+    /// Puts back the lifted messages that stay: behind those that wait for a retry by now, and
+    /// before all others of their class.
     pub(super) fn set_down(&mut self, stay: Deque<Entry<T, K>>) {
         self.lifted = 0;
         let retried = self.retried();
@@ -140,7 +140,7 @@ impl<T: Payload, K> Line<T, K> {
         }
     }
 
-    /// The first message; but a normal one after a run of urgent ones.
+    /// Takes the first message, or a normal one after a run of urgent ones.
     pub(super) fn pop(&mut self) -> Option<Entry<T, K>> {
         let first = self.queue.front()?;
         if first.is_retry() {

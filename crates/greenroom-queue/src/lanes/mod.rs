@@ -1,6 +1,6 @@
-//! Lanes: the places in line behind keys that wait.
+//! Lanes: the lines of waiting messages behind keys.
 //!
-//! A lane exists only for a key whose message is suspended, waits for a retry, or has given way to
+//! A lane exists only for a key whose message is suspended, waits for a retry, or has yielded to
 //! others. Its state says which party owns the key:
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //!                                      └── final failure ──▶ Parked ──── operator ──▶ Ready, or (none)
 //! ```
 //!
-//! Lanes are found by the hash of their key. The caller compares the keys themselves, outside the
-//! lock, because comparing runs user code.
+//! Lanes are found by the hash of their key. The caller compares the keys themselves outside the
+//! lock, because a comparison runs user code.
 
 mod line;
 
@@ -32,10 +32,10 @@ use super::{
 use crate::sync::Notify;
 use line::Line;
 
-/// The name of a lane within its shard: the hash of its key and a number that is never used again.
+/// The name of a lane within its shard: the hash of its key, and a number that is never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneId {
-    /// Of its key.
+    /// The hash of its key.
     pub hash: u32,
     number: u64,
 }
@@ -47,41 +47,42 @@ impl LaneId {
     }
 }
 
-/// In the number of a lane without a key.
+/// A bit in the number of a lane without a key.
 const KEYLESS: u64 = 1 << 63;
 
 /// The owner of a lane's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneState {
-    /// This worker has a message of the key in hand. Left by close, give way, park.
+    /// This worker has a message of the key in hand. Ends when the lane closes, yields or is
+    /// parked.
     Running(usize),
-    /// The clock: the first message waits for its next attempt. Left by the timer, or by a stop.
+    /// The clock: the first message waits for its retry. Ended by the timer or by a stop.
     Retrying,
-    /// An operator: a message has failed for good, the first one if it is still there. Left by the
-    /// operator, or by a stop.
+    /// An operator: a message has failed for good, the first one if it is still there. Ended by the
+    /// operator or by a stop.
     Parked,
-    /// No owner; it stands in the shard's list of ready lanes. Left when a worker takes it,
-    /// or by a stop.
+    /// No owner; it is in the shard's list of ready lanes. Ends when a worker takes it, or by a
+    /// stop.
     Ready,
-    /// Its share: it stands in the line of that, under this number. Left when a worker takes it
-    /// in the turn of the share, or by a stop.
+    /// Its share: it is in the share's line, under this number. Ends when a worker takes it in the
+    /// turn of the share, or by a stop.
     Shared(u64),
 }
 
-/// A place in line behind a key, and who owns that key.
+/// The line behind a key, and the owner of that key.
 pub struct Lane<T: Payload, K> {
-    /// Its name.
+    /// The name of the lane.
     pub id: LaneId,
-    /// The key that it is of.
+    /// The key of the lane.
     pub key: LaneKey<K>,
     /// The owner of that key.
     pub state: LaneState,
-    /// Present once a message has waited here: most lanes are of a key with a single message, and
-    /// come and go with it.
+    /// Present once a message has waited here. Most lanes belong to a key with a single message,
+    /// and come and go with it.
     line: Option<Box<Line<T, K>>>,
 }
 
-/// The key of a lane, shared with the few that need it under no lock.
+/// The key of a lane, shared with the few places that need it outside the lock.
 pub struct LaneKey<K> {
     own: Option<K>,
     shared: Option<Arc<K>>,
@@ -96,7 +97,7 @@ impl<K> LaneKey<K> {
         self.own.as_ref().or(self.shared.as_deref())
     }
 
-    /// For uses of the key under no lock. Always present.
+    /// The key as a shared value, for use outside the lock. `None` only for a lane without a key.
     pub fn share(&mut self) -> Option<Arc<K>> {
         if let Some(own) = self.own.take() {
             self.shared = Some(Arc::new(own));
@@ -114,88 +115,88 @@ impl<T: Payload, K> Lane<T, K> {
         self.line.get_or_insert_with(|| Box::new(Line::new()))
     }
 
-    /// Messages that wait here, in order.
+    /// The messages that wait here, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry<T, K>> {
         self.line.as_ref().map(|line| line.queue.iter()).unwrap_or_default()
     }
 
-    /// One of these, to be changed.
+    /// The message at this place, mutable.
     pub fn at_mut(&mut self, place: usize) -> Option<&mut Entry<T, K>> {
         self.line.as_mut()?.queue.get_mut(place)
     }
 
-    /// How many messages wait here, those included that are lifted.
+    /// The number of messages that wait here, including lifted ones.
     #[inline]
     pub fn len(&self) -> usize {
         self.line.as_ref().map_or(0, |line| line.queue.len() + line.lifted)
     }
 
-    /// True while a withdrawal looks at the messages that wait here.
+    /// True while a withdrawal examines the messages that wait here.
     #[inline]
     pub fn is_lifted(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.lifted > 0)
     }
 
-    /// True if none waits here.
+    /// True if no message waits here.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The message that stands first.
+    /// The first message.
     pub fn front(&self) -> Option<&Entry<T, K>> {
         self.line.as_ref()?.queue.front()
     }
 
-    /// The collector of a batch is notified when so many messages wait here.
+    /// Has the collector of a batch notified when this many messages wait here.
     pub fn expect(&mut self, messages: usize, full: Arc<Notify>) {
         self.line().wanted = Some((messages, full));
     }
 
-    /// Why it is parked, if it is.
+    /// The reason why the lane is parked, if it is.
     pub fn failed(&self) -> Option<&Arc<T::Failure>> {
         self.line.as_ref()?.failed.as_ref()
     }
 
-    /// The reason why it is parked.
+    /// Sets the reason why the lane is parked.
     pub fn set_failed(&mut self, failed: Arc<T::Failure>) {
         self.line().failed = Some(failed);
     }
 
-    /// As `failed`, taken out.
+    /// Like `failed`, but takes the reason out.
     pub fn take_failed(&mut self) -> Option<Arc<T::Failure>> {
         self.line.as_mut()?.failed.take()
     }
 
-    /// True if waiting messages here hold no permit.
+    /// True if the waiting messages here hold no permit.
     pub fn is_apart(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.apart)
     }
 
-    /// From now on waiting messages here hold no permit, or each has one.
+    /// Sets whether the waiting messages here hold no permit (`apart`) or one each.
     pub fn set_apart(&mut self, apart: bool) {
         self.line().apart = apart;
     }
 
-    /// True if a message that comes here concerns no other party: its key is not parked, and no
-    /// worker collects a batch.
+    /// True if no other party has to know about a message that arrives here: the key is not parked,
+    /// and no worker collects a batch.
     fn hears_of_nothing(&self) -> bool {
         let waits_for_more = self.line.as_ref().is_some_and(|line| line.wanted.is_some());
         self.state != LaneState::Parked && !waits_for_more
     }
 
-    /// True when the first message is urgent, or waits for another attempt and an urgent one
-    /// is behind it.
+    /// True if the first message is urgent, or waits for a retry with an urgent one behind it.
     pub fn is_urgent(&self) -> bool {
         self.line.as_ref().is_some_and(|line| line.is_urgent())
     }
 
-    /// The collector to be notified that enough wait, once, under no lock.
+    /// The collector of a batch, once enough messages wait. Returned only once; notify it under no
+    /// lock.
     pub fn is_as_long_as_wanted(&mut self) -> Option<Arc<Notify>> {
         self.line.as_mut()?.is_as_long_as_wanted()
     }
 
-    /// Messages that wait for another attempt: they stand before all others.
+    /// The number of messages that wait for a retry: they come before all others.
     pub fn retried(&self) -> usize {
         self.line.as_ref().map_or(0, |line| line.retried())
     }
@@ -205,13 +206,13 @@ impl<T: Payload, K> Lane<T, K> {
     }
 }
 
-/// What waited in a lane, while it is lifted.
+/// The waiting messages of a lane while they are lifted.
 pub struct LiftedLine<T: Payload, K> {
-    /// The lane.
+    /// The lane's name.
     pub id: LaneId,
-    /// The messages, or those that stay.
+    /// The lifted messages; later, those that stay.
     pub messages: Deque<Entry<T, K>>,
-    /// How many there were.
+    /// The number of messages that were lifted.
     pub lifted: usize,
 }
 
@@ -219,9 +220,9 @@ pub struct LiftedLine<T: Payload, K> {
 pub enum Behind<'a, T: Payload, K> {
     /// In the lane of its key.
     Lane(LaneEnd<'a, T, K>),
-    /// In none: no lane has the hash of its key.
+    /// In no lane: none has the hash of its key.
     Nothing,
-    /// A lane has that hash, and more is to be weighed.
+    /// A lane has that hash, and the caller has to decide.
     Unknown,
 }
 
@@ -232,25 +233,25 @@ pub struct LaneEnd<'a, T: Payload, K> {
 }
 
 impl<T: Payload, K> LaneEnd<'_, T, K> {
-    /// Puts the message into line.
+    /// Puts the message into the line.
     pub fn push(self, entry: Entry<T, K>) {
         self.line.push(entry);
         *self.queued += 1;
     }
 }
 
-/// What the owner of a lane finds there.
+/// The result for the owner of a lane that takes its next message.
 #[must_use = "it may hold user data, which is dropped outside the lock"]
 pub enum InOwnLane<T: Payload, K> {
     /// The next message.
     Next(Entry<T, K>),
-    /// Nothing: the lane is removed, if it was there.
+    /// No message: the lane is removed, if it was there.
     Closed(Option<Removed<T, K>>),
-    /// Messages that are lifted, or not to be taken: the lane stays in its place.
+    /// The messages are lifted, or must not be taken: the lane stays.
     Stays,
 }
 
-/// What is left of a lane that was empty.
+/// The rest of a lane that was empty.
 #[must_use = "it holds user data, which is dropped outside the lock"]
 pub struct Removed<T: Payload, K> {
     key: LaneKey<K>,
@@ -258,7 +259,7 @@ pub struct Removed<T: Payload, K> {
 }
 
 impl<T: Payload, K> Removed<T, K> {
-    /// Drops it. Most are of a key with a single message, and have nothing else to drop.
+    /// Drops it. Most lanes belong to a key with a single message, and have nothing else to drop.
     #[inline]
     pub fn discard(self) {
         let LaneKey { own, shared } = self.key;
@@ -269,25 +270,26 @@ impl<T: Payload, K> Removed<T, K> {
     }
 }
 
-/// A message that was evicted, and its lane if that is to be closed.
+/// An evicted message, and its lane if the lane is to be closed.
 pub type Evicted<T, K> = (Entry<T, K>, Option<LaneId>);
 
-/// The lanes of one shard, by the hash of their key, which is seeded already. In the order of its
-/// fields: with the lock of the outbox they fill a cache line.
+/// The lanes of one shard, by the seeded hash of their key. The field order matters: together with
+/// the lock of the outbox they fill a cache line.
 #[repr(C)]
 pub struct Lanes<T: Payload, K> {
     table: HashTable<Lane<T, K>>,
     next_number: u64,
-    /// Messages in all lanes.
+    /// The number of messages in all lanes.
     queued: usize,
-    /// Empty lines of lanes that have closed, for the next ones: each has the one below it.
+    /// Empty lines of closed lanes, for the next lanes. Each one holds the one below it.
     spare_lines: Option<Box<Line<T, K>>>,
 }
 
-/// Lines that are kept: a few, because a shard that is done with its keys keeps little memory.
+/// The most lines that are kept: only a few, so that a shard without keys in use holds little
+/// memory.
 const SPARE_LINES: u32 = 4;
 
-/// True for types of keys whose comparison is code of the standard library, and a few steps.
+/// True for key types whose comparison is a few steps of standard library code.
 #[inline]
 pub fn is_plain_key<K: 'static>() -> bool {
     let key = TypeId::of::<K>();
@@ -315,17 +317,18 @@ pub fn is_plain_key<K: 'static>() -> bool {
     of_numbers.contains(&key) || of_texts.contains(&key)
 }
 
-/// With more room than this, an empty table gives its memory back.
+/// An empty table with more room than this releases its memory.
 pub const KEPT_WHEN_EMPTY: usize = 64;
 
-/// The table looks at the highest bits and at the lowest. A multiplicative hash (Knuth: The Art of
+/// The table uses the highest and the lowest bits. A multiplicative hash (Knuth: The Art of
 /// Computer Programming 3, 6.4).
 #[inline]
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// A closure is a type: written at each of its places, it would have the table compiled for each.
+/// Each closure is a type of its own: written out at each use, it would have the table compiled
+/// once for each.
 #[inline]
 fn is_named<T: Payload, K>(id: LaneId) -> impl Fn(&Lane<T, K>) -> bool {
     move |lane| lane.id == id
@@ -350,12 +353,13 @@ impl<T: Payload, K> Lanes<T, K> {
         Self { table: HashTable::new(), next_number: 0, queued: 0, spare_lines: None }
     }
 
-    /// Messages in all lanes, without those that are lifted.
+    /// The number of messages in all lanes, without lifted ones.
     pub fn queued(&self) -> usize {
         self.queued
     }
 
-    /// The lane of this key. Compares keys: for types whose comparison may run under the lock.
+    /// The lane of this key. Compares keys, so it is only for types that may be compared under the
+    /// lock.
     pub fn of_key(&self, hash: u32, key: Option<&K>) -> Option<LaneId>
     where
         K: PartialEq,
@@ -363,9 +367,9 @@ impl<T: Payload, K> Lanes<T, K> {
         self.named(hash, &|lane| lane.key.get() == key)
     }
 
-    /// Where a message waits for others of its key, if that has a lane and no other party has to
-    /// hear of the message. For keys that may be compared under the lock; where others have a
-    /// lane with this hash, the caller has to look.
+    /// Where a message waits for others of its key, if that key has a lane and no other party has
+    /// to know about the message. It compares only keys that may be compared under the lock; with
+    /// other keys, the caller has to decide if a lane has this hash.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn behind(&mut self, entry: &Entry<T, K>) -> Behind<'_, T, K>
     where
@@ -383,7 +387,7 @@ impl<T: Payload, K> Lanes<T, K> {
         Behind::Lane(LaneEnd { line: lane.line(), queued: &mut self.queued })
     }
 
-    /// The lanes whose keys may equal one with this hash.
+    /// The lanes with this hash: their keys may be equal.
     pub fn candidates(&mut self, hash: u32) -> Vec<(LaneId, Arc<K>)> {
         let mut candidates = Vec::new();
         for lane in self.table.iter_hash_mut(spread(hash)) {
@@ -402,13 +406,13 @@ impl<T: Payload, K> Lanes<T, K> {
         !self.table.is_empty() && self.table.find(spread(hash), is_of_hash(hash)).is_some()
     }
 
-    /// The lane with this hash that is such a one.
+    /// The first lane with this hash that matches.
     fn named(&self, hash: u32, is_such: &dyn Fn(&Lane<T, K>) -> bool) -> Option<LaneId> {
         let found = self.table.find(spread(hash), |lane| lane.id.hash == hash && is_such(lane));
         found.map(|lane| lane.id)
     }
 
-    /// Opens a lane for this key, which has none.
+    /// Opens a lane for this key, which must not have one.
     pub fn open(&mut self, hash: u32, key: K, state: LaneState) -> LaneId {
         let id = LaneId { hash, number: self.next_number };
         self.next_number += 1;
@@ -417,8 +421,8 @@ impl<T: Payload, K> Lanes<T, K> {
         id
     }
 
-    /// Opens a lane for one message without a key. Its hash is that of no message: where such a
-    /// message is looked for by its hash, none is found.
+    /// Opens a lane for one message without a key. The lane's hash is that of no message without a
+    /// key, so a search by such a message's hash does not find the lane.
     pub fn open_keyless(&mut self, state: LaneState) -> LaneId {
         let number = self.next_number | KEYLESS;
         self.next_number += 1;
@@ -429,12 +433,12 @@ impl<T: Payload, K> Lanes<T, K> {
         id
     }
 
-    /// The lane of this name, unless it was closed.
+    /// The lane with this name, unless it was closed.
     pub fn get(&mut self, id: LaneId) -> Option<&mut Lane<T, K>> {
         self.table.find_mut(spread(id.hash), is_named(id))
     }
 
-    /// True for a lane that has no owner, and that may be taken.
+    /// True for a lane that has no owner and may be taken.
     pub fn is_ready(&self, id: LaneId) -> bool {
         let lane = self.table.find(spread(id.hash), is_named(id));
         lane.is_some_and(|lane| lane.state == LaneState::Ready && !lane.is_lifted())
@@ -445,8 +449,8 @@ impl<T: Payload, K> Lanes<T, K> {
         self.named(hash, &|lane| lane.state == LaneState::Running(worker))
     }
 
-    /// Puts a message into this line, behind the others of its class. An error with the message if
-    /// the lane is gone.
+    /// Puts a message into this lane, behind the others of its class. Returns the message as an
+    /// error if the lane is gone.
     pub fn push_back(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
         let lane = self.table.find_mut(spread(id.hash), is_named(id));
         let Some(lane) = lane else { return Err(entry) };
@@ -458,7 +462,7 @@ impl<T: Payload, K> Lanes<T, K> {
         Ok(())
     }
 
-    /// As `push_back`, before all others.
+    /// Like `push_back`, but before all others.
     pub fn push_front(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
         match self.get(id) {
             Some(lane) => lane.line().queue.push_front(entry),
@@ -468,7 +472,8 @@ impl<T: Payload, K> Lanes<T, K> {
         Ok(())
     }
 
-    /// Undoes a [`pop_front`](Self::pop_front). An error with the message if the lane is gone.
+    /// Undoes a [`pop_front`](Self::pop_front). Returns the message as an error if the lane is
+    /// gone.
     pub fn unpop(&mut self, id: LaneId, entry: Entry<T, K>) -> Result<(), Entry<T, K>> {
         match self.get(id) {
             Some(lane) => lane.line().unpop(entry),
@@ -478,7 +483,7 @@ impl<T: Payload, K> Lanes<T, K> {
         Ok(())
     }
 
-    /// As `push_front`, for several messages, in order.
+    /// Like `push_front`, for several messages, in order.
     pub fn put_first(
         &mut self,
         id: LaneId,
@@ -514,7 +519,7 @@ impl<T: Payload, K> Lanes<T, K> {
         Some(lane)
     }
 
-    /// Takes out the next message of this lane, if it `may`, or removes the lane if there is none.
+    /// Takes out the next message of this lane if it `may`, or removes the lane if it is empty.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_or_close(&mut self, id: LaneId, may: bool) -> InOwnLane<T, K> {
         let found = self.table.find_entry(spread(id.hash), is_named(id));
@@ -533,7 +538,7 @@ impl<T: Payload, K> Lanes<T, K> {
         InOwnLane::Closed(Some(Removed { key, line }))
     }
 
-    /// A lane with this line was removed.
+    /// Keeps or drops the line of a lane that was removed.
     #[inline]
     fn tidy(&mut self, line: &mut Option<Box<Line<T, K>>>) {
         if self.table.is_empty() && self.table.capacity() > KEPT_WHEN_EMPTY {
@@ -554,7 +559,7 @@ impl<T: Payload, K> Lanes<T, K> {
         }
     }
 
-    /// Takes out the waiting messages of each lane, in order, to be looked at under no lock.
+    /// Takes out the waiting messages of each lane, in order, to be examined under no lock.
     pub fn lift(&mut self) -> Vec<LiftedLine<T, K>> {
         let mut lines = Vec::new();
         for lane in &mut self.table {
@@ -570,8 +575,8 @@ impl<T: Payload, K> Lanes<T, K> {
         lines
     }
 
-    /// Puts back what stays of a lane's line. An error with the line if the lane is gone: the pool
-    /// was emptied in between.
+    /// Puts back the messages of a lane that stay. Returns them as an error if the lane is gone
+    /// because the pool was emptied in between.
     pub fn set_down(
         &mut self,
         id: LaneId,
@@ -587,8 +592,8 @@ impl<T: Payload, K> Lanes<T, K> {
     }
 
     /// Takes every message that waits here, in order within a lane, and every lane that no worker
-    /// runs. Lanes hold keys: drop them outside the lock. Says how many messages held no permit,
-    /// those included that are lifted.
+    /// runs. Lanes hold keys: drop them outside the lock. Returns the number of messages that held
+    /// no permit, including lifted ones.
     pub fn drain(
         &mut self,
         entries: &mut Deque<Entry<T, K>>,
@@ -616,12 +621,12 @@ impl<T: Payload, K> Lanes<T, K> {
         apart
     }
 
-    /// Takes the first message that waits in some lane and has not been attempted, an urgent one or
-    /// a normal one, for a sender that needs its room. Names the lane if no worker runs it and
-    /// nothing is left in it: the caller closes it.
+    /// Takes the first message that waits in some lane and has not been attempted (an urgent or a
+    /// normal one), for a sender that needs its room. Also names the lane if no worker runs it and
+    /// it is empty now: the caller closes it.
     pub fn evict(&mut self, urgent: bool) -> Option<Evicted<T, K>> {
         for lane in &mut self.table {
-            // What holds no room makes none.
+            // Messages without a permit free no room.
             if !lane.is_apart()
                 && let Some(entry) = lane.evict(urgent)
             {
@@ -633,8 +638,8 @@ impl<T: Payload, K> Lanes<T, K> {
         None
     }
 
-    /// As `evict`, a normal message of a lane with this hash that is not ready: a ready lane might
-    /// be left without a message.
+    /// Like `evict`, for a normal message of a lane with this hash that is not ready: a ready lane
+    /// might be left without a message.
     pub fn evict_of(&mut self, hash: u32) -> Option<Entry<T, K>> {
         for lane in self.table.iter_hash_mut(spread(hash)) {
             if lane.id.hash == hash
@@ -649,7 +654,7 @@ impl<T: Payload, K> Lanes<T, K> {
         None
     }
 
-    /// When the message was queued that has waited longest in a lane.
+    /// The time when the longest-waiting message of all lanes was queued.
     pub fn oldest(&self) -> Option<Stamp> {
         let mut oldest = None;
         for lane in &self.table {
@@ -664,7 +669,7 @@ impl<T: Payload, K> Lanes<T, K> {
         self.table.is_empty()
     }
 
-    /// Counts the waiting messages of lanes by their keys.
+    /// Counts the waiting messages of the lanes by their keys.
     pub fn count_into(&self, backlog: &mut Backlog) {
         for lane in &self.table {
             for entry in lane.iter() {
@@ -705,12 +710,12 @@ impl<T: Payload, K> Lanes<T, K> {
         all
     }
 
-    /// Every lane, in no order.
+    /// Iterates over the lanes in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Lane<T, K>> {
         self.table.iter()
     }
 
-    /// As `iter`, to be changed.
+    /// Like `iter`, but mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Lane<T, K>> {
         self.table.iter_mut()
     }
@@ -721,7 +726,7 @@ impl<T: Payload, K> Lanes<T, K> {
         self.named(id.hash, &other).is_some()
     }
 
-    /// How many lanes the table has room for.
+    /// The number of lanes that the table has room for.
     pub fn room(&self) -> usize {
         self.table.capacity()
     }

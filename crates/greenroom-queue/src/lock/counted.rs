@@ -1,5 +1,5 @@
-//! The same locks, which know how many of their kind the thread holds. For builds with debug
-//! assertions, so that each test shows that user code runs under none.
+//! The same locks, but counted per thread. For builds with debug assertions, so that each test
+//! shows that user code runs under no lock.
 
 use std::{
     cell::Cell,
@@ -15,7 +15,7 @@ thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Ends with a panic while this thread holds one.
+/// Panics if this thread holds a lock.
 #[track_caller]
 pub(super) fn assert_none_held() {
     let held = HELD.get();
@@ -26,21 +26,21 @@ pub(super) fn assert_none_held() {
 #[derive(Debug, Default)]
 pub struct Lock<T>(SpinMutex<T, SpinThenYield>);
 
-/// What it guards, while it is held.
+/// The guard of a [`Lock`].
 pub type Locked<'a, T> = Counted<SpinMutexGuard<'a, T>>;
 
 impl<T> Lock<T> {
-    /// A lock that is free.
+    /// A free lock.
     pub const fn new(value: T) -> Self {
         Self(SpinMutex::new(value))
     }
 
-    /// Waits until it is free.
+    /// Waits until the lock is free, and takes it.
     pub fn lock(&self) -> Locked<'_, T> {
         Counted::new(self.0.lock())
     }
 
-    /// Takes it if it is free.
+    /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<Locked<'_, T>> {
         self.0.try_lock().map(Counted::new)
     }
@@ -50,38 +50,38 @@ impl<T> Lock<T> {
 #[derive(Default)]
 pub struct Mutex<T: ?Sized>(parking_lot::Mutex<T>);
 
-/// What it guards, while it is held.
+/// The guard of a [`Mutex`].
 pub type MutexGuard<'a, T> = Counted<parking_lot::MutexGuard<'a, T>>;
 
 impl<T> Mutex<T> {
-    /// A lock that is free.
+    /// A free lock.
     pub const fn new(value: T) -> Self {
         Self(parking_lot::Mutex::new(value))
     }
 
-    /// What it guarded.
+    /// The guarded value.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Waits until it is free.
+    /// Waits until the lock is free, and takes it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         Counted::new(self.0.lock())
     }
 
-    /// Takes it if it is free.
+    /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().map(Counted::new)
     }
 
-    /// Somebody holds it.
+    /// True if the lock is taken.
     pub fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
 
-    /// What it guards: nobody else can hold it.
+    /// The guarded value: the exclusive borrow shows that the lock is free.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
@@ -93,7 +93,7 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
-/// A guard of a lock, which counts while it lives.
+/// A guard that counts as a held lock while it lives.
 #[derive(Debug)]
 pub struct Counted<G>(G);
 

@@ -1,17 +1,17 @@
-//! How a thread waits for a lock that is taken.
+//! How a thread waits for a taken lock.
 
 use std::cell::Cell;
 
 use spin::relax::RelaxStrategy;
 
-/// Spins before a thread yields to the operating system: several times as long as the lock is held.
+/// Spins before a thread yields to the operating system: several times as long as a lock is held.
 const SPINS: u32 = 64;
 
 thread_local! {
     static SPUN: Cell<u32> = const { Cell::new(0) };
 }
 
-/// How a thread waits for such a lock.
+/// Spins for a while, then yields.
 pub struct SpinThenYield;
 
 impl RelaxStrategy for SpinThenYield {

@@ -1,22 +1,22 @@
 //! Whether handlers usually wait for something.
 
-/// How many more of a worker's handlers have waited than not, within bounds. It changes the pool's
-/// habit only at either bound, so that mixed handlers do not change it with each message.
+/// How many more of a worker's handlers waited than did not, within bounds. It changes the pool's
+/// habit only at either bound, so mixed handlers do not change the habit with each message.
 #[derive(Debug, Default)]
 pub(super) struct Habit(i8);
 
-/// This many more handlers that waited, or that did not, are certainty.
+/// The habit is certain at this many more handlers that waited, or that did not.
 const CERTAIN: i8 = 16;
 
 impl Habit {
-    /// So many handlers, at least one fewer than make certain, have waited as they usually do.
+    /// Counts handlers, fewer than certainty takes, that waited as they usually do.
     #[inline]
     pub(super) fn confirm(&mut self, handlers: u32) {
         self.0 = self.0.saturating_add(handlers as i8).min(CERTAIN);
     }
 
-    /// A handler has returned, and has waited or not. Present if that contradicts the
-    /// pool's present habit.
+    /// A handler has returned, and has waited or not. Returns the new habit if it contradicts the
+    /// pool's present one.
     #[inline]
     pub(super) fn changes(&mut self, has_waited: bool, usual: bool) -> Option<bool> {
         let step = if has_waited { 1 } else { -1 };

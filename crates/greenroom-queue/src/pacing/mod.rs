@@ -1,4 +1,4 @@
-//! The pace of a worker: when it goes on, lets others have a turn, or searches.
+//! The pace of a worker: when it continues, lets others have a turn, or searches.
 
 mod habit;
 mod patience;
@@ -10,14 +10,14 @@ use super::wake::Wake;
 use habit::Habit;
 use turn::Turn;
 
-/// The pace of a worker: when it goes on, lets others have a turn, or searches. It knows
-/// no queue: the driver tells it what has happened.
+/// The pace of a worker: when it continues, lets others have a turn, or searches. It knows no
+/// queue: the driver reports the events to it.
 pub struct Pacing {
-    /// Messages handled one after the other since the worker found nothing.
+    /// The number of messages handled in a row since the worker last found nothing.
     in_a_row: u32,
     /// The last message was a call.
     by_call: bool,
-    /// The last handler has waited.
+    /// The last handler waited.
     has_waited: bool,
     turn: Turn,
     patience: Patience,
@@ -25,7 +25,7 @@ pub struct Pacing {
 }
 
 impl Pacing {
-    /// Of a worker that has handled nothing yet.
+    /// The pace of a worker that has handled nothing yet.
     pub fn new(patience: Patience) -> Self {
         Self {
             in_a_row: 0,
@@ -37,13 +37,13 @@ impl Pacing {
         }
     }
 
-    /// True when others are to have theirs.
+    /// True when other tasks should have a turn.
     #[inline]
     pub fn turn_is_over(&mut self, wake: &Wake) -> bool {
         self.turn.is_over(wake)
     }
 
-    /// Others have had theirs.
+    /// The worker's turn begins: other tasks have had theirs.
     #[inline]
     pub fn begin_turn(&mut self) {
         self.turn.begin(0);
@@ -62,9 +62,9 @@ impl Pacing {
         self.by_call = by_call;
     }
 
-    /// The message in hand has been attempted, and those behind it in the same run: together this
-    /// many. Before the last one, none of their handlers has waited. Present if handlers usually
-    /// wait now, and did not before, or the other way round.
+    /// The message in hand and those behind it in the same run have been attempted, `attempts` in
+    /// total. None of their handlers waited, except perhaps the last. Returns the new habit if it
+    /// has changed: whether handlers usually wait.
     #[inline]
     pub fn attempted(&mut self, attempts: u32, has_waited: bool, usual: bool) -> Option<bool> {
         self.in_a_row = self.in_a_row.saturating_add(attempts - 1);
@@ -72,7 +72,7 @@ impl Pacing {
         self.ended(has_waited, usual)
     }
 
-    /// As `attempted`, where before the last one all handlers have waited: this many.
+    /// Like `attempted`, for a run in which this many handlers before the last one all waited.
     #[inline]
     pub fn attempted_after(&mut self, waits: u32, has_waited: bool, usual: bool) -> Option<bool> {
         self.in_a_row = self.in_a_row.saturating_add(waits);
@@ -85,24 +85,24 @@ impl Pacing {
     fn ended(&mut self, has_waited: bool, usual: bool) -> Option<bool> {
         self.has_waited = has_waited;
         if has_waited {
-            // Others have had their turn since.
+            // While it waited, others had their turn.
             self.turn.begin(1);
         }
         self.habit.changes(has_waited, usual)
     }
 
-    /// True if the last handler has waited.
+    /// True if the last handler waited.
     #[inline]
     pub fn has_waited(&self) -> bool {
         self.has_waited
     }
 
-    /// True if the worker is to step aside once before it looks elsewhere.
+    /// True if the worker should step aside once before it looks elsewhere.
     pub fn searches(&mut self) -> bool {
         self.patience.searches_after(self.in_a_row, self.by_call)
     }
 
-    /// It has stepped aside, and looked elsewhere.
+    /// The worker has stepped aside and looked elsewhere.
     pub fn has_searched(&mut self, found: bool) {
         self.patience.found(found);
     }

@@ -1,29 +1,30 @@
-//! Whether a worker that has run dry searches before it parks.
+//! Whether a worker that has run out of messages searches before it parks.
 
 use crate::sync::tuned;
 
-/// Whether a worker that has had a single message searches. It does if that was worth it before,
-/// because its caller sends the next one as soon as it has the reply; otherwise now and then, to
-/// find out.
+/// Whether a worker that found only a single message searches. It does if searching paid off
+/// before, because its caller sends the next message as soon as it has the reply. Otherwise it
+/// searches now and then, to find out.
 pub struct Patience {
-    /// A caller hands an idle worker the next message; for one that searched it would be queued.
+    /// A caller hands the next message to an idle worker; for a searching one it would queue it.
     is_handed: bool,
-    /// The last time something came.
+    /// The last search found something.
     worth_it: bool,
-    /// Times it has not searched since.
+    /// The number of times that it has not searched since.
     skipped: u32,
 }
 
-/// A worker that has searched for nothing does so again after so many single messages.
+/// A worker whose search found nothing tries again after this many single messages.
 const SKIPS: u32 = tuned(16, 2);
 
 impl Patience {
-    /// Of a worker that `is_handed` calls, or not.
+    /// `is_handed` is true if callers hand messages to idle workers.
     pub fn new(is_handed: bool) -> Self {
         Self { is_handed, worth_it: false, skipped: 0 }
     }
 
-    /// After so many messages, of which the last was a call, or not.
+    /// True if the worker should search after this many messages, of which the last was a call or
+    /// not.
     pub(super) fn searches_after(&mut self, in_a_row: u32, by_call: bool) -> bool {
         if in_a_row == 1 && by_call && self.is_handed {
             return false;
@@ -44,8 +45,8 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// Which of so many single messages, one after the other and each found without searching, are
-    /// searched after.
+    /// Which of this many single messages are followed by a search, if they come one after the
+    /// other and each is found without searching.
     fn searches(patience: &mut Patience, by_call: bool, times: u32) -> Vec<u32> {
         (1..=times).filter(|_| patience.searches_after(1, by_call)).collect()
     }

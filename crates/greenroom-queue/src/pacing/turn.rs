@@ -1,38 +1,38 @@
 //! A worker's turn on its thread, after which it lets other tasks of the runtime run.
 //!
-//! Senders have turns as well (`Turns` in `shard/turns.rs`). If a worker that shares the thread
-//! with many of them handled no more than one of them sends, the queue would grow until it is full,
-//! and senders would wait for room, each for a wake-up of its own.
+//! Senders have turns as well (`Turns` in `shard/turns.rs`). If a worker shared its thread with
+//! many senders and handled no more than one of them sends, the queue would grow until it is full.
+//! Senders would then wait for room, each for a wake-up of its own.
 
 use std::time::{Duration, Instant};
 
 use crate::wake::Wake;
 
-/// Messages handled or skipped before other tasks of the runtime get a turn, if no queue has run
-/// dry before, or the next message always arrived just in time: each in a lane of its own, or from
-/// a sender that runs beside the worker.
+/// Messages handled or skipped before other tasks of the runtime get a turn, unless a queue runs
+/// dry first. It also applies if the next message always arrives just in time: in a lane of its
+/// own, or from a sender on another thread.
 pub const MESSAGES: u32 = 64;
 
-/// As `MESSAGES`, if handlers are quick: a quarter of a millisecond at most. Two senders that share
-/// the worker's thread queue 64 each before they yield.
+/// Like `MESSAGES`, if handlers are quick: a quarter of a millisecond at most. Two senders that
+/// share the worker's thread queue 64 messages each before they yield.
 const QUICK_MESSAGES: u32 = 128;
 
-/// How much longer it may be if handlers are quick and more than two senders have
-/// filled their shards.
+/// How much longer a turn may be if handlers are quick and more than two senders have filled their
+/// shards.
 const LONGER: Duration = Duration::from_micros(125);
 
 #[derive(Default)]
 pub(super) struct Turn {
-    /// So far.
+    /// The messages of this turn so far.
     messages: u32,
-    /// How many more than usual there may be.
+    /// The number of messages beyond the usual length that are allowed.
     more: u32,
-    /// When it became longer than usual, if it is.
+    /// The time when the turn exceeded the usual length, if it has.
     long_since: Option<Instant>,
 }
 
 impl Turn {
-    /// Others have had theirs, and this many messages were handled since.
+    /// A new turn begins, in which this many messages were handled already.
     #[inline]
     pub(super) fn begin(&mut self, messages: u32) {
         (self.messages, self.more) = (messages, 0);
@@ -43,15 +43,15 @@ impl Turn {
         self.messages += messages;
     }
 
-    /// True when others are to have theirs.
+    /// True when other tasks should have a turn.
     #[inline]
     pub(super) fn is_over(&mut self, wake: &Wake) -> bool {
         let usual = if wake.is_quick() { QUICK_MESSAGES } else { MESSAGES };
         self.messages > usual + self.more && !self.goes_on(wake)
     }
 
-    /// If more shards are filled than one turn can empty, each ready one is worth as many messages
-    /// as a sender queues in it.
+    /// True if the turn continues. If more shards are filled than one turn can empty, each ready
+    /// one counts for as many messages as a sender queues in it.
     #[cold]
     fn goes_on(&mut self, wake: &Wake) -> bool {
         if !wake.is_quick() || self.messages > MESSAGES * wake.ready_shards() {
@@ -92,7 +92,7 @@ mod tests {
         let lengths = [(false, 1), (false, 64), (true, 0), (true, 2), (true, 3), (true, 16)]
             .map(|(quick, ready)| length(&wake(quick, ready)));
         assert_eq!(lengths[..4], [65, 65, 129, 129]);
-        // As far as the clock lets them.
+        // How long depends on the clock.
         assert!([257, 129].contains(&lengths[4]), "{lengths:?}");
         assert!(lengths[5] % 128 == 1 && lengths[5] <= 1_153, "{lengths:?}");
     }

@@ -8,28 +8,29 @@ use crate::{
     payload::Payload, stamp::Stamp,
 };
 
-/// What senders fill, under the first lock. In the order of its fields: what a sender writes on its
-/// [fast path](Self::push_fast) lies in two cache lines, of which the lock begins the first.
+/// The part that senders fill, under the first lock. The field order matters: the fields that a
+/// sender writes on its [fast path](Self::push_fast) are in two cache lines, and the lock is at the
+/// start of the first.
 #[repr(C)]
 pub struct ShardInbox<T: Payload, K> {
-    /// Messages accepted here since the start; the ledger's left side.
+    /// Messages accepted here since the start: the left side of the ledger.
     pub accepted: u64,
     /// Permits for messages to come. None in a closed inbox.
     pub credit: u64,
-    /// How many messages may be queued without a look at anything else: permits for them, besides
-    /// the credit. While there are any, the shard is scheduled, and neither the sender's turn nor
-    /// the next measurement is due.
+    /// The number of messages that may be queued without checking anything else. Their permits are
+    /// not part of `credit`. While it is above zero, the shard is scheduled, and neither the
+    /// sender's turn nor the next measurement is due.
     pub(super) fast: u32,
     /// See the module's documentation.
     pub scheduled: bool,
-    /// The messages of the shard are out of it, and come back before those here: workers find
+    /// The messages of the shard are out of it and come back before those here: workers find
     /// nothing. Written under both locks.
     pub(super) lifted: bool,
     /// Set once, under this lock, so that nothing is accepted after it.
     pub closed: bool,
-    /// When a sender here lets others run.
+    /// When a sender to this shard lets others run.
     pub turn: SenderTurn,
-    /// Of the queue, with keys.
+    /// With keys: whether the queue is mixed.
     pub(super) variety: Variety,
     /// Messages in the order of acceptance.
     pub queue: BlockQueue<Entry<T, K>>,
@@ -41,17 +42,18 @@ pub struct ShardInbox<T: Payload, K> {
 /// When a sender lets others run.
 pub struct SenderTurn {
     pub(super) turns: Turns,
-    /// The next sender that can wait lets others run first.
+    /// The next sender that can wait has to let others run first.
     pub is_over: bool,
 }
 
-/// Whether messages may be queued that are not counted by their keys.
+/// Whether messages may be queued without being counted by their keys.
 pub(super) struct Uncounted {
-    /// As many may wait before each message is counted by its key.
+    /// This many messages may wait before each message is counted by its key.
     pub(super) bound: usize,
-    /// The length of the outbox and its lanes when it was last filled: never less than it is now.
+    /// The length of the outbox and its lanes when the outbox was last filled: never less than the
+    /// current length.
     pub(super) beyond: usize,
-    /// Messages may be counted by their keys: the outbox knows.
+    /// Messages may be counted by their keys: the outbox knows whether they are.
     pub(super) counted: bool,
 }
 
@@ -72,35 +74,35 @@ impl<T: Payload, K> ShardInbox<T, K> {
         }
     }
 
-    /// True if there is nothing for a worker.
+    /// True if there is nothing for a worker here.
     pub fn is_empty(&self) -> bool {
         self.lifted || (self.queue.is_empty() && self.urgent.is_empty())
     }
 
-    /// True if there is an urgent message for a worker.
+    /// True if there is an urgent message for a worker here.
     pub fn has_urgent(&self) -> bool {
         !self.lifted && !self.urgent.is_empty()
     }
 
-    /// Messages that lie here.
+    /// The number of messages here.
     pub fn queued(&self) -> usize {
         self.queue.len() + self.urgent.len()
     }
 
-    /// Moves the normal messages that lie here into an empty outbox, whole.
+    /// Moves all normal messages from here into an empty outbox.
     pub(super) fn hand_over(&mut self, outbox: &mut ShardOutbox<T, K>) {
         std::mem::swap(&mut self.queue, &mut outbox.queue);
         outbox.variety = self.variety.begin();
         self.uncounted.beyond = outbox.queued();
     }
 
-    /// One key may have another number.
+    /// Changes the bound behind each key.
     pub fn bound_keys(&mut self, bounds: KeyBounds) {
         self.uncounted.bound = bounds.waiting;
     }
 
-    /// How many messages more may be queued without being counted by their keys, besides those that
-    /// the credit is for.
+    /// The number of further messages that may be queued without being counted by their keys,
+    /// besides those that the credit is for.
     #[inline]
     pub fn headroom(&self) -> u64 {
         if self.uncounted.counted {
@@ -111,18 +113,18 @@ impl<T: Payload, K> ShardInbox<T, K> {
         room.saturating_sub(self.credit + u64::from(self.fast))
     }
 
-    /// The permits that lie here unused, taken out.
+    /// Takes out the unused permits.
     pub fn take_credit(&mut self) -> u64 {
         self.end_fast_path();
         std::mem::take(&mut self.credit)
     }
 
-    /// The next message is not queued without a look.
+    /// The next message takes the full path.
     pub fn end_fast_path(&mut self) {
         self.credit += u64::from(std::mem::take(&mut self.fast));
     }
 
-    /// No worker is bound to look at the shard any more, unless its messages are lifted.
+    /// Marks that no worker is bound to look at the shard any more, unless its messages are lifted.
     pub(super) fn unschedule(&mut self) {
         self.end_fast_path();
         self.scheduled = self.lifted;
@@ -155,9 +157,9 @@ impl<T: Payload, K> ShardInbox<T, K> {
         });
     }
 
-    /// Sets how many messages may come without a look at anything else here; `unmeasured` of them
-    /// are not measured. A message has just been queued, and the shard is scheduled: if it was not
-    /// before, its sender is about to announce it.
+    /// Sets how many messages may be queued on the fast path; `unmeasured` of them are not
+    /// measured. A message has just been queued and the shard is scheduled: if it was not before,
+    /// its sender is about to announce it.
     pub fn open_fast_path(&mut self, unmeasured: u64) {
         if self.turn.is_over || !self.scheduled || self.closed {
             return;
@@ -167,8 +169,8 @@ impl<T: Payload, K> ShardInbox<T, K> {
         self.credit -= u64::from(self.fast);
     }
 
-    /// Ends counting messages by their keys if that is not needed any more. The caller has the lock
-    /// of the outbox.
+    /// Stops counting messages by their keys if counting is no longer needed. The caller holds the
+    /// lock of the outbox.
     pub fn take_stock(&mut self, outbox: &mut ShardOutbox<T, K>) {
         self.uncounted.beyond = outbox.queued();
         let queued = self.queued() + self.uncounted.beyond;
@@ -178,8 +180,8 @@ impl<T: Payload, K> ShardInbox<T, K> {
         self.uncounted.counted = outbox.backlog.is_some();
     }
 
-    /// Appends a message, stamped by its number. True if no worker is bound to look at the shard
-    /// yet: the caller must announce it.
+    /// Appends a message, stamped by its number. Returns true if no worker is bound to look at the
+    /// shard yet: the caller must announce the shard.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn push(
         &mut self,
@@ -189,7 +191,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
     ) -> bool {
         let (stamp, urgent) = (stamp(self.accepted), offer.is_urgent());
         self.queue.make_room();
-        // Moved from its sender straight into its place.
+        // Moved from its sender directly into its place.
         let Some((message, extra)) = offer.unpack() else { return false };
         if urgent {
             self.push_urgent(Entry { message, extra, key, hash, urgent, stamp });
@@ -201,7 +203,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
         self.schedule()
     }
 
-    /// A message with this hash is queued. Costs nothing if there are no keys.
+    /// Notes that a message with this hash is queued. Costs nothing without keys.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn note_key(&mut self, hash: u32) {
         if size_of::<Option<K>>() != 0 {
@@ -225,7 +227,8 @@ impl<T: Payload, K> ShardInbox<T, K> {
         self.accepted += 1;
     }
 
-    /// As `push`, for several plain messages: up to `most` from the front. Also returns how many.
+    /// Like `push`, for several plain messages: up to `most` from the front. Also returns how many
+    /// were pushed.
     pub fn push_each(
         &mut self,
         messages: &mut VecDeque<T::Message>,
@@ -251,7 +254,7 @@ impl<T: Payload, K> ShardInbox<T, K> {
     }
 
     fn schedule(&mut self) -> bool {
-        // Those on the fast path were so many from the number before this one on.
+        // The fast path was computed for the numbers from before this message on.
         self.end_fast_path();
         self.turn.is_over |= self.turn.turns.is_over(self.accepted, self.queue.len());
         !std::mem::replace(&mut self.scheduled, true)

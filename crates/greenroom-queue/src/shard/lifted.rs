@@ -1,25 +1,25 @@
-//! Messages that are out of their shard while a withdrawal looks at them.
+//! Messages that are out of their shard while a withdrawal examines them.
 
 use crate::{
     block_queue::BlockQueue, deque::Deque, entry::Entry, lanes::LiftedLine, payload::Payload,
 };
 
-/// The messages of a shard, while a withdrawal looks at them, or those that stay.
+/// The messages of a shard while a withdrawal examines them; later, those that stay.
 pub struct Lifted<T: Payload, K> {
-    /// From the outbox, and behind that from the inbox.
+    /// From the outbox, followed by those from the inbox.
     pub queue: BlockQueue<Entry<T, K>>,
     /// From the inbox.
     pub urgent: Deque<Entry<T, K>>,
 }
 
-/// How much is out of a shard.
+/// The messages that are out of a shard.
 pub(super) struct LiftedCount {
     pub(super) messages: usize,
-    /// Of those that are counted by their keys.
+    /// The hashes of those that are counted by their keys.
     pub(super) hashes: Vec<u32>,
 }
 
-/// Of the messages that are counted by their keys.
+/// The hashes of the messages that are counted by their keys.
 pub(super) fn hashes<T: Payload, K>(lifted: &Lifted<T, K>, lines: &[LiftedLine<T, K>]) -> Vec<u32> {
     let mut hashes = Vec::new();
     let is_counted = |entry: &Entry<T, K>| entry.key.is_some() && !entry.is_retry();

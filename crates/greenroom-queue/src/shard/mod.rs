@@ -6,40 +6,39 @@
 //!                                                  lanes, ready lanes, drain token
 //! ```
 //!
-//! Two locks, so that senders and workers meet only when the outbox has run empty; a worker's lock
-//! is its own cache line most of the time. Nothing is taken in batches: messages that have not been
-//! started lie in the outbox, from where any worker can take them, so nothing has to be given back
-//! and nothing waits behind a handler that takes long.
+//! There are two locks, so that senders and workers meet only when the outbox has run empty; most
+//! of the time, a worker's lock is its own cache line. Workers do not take messages in batches.
+//! Messages that have not been started stay in the outbox, where any worker can take them: so
+//! nothing has to be given back, and nothing waits behind a slow handler.
 //!
 //! # The drain token
-//! In a keyed pool only the holder of the token takes from the outbox, one message at a time, so no
-//! message of a key can overtake. The holder leaves the key that it has in hand in the token. When
-//! its handler suspends, that key gets a lane and the token is passed on. When its handler computes
-//! for longer than a tick, the watchdog does the same on its behalf
-//! ([`revoke`](ShardOutbox::revoke)): the epoch tells the holder, when it comes back, that it now
-//! runs a lane.
+//! In a keyed pool, only the holder of the token takes from the outbox, one message at a time, so
+//! no message of a key can overtake another. The holder keeps the key that it has in hand in the
+//! token. When its handler suspends, that key gets a lane and the token is passed on. When its
+//! handler computes for longer than a tick, the watchdog does the same on its behalf
+//! ([`revoke`](ShardOutbox::revoke)): the epoch tells the returning holder that it now runs a lane.
 //!
 //! # Urgent
 //! Urgent messages stay in the inbox until they are started, or go to the front of the lane of
 //! their key. A ready lane with an urgent message comes before the other lanes and before the
-//! queue. A bit in the pool's map of urgent messages calls workers from other shards. So messages
-//! of one class and key never overtake each other, and a sender pays for the class of a message
-//! only if it is urgent.
+//! queue. A bit in the pool's map of urgent messages attracts workers from other shards. So
+//! messages of one class and key never overtake each other, and a sender pays for classes only if
+//! its message is urgent.
 //!
 //! # Scheduled
-//! `inbox.scheduled` is true while a worker or sender is bound to look at the shard: its bit is
-//! set in the pool's ready map, or, in a keyed pool, a worker holds its token or is looking. Two
+//! `inbox.scheduled` is true while a worker or sender is bound to look at the shard: its bit is set
+//! in the pool's ready map, or, in a keyed pool, a worker holds its token or is looking. Two
 //! workers may clear it (and, without keys, the bit with it): one that has seen the outbox and the
-//! inbox empty, under both locks, and one that has just filled the outbox with a single message
-//! and takes that under the same lock. The sender that sets it must set the bit. Lock order:
-//! outbox, then inbox.
+//! inbox empty, under both locks, and one that has just filled the outbox with a single message and
+//! takes it under the same lock. The sender that sets it must set the bit. Lock order: outbox, then
+//! inbox.
 //!
 //! # Lifted
-//! A withdrawal looks at messages under no lock, so all waiting messages of the shard are
-//! taken out for it ([`lift`](Shard::lift)); those that stay come back before later ones
-//! ([`set_down`](Shard::set_down)). Until then the inbox looks empty to workers (`inbox.lifted`):
-//! later messages would overtake. The shard stays scheduled, because the withdrawal announces it
-//! afterwards. Lifted messages count as queued (`outbox.lifted`).
+//! A withdrawal examines messages under no lock, so it takes all waiting messages of the shard out
+//! ([`lift`](Shard::lift)); those that stay come back before later ones
+//! ([`set_down`](Shard::set_down)). Until then the inbox looks empty to workers (`inbox.lifted`),
+//! because later messages would overtake. The shard stays scheduled, because the withdrawal
+//! announces it afterwards. Lifted messages count as queued (`outbox.lifted`).
 
 mod inbox;
 mod lifted;
@@ -69,21 +68,21 @@ use super::{
     payload::Payload,
 };
 
-/// A part of the queue of a pool.
+/// A part of a pool's queue.
 pub struct Shard<T: Payload, K> {
-    /// What senders fill.
+    /// The part that senders fill.
     pub inbox: Padded<Lock<ShardInbox<T, K>>>,
-    /// What workers empty.
+    /// The part that workers empty.
     pub outbox: Padded<Lock<ShardOutbox<T, K>>>,
 }
 
 type InboxOf<'a, T, K> = Locked<'a, ShardInbox<T, K>>;
 
-/// What there was to fill an outbox with.
+/// The result of filling an outbox.
 pub enum Refilled<T> {
-    /// This message, and nothing behind it: it is taken, the outbox is as empty as before.
+    /// Only this message. It is already taken: the outbox is as empty as before.
     Last(T),
-    /// Several, or urgent ones elsewhere.
+    /// Several messages, or urgent ones elsewhere.
     More,
 }
 
@@ -94,14 +93,14 @@ impl<T: Payload, K> Shard<T, K> {
         Self { inbox: Padded(Lock::new(inbox)), outbox: Padded(Lock::new(outbox)) }
     }
 
-    /// Fills an empty outbox from the inbox. False, and no longer scheduled, if both are empty.
-    /// Urgent messages stay in the inbox, and later ones stand behind them; so the outbox may be
-    /// empty still.
+    /// Fills an empty outbox from the inbox. Returns false, and the shard is no longer scheduled,
+    /// if both are empty. Urgent messages stay in the inbox, with later ones behind them, so the
+    /// outbox may still be empty.
     pub fn refill(&self, outbox: &mut ShardOutbox<T, K>) -> bool {
         self.refill_or(outbox, &|| {})
     }
 
-    /// As `refill`; calls `empty` if there is nothing, before any sender can schedule the
+    /// Like `refill`, but calls `empty` if there is nothing, before any sender can schedule the
     /// shard again.
     pub fn refill_or(&self, outbox: &mut ShardOutbox<T, K>, empty: &dyn Fn()) -> bool {
         if !outbox.queue.is_empty() {
@@ -117,8 +116,8 @@ impl<T: Payload, K> Shard<T, K> {
         true
     }
 
-    /// The inbox, where a message lies. If none does (`Err`), the shard is no longer scheduled, and
-    /// no sender can schedule it again while the inbox is held.
+    /// The inbox, if it has a message. If not (`Err`), the shard is no longer scheduled, and no
+    /// sender can schedule it again while the inbox is held.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn filled_inbox(&self) -> Result<InboxOf<'_, T, K>, InboxOf<'_, T, K>> {
         let mut inbox = self.inbox.lock();
@@ -129,8 +128,8 @@ impl<T: Payload, K> Shard<T, K> {
         Ok(inbox)
     }
 
-    /// As `refill_or`, for a worker that takes the first message at once: if that is the last, the
-    /// shard is no longer scheduled, so that no second look is needed.
+    /// Like `refill_or`, for a worker that takes the first message at once. If that is the last
+    /// one, the shard is no longer scheduled, so that no second look is needed.
     pub fn refill_and_take(
         &self,
         outbox: &mut ShardOutbox<T, K>,
@@ -156,8 +155,8 @@ impl<T: Payload, K> Shard<T, K> {
         Some(Refilled::More)
     }
 
-    /// True if a key that has had its quota need not give way, because all messages here are its
-    /// own. It may have another quota then.
+    /// True if a key that has used up its quota need not yield, because all messages here are its
+    /// own. It may then have another quota.
     pub fn is_all_of(&self, outbox: &mut ShardOutbox<T, K>, hash: u32) -> bool {
         if !outbox.variety.is_only(hash) || outbox.has_ready() {
             return false;
@@ -170,7 +169,7 @@ impl<T: Payload, K> Shard<T, K> {
         is_alone
     }
 
-    /// Moves the messages of the inbox behind those of the outbox, to be looked at together.
+    /// Moves the messages of the inbox behind those of the outbox, to be examined together.
     pub fn refill_behind(&self, outbox: &mut ShardOutbox<T, K>) {
         let mut inbox = self.inbox.lock();
         if inbox.lifted {
@@ -186,10 +185,10 @@ impl<T: Payload, K> Shard<T, K> {
         inbox.uncounted.beyond = outbox.queued();
     }
 
-    /// Queues a message without a key that has waited for its next attempt. It comes before the
-    /// others if a message besides the last such one has been taken since that was put there;
-    /// otherwise behind all that wait by now. So messages that are attempted at once again take
-    /// every other turn at most, however many they are.
+    /// Queues a message without a key that has waited for its retry. It goes to the front if at
+    /// least one other message was taken since the last retry there; otherwise it goes behind all
+    /// waiting messages. So messages that are retried at once take at most every other turn,
+    /// however many they are.
     pub fn put_again(&self, outbox: &mut ShardOutbox<T, K>, entry: Entry<T, K>) {
         if outbox.may_put_first() {
             outbox.put_first = outbox.taken;
@@ -202,8 +201,8 @@ impl<T: Payload, K> Shard<T, K> {
         outbox.queue.push_back(entry);
     }
 
-    /// Takes out the waiting messages of the shard, to be looked at under no lock. None if there
-    /// are none, or they have been taken out already.
+    /// Takes out the waiting messages of the shard, to be examined under no lock. Returns `None` if
+    /// there are none, or if they have already been taken out.
     #[expect(clippy::type_complexity, reason = "two parts, each of which has a name")]
     pub fn lift(
         &self,
@@ -224,9 +223,9 @@ impl<T: Payload, K> Shard<T, K> {
         Some((lifted, lines))
     }
 
-    /// Puts back what stays of the queues, before later messages, and behind messages that the
-    /// holder of the token has given back. The messages of lanes come back after that. True if an
-    /// urgent message lies in the inbox.
+    /// Puts back the messages of the queues that stay: before later messages, and behind messages
+    /// that the holder of the token has given back. The messages of lanes come back after that.
+    /// Returns true if there is an urgent message in the inbox.
     pub fn set_down(&self, outbox: &mut ShardOutbox<T, K>, stay: Lifted<T, K>) -> bool {
         let mut inbox = self.inbox.lock();
         outbox.lifted = None;
@@ -239,12 +238,13 @@ impl<T: Payload, K> Shard<T, K> {
         inbox.has_urgent()
     }
 
-    /// The outbox has changed in another way than by taking.
+    /// The outbox has changed other than by taking.
     pub fn note_outbox(&self, outbox: &ShardOutbox<T, K>) {
         self.inbox.lock().uncounted.beyond = outbox.queued();
     }
 
-    /// Counts the waiting messages of each key, if that was not done. The caller has both locks.
+    /// Counts the waiting messages of each key, if they are not counted yet. The caller holds both
+    /// locks.
     pub fn count<'a>(
         inbox: &mut ShardInbox<T, K>,
         outbox: &'a mut ShardOutbox<T, K>,
@@ -258,7 +258,7 @@ impl<T: Payload, K> Shard<T, K> {
         outbox.backlog.insert(backlog)
     }
 
-    /// True if there are messages in the outbox or the inbox. Otherwise the shard is no longer
+    /// True if there are messages in the outbox or the inbox. If not, the shard is no longer
     /// scheduled, and `empty` is called before any sender can schedule it again.
     pub fn has_more_or(&self, outbox: &ShardOutbox<T, K>, empty: &dyn Fn()) -> bool {
         if !outbox.queue.is_empty() {
@@ -273,18 +273,18 @@ impl<T: Payload, K> Shard<T, K> {
         }
     }
 
-    /// True when messages wait behind the holder of the token.
+    /// True if messages wait behind the holder of the token.
     pub fn has_waiting(&self, outbox: &ShardOutbox<T, K>) -> bool {
         !outbox.queue.is_empty() || !self.inbox.lock().is_empty()
     }
 
-    /// As `has_waiting`, or one is just coming. Waits for no lock.
+    /// Like `has_waiting`, but also true if a message is just arriving. Never waits for a lock.
     pub fn seems_to_have_waiting(&self, outbox: &ShardOutbox<T, K>) -> bool {
         !outbox.queue.is_empty() || self.inbox.try_lock().is_none_or(|inbox| !inbox.is_empty())
     }
 }
 
-/// The backlog, with the waiting messages of each key.
+/// A backlog with the waiting messages of each key.
 fn counted<T: Payload, K>(
     inbox: &ShardInbox<T, K>,
     outbox: &ShardOutbox<T, K>,

@@ -13,42 +13,43 @@ use crate::{
     sync::Notify,
 };
 
-/// What workers empty, under the second lock. In the order of its fields: what a worker writes as
-/// it takes a message lies in two cache lines, of which the lock begins the first, unless it
-/// has the token.
+/// The part that workers empty, under the second lock. The field order matters: the fields that a
+/// worker writes as it takes a message (unless it holds the token) are in two cache lines, and the
+/// lock is at the start of the first.
 #[repr(C)]
 pub struct ShardOutbox<T: Payload, K> {
-    /// The lines behind keys that wait.
+    /// The lines behind keys that have to wait.
     pub lanes: Lanes<T, K>,
-    /// Messages taken so far, from the queue and from lanes: what the watchdog sees of progress.
+    /// The number of messages taken so far, from the queue and from lanes: the watchdog sees
+    /// progress by it.
     pub taken: u64,
     /// Present while messages are counted by their keys, here and in the inbox.
     pub backlog: Option<Box<Backlog>>,
     pub(super) streak: Streak,
     /// Messages in the order of acceptance, all of them before those of the inbox.
     pub queue: BlockQueue<Entry<T, K>>,
-    /// Those of the lanes that no worker owns.
+    /// The lanes that no worker owns.
     pub ready: ReadyLanes,
     /// Present while a worker drains the outbox of a keyed pool.
     pub token: Option<Token<K>>,
-    /// The hash of a message that the holder has between two places while it compares keys
-    /// outside the lock.
+    /// The hash of a message that the holder is moving while it compares keys outside the lock.
     pub carried: Option<u32>,
     pub(super) epochs: Epochs,
-    /// Of what the queue was filled with.
+    /// Whether the messages that the queue was filled with are mixed.
     pub(super) variety: Variety,
-    /// What `taken` was when a message that is attempted again was last put before the others.
+    /// The value of `taken` when a retry was last put before the others.
     pub(super) put_first: u64,
     /// Present while the messages of the shard are out of it.
     pub(super) lifted: Option<Box<LiftedCount>>,
 }
 
-/// The drain tokens that there have been.
+/// The epochs of the drain tokens.
 #[derive(Default)]
 pub(super) struct Epochs {
-    /// Of the next one.
+    /// The epoch of the next token.
     pub(super) next: u64,
-    /// The epoch of the token that the watchdog saw at its last tick, and its progress then.
+    /// The epoch of the token that the watchdog saw at its last tick, and the token's progress
+    /// then.
     pub(super) seen: Option<(u64, u64)>,
 }
 
@@ -62,8 +63,8 @@ pub(super) struct Streak {
 impl Streak {
     const NONE: Self = Self { hash: 0, count: 0 };
 
-    /// Counts a message that is taken from the queue. False, and not counted, if its key has had
-    /// its quota.
+    /// Counts a message that is taken from the queue. Returns false, without counting it, if its
+    /// key has used up its quota.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn admits<T: Payload, K>(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
         let same = entry.key.is_some() && self.hash == entry.hash;
@@ -75,14 +76,14 @@ impl Streak {
     }
 }
 
-/// A key that is done with, and the hash of the next.
+/// The previous key, which is no longer in hand, and the hash of the next one.
 pub type KeyChange<K> = (Option<(u32, K)>, Option<u32>);
 
-/// Messages that are searched for one of another key, after a key has had its quota: more than its
-/// quota, and few enough to be searched under a lock.
+/// The number of messages that are searched for another key after a key has used up its quota: more
+/// than the quota, and few enough to be searched under a lock.
 pub const LOOK_AHEAD: usize = 64;
 
-/// Before the first message was taken: as if others had had their turn since.
+/// The start value of `put_first`: as if others had had their turn since.
 pub const LONG_AGO: u64 = u64::MAX - 1;
 
 impl<T: Payload, K> ShardOutbox<T, K> {
@@ -116,15 +117,15 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         self.token.as_mut().filter(|token| token.epoch == epoch)
     }
 
-    /// True when this worker has a key with this hash in hand. Goes by the hash: of two keys that
-    /// collide, one pair in four billion, each is taken for the other.
+    /// True if this worker has a key with this hash in hand. It goes by the hash: if two keys
+    /// collide (one pair in four billion), each counts as the other.
     pub fn is_owner(&self, hash: u32, worker: usize) -> bool {
         let token = self.token.as_ref().filter(|token| token.worker == worker);
         let in_hand = token.and_then(|token| token.in_hand.as_ref());
         in_hand.is_some_and(|(own, _)| *own == hash) || self.lanes.run_by(hash, worker).is_some()
     }
 
-    /// The holder has this key in hand from here on.
+    /// The holder has this key in hand from now on.
     pub fn publish(&mut self, epoch: u64, key: Option<(u32, K)>) {
         let Some(token) = self.held(epoch) else {
             debug_assert!(false, "only the holder of the token publishes");
@@ -138,8 +139,8 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         token.in_hand = key;
     }
 
-    /// The holder compares keys outside the lock, or has done so, with a message in hand whose key
-    /// has this hash.
+    /// The holder starts (`Some`) or has finished (`None`) comparing keys outside the lock, with a
+    /// message in hand whose key has this hash.
     pub fn compare(&mut self, epoch: u64, carried: Option<u32>) {
         self.carried = carried;
         if let Some(token) = self.held(epoch) {
@@ -155,13 +156,13 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         self.queue.pop_front()
     }
 
-    /// True if the last message that was put before the others has been taken, and another
-    /// one besides.
+    /// True if the last message that was put before the others has been taken, and at least one
+    /// other besides.
     pub(super) fn may_put_first(&self) -> bool {
         self.taken.wrapping_sub(self.put_first) >= 2
     }
 
-    /// A message that waited here is started, or taken out.
+    /// A message that waited here was started or taken out.
     #[inline]
     pub fn left(&mut self, entry: &Entry<T, K>) {
         if let Some(backlog) = &mut self.backlog {
@@ -169,7 +170,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         }
     }
 
-    /// The rooms in which senders are to be woken, under no lock.
+    /// Takes the rooms in which senders are to be woken, under no lock.
     pub fn take_freed(&mut self) -> Vec<Arc<Notify>> {
         match &mut self.backlog {
             Some(backlog) => backlog.take_freed(),
@@ -185,8 +186,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         Some(entry)
     }
 
-    /// As `pop_lane`, for the owner of the lane, and if it `may`; a lane in which nothing waits is
-    /// removed.
+    /// Like `pop_lane`, for the owner of the lane, and only if it `may`; an empty lane is removed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_or_close(&mut self, id: LaneId, may: bool) -> InOwnLane<T, K> {
         let found = self.lanes.pop_or_close(id, may);
@@ -197,13 +197,13 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         found
     }
 
-    /// False if no lane is ready; true if one is, or was at the last look.
+    /// False if no lane is ready; true if one is, or was when last checked.
     pub fn has_ready(&mut self) -> bool {
         !self.ready.all.is_empty() || self.has_urgent_ready()
     }
 
-    /// Takes the lane that has been ready for longest off the list. The list does not keep the
-    /// memory of a crowd.
+    /// Takes the lane that has been ready for longest off the list. Memory that the list needed for
+    /// many lanes is released.
     pub fn next_ready(&mut self) -> Option<LaneId> {
         let id =
             std::iter::from_fn(|| self.ready.all.pop_front()).find(|id| self.lanes.is_ready(*id));
@@ -213,8 +213,8 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         id
     }
 
-    /// As `next_ready`, but passes over the lanes that give an urgent message first: they stand
-    /// in the other list as well, and are taken from there.
+    /// Like `next_ready`, but skips the lanes that give an urgent message first: they are in the
+    /// other list as well, and are taken from there.
     pub fn next_normal_ready(&mut self) -> Option<LaneId> {
         while let Some(id) = self.next_ready() {
             if !self.lanes.get(id).is_some_and(|lane| lane.is_urgent()) {
@@ -224,7 +224,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         None
     }
 
-    /// True when a lane with an urgent message is ready.
+    /// True if a lane with an urgent message is ready.
     pub fn has_urgent_ready(&mut self) -> bool {
         while let Some(id) = self.ready.urgent.front() {
             if self.lanes.is_ready(*id) {
@@ -241,7 +241,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         ready.then(|| self.ready.urgent.pop_front()).flatten()
     }
 
-    /// No worker owns this lane from here on. True if it has an urgent message.
+    /// Marks that no worker owns this lane any more. Returns true if it has an urgent message.
     pub fn make_ready(&mut self, id: LaneId) -> bool {
         let Some(lane) = self.lanes.get(id) else { return false };
         lane.state = LaneState::Ready;
@@ -253,11 +253,11 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         urgent
     }
 
-    /// An urgent message has come into this lane. Says what its state is.
+    /// Notes that an urgent message has arrived in this lane. Returns the lane's state.
     pub fn set_urgent(&mut self, id: LaneId) -> Option<LaneState> {
         let lane = self.lanes.get(id)?;
         if let LaneState::Shared(_) = lane.state {
-            // Its first message is another one now, perhaps of another share.
+            // Its first message is a different one now, perhaps of another share.
             lane.state = LaneState::Ready;
         }
         let state = lane.state;
@@ -267,12 +267,12 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         Some(state)
     }
 
-    /// For how many ready lanes the list has room.
+    /// The number of ready lanes that the list has room for.
     pub fn room_for_ready(&self) -> usize {
         self.ready.all.capacity()
     }
 
-    /// Nothing is ready any more: all lanes have been emptied.
+    /// Clears the list of ready lanes: all lanes have been emptied.
     pub fn forget_ready(&mut self) {
         self.ready.all.clear();
         self.ready.urgent.clear();
@@ -300,8 +300,8 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         revoked
     }
 
-    /// True when a key has had its quota in a row and others may be ready behind it (K04). Goes by
-    /// the hash: keys that collide share a streak, which costs them a lane and no order.
+    /// True if a key has used up its quota in a row and others may be ready behind it (K04). It
+    /// goes by the hash: keys that collide share a streak, which costs them a lane but no order.
     pub fn exceeds(&mut self, entry: &Entry<T, K>, quota: u32) -> bool {
         let Streak { hash, count } = self.streak;
         let same = entry.key.is_some() && count > 0 && hash == entry.hash;
@@ -309,9 +309,9 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         self.streak.count > quota && !self.queue.is_empty()
     }
 
-    /// The next message of the queue goes into the slot, and its key into the hands of the
-    /// holder of the token, if nothing prevents it; otherwise nothing has changed. Returns the key
-    /// that the holder has done with, to be dropped under no lock, and the hash of the new one.
+    /// Moves the next message of the queue into the slot, and its key into the token, if nothing
+    /// prevents it; otherwise nothing changes. Returns the key that the holder had before, to be
+    /// dropped under no lock, and the hash of the new one.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn step(
         &mut self,
@@ -323,8 +323,8 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         if !self.lanes.is_empty() || self.backlog.is_some() {
             return None;
         }
-        // Taken first, and put back if it has to wait, which is rare: looking at it in its place
-        // costs as much again.
+        // Taken first, and put back in the rare case that it has to wait: inspecting it in its
+        // place would cost as much again.
         let mut entry = self.queue.pop_front()?;
         if !self.streak.admits(&entry, quota) {
             self.put_back(entry);
@@ -339,18 +339,18 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         Some(step)
     }
 
-    /// True if nothing stands before the queue or needs a look at each message: no token, no lane
-    /// that is ready, no key that is counted.
+    /// True if nothing comes before the queue and no message needs a closer look: there is no
+    /// token, no ready lane and no counted key.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn is_plain(&self) -> bool {
         let is_nothing_ready = self.ready.all.is_empty() && self.ready.urgent.is_empty();
         self.token.is_none() && self.backlog.is_none() && is_nothing_ready
     }
 
-    /// The next message of the queue whose key has no lane goes into the slot, and the hash of
-    /// its key and that key to the caller; those before it wait behind their keys. None, with the
-    /// next message left in place, if more has to be weighed: keys that are not compared here, a
-    /// lane with a collector, a key that has had its quota.
+    /// Moves the next message of the queue whose key has no lane into the slot, and returns the key
+    /// and its hash; the messages before it move to the lanes of their keys. Returns `None`, with
+    /// the next message left in place, if the caller has to decide: keys that are not compared
+    /// here, a lane with a collector, a key that has used up its quota.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pop_free(&mut self, quota: u32, slot: &mut impl Slot<T>) -> Option<(u32, Option<K>)>
     where
@@ -385,8 +385,8 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         self.queue.push_front(entry);
     }
 
-    /// The first of the next messages whose key is another and waits for no other: it goes before
-    /// those of the key that has had its quota, and no lane is needed.
+    /// Takes the first of the next messages with another key that waits for no other message. It
+    /// overtakes the messages of the key that has used up its quota, and needs no lane.
     pub fn pop_other(&mut self, hash: u32) -> Option<Entry<T, K>> {
         let lanes = &self.lanes;
         let other = self.queue.remove_near(LOOK_AHEAD, &|entry| match entry.key {
@@ -397,8 +397,8 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         Some(other)
     }
 
-    /// True if a key that has had its quota need not give way, because it alone is here; it may
-    /// have another quota then.
+    /// True if a key that has used up its quota need not yield, because it is alone here; it may
+    /// then have another quota.
     pub fn has_nobody_else(&mut self) -> bool {
         let alone = self.queue.len() < LOOK_AHEAD && !self.has_ready();
         if alone {
@@ -407,7 +407,7 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         alone
     }
 
-    /// Gives a message's key a lane of its own that is ready, behind all others.
+    /// Gives a message's key a ready lane of its own, behind all others.
     pub fn stand_aside(&mut self, mut entry: Entry<T, K>) {
         let Some(key) = entry.key.take() else { return };
         let id = self.lanes.open(entry.hash, key, LaneState::Ready);
@@ -417,8 +417,8 @@ impl<T: Payload, K> ShardOutbox<T, K> {
         self.streak = Streak::NONE;
     }
 
-    /// Messages in the outbox and its lanes, on the way between them, and out of the shard to be
-    /// looked at.
+    /// The number of messages in the outbox and its lanes, including those that move between them
+    /// or are lifted.
     pub fn queued(&self) -> usize {
         let lifted = self.lifted.as_ref().map_or(0, |lifted| lifted.messages);
         self.queue.len() + self.lanes.queued() + usize::from(self.carried.is_some()) + lifted

@@ -8,10 +8,10 @@ use crate::lanes::LaneId;
 #[derive(Default)]
 pub struct ReadyLanes {
     pub(super) all: VecDeque<LaneId>,
-    /// Those of them with an urgent message, which come before the others and before the queue. A
-    /// lane that was ready when its first urgent message came stands in both lists; a worker that
-    /// takes it from one leaves a meaningless name in the other.
+    /// Those with an urgent message, which come before the others and before the queue. A lane that
+    /// was already ready when its first urgent message came is in both lists; a worker that takes
+    /// it from one list leaves a stale name in the other.
     pub(super) urgent: VecDeque<LaneId>,
-    /// Whether the next worker looks at the queue before the ready lanes: they take turns.
+    /// True if the next worker looks at the queue before the ready lanes: they take turns.
     pub queue_first: bool,
 }

@@ -8,7 +8,7 @@ use crate::{
 
 type Numbers = Shard<u64, ()>;
 
-/// So many permits never run out.
+/// Enough permits that they never run out.
 const PLENTY: u64 = 1 << 30;
 
 fn shard(turns: Turns, credit: u64) -> Numbers {
@@ -17,7 +17,7 @@ fn shard(turns: Turns, credit: u64) -> Numbers {
     shard
 }
 
-/// One in which the next message takes the fast path: of eight permits, two are used.
+/// A shard in which the next message takes the fast path: of eight permits, two are used.
 fn fast() -> Numbers {
     let shard = shard(Turns::OF_A_SENDER, 8);
     assert!([0, 1].map(|number| send(&shard, number)).iter().all(|fast| !fast));
@@ -25,8 +25,8 @@ fn fast() -> Numbers {
     shard
 }
 
-/// The steps of the core's `take_and_push`, if there is a permit and nothing is measured. True
-/// if it took the fast path.
+/// The steps of the core's `take_and_push`, if there is a permit and nothing is measured. Returns
+/// true if the message took the fast path.
 fn send(shard: &Numbers, number: u64) -> bool {
     let mut inbox = shard.inbox.lock();
     if inbox.is_fast() {
@@ -165,7 +165,7 @@ fn send_of(shard: &Keyed, key: u64) {
 fn keyed(keys: &[u64]) -> Keyed {
     let bounds = KeyBounds { waiting: 1_000, parked: 1_000, apart: false };
     let shard = Keyed::new(Turns::OF_KEYS, bounds);
-    // A key before which there was none may look like several.
+    // After a key, the first message of another may make the queue look mixed.
     send_of(&shard, keys[0]);
     let mut outbox = shard.outbox.lock();
     assert!(shard.refill(&mut outbox) && outbox.pop_queue().is_some());
@@ -286,7 +286,8 @@ fn what_is_written_for_a_message_lies_in_two_cache_lines() {
     let outbox = std::ptr::from_ref(&*shard.outbox.lock()).addr() - locks[1];
     assert!(locks.iter().all(|lock| lock % 128 == 0));
     assert_eq!(outbox + size_of::<Lanes<u64, u64>>(), 64, "the lock and the lanes");
-    // Of a queue, its length and the ends of its first and its last block.
+    // The queue's fields from its length to the end of its first block, and to that of its last
+    // one.
     let (first, last) = (40, 72);
     assert_eq!(outbox + offset_of!(Outbox, queue) + first, 128);
     assert!(inbox + offset_of!(Inbox, queue) + last <= 128);

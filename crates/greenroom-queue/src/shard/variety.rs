@@ -1,11 +1,11 @@
-//! Whether messages of different keys lie in a queue.
+//! Whether a queue has messages of different keys.
 
-/// Whether messages of different keys lie in a queue. Goes by the hash.
+/// Whether a queue has messages of different keys. It goes by their hashes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Variety {
-    /// Of the message that was queued last.
+    /// The hash of the message that was queued last.
     pub(super) hash: u32,
-    /// Not all of them have that.
+    /// True if not all messages have that hash.
     pub(super) is_mixed: bool,
 }
 
@@ -16,8 +16,8 @@ impl Variety {
         self.hash = hash;
     }
 
-    /// For messages that are queued from here on. If the next is of another key than the last, the
-    /// queue looks mixed although it is not.
+    /// Starts over for messages that are queued from now on. If the next message has another key
+    /// than the last one, the queue looks mixed although it is not.
     #[inline]
     pub(super) fn begin(&mut self) -> Self {
         std::mem::replace(self, Self { is_mixed: false, ..*self })

@@ -1,20 +1,20 @@
 //! The tokens of one share, as one number.
 
-/// How many messages of a share may be started in a time.
+/// How many messages of a share may be started in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShareRate {
-    /// This many, at least 1.
+    /// The number of messages per period, at least 1.
     pub messages: u64,
-    /// In so many nanoseconds, at least 1.
+    /// The length of the period in nanoseconds, at least 1.
     pub per: u64,
-    /// So many at once after a pause, at least 1.
+    /// The number of messages that may start at once after a pause, at least 1.
     pub burst: u64,
 }
 
-/// A token bucket, as the time at which it is full again (the generic cell rate algorithm of ITU-T
-/// I.371). It is counted in parts, of which a nanosecond brings as many as the rate has messages,
-/// and a token takes as many as the period has nanoseconds. So no rate drifts, and a full bucket
-/// need not be kept.
+/// A token bucket, stored as the time at which it is full again (the generic cell rate algorithm of
+/// ITU-T I.371). The time is counted in parts: a nanosecond adds as many parts as the rate has
+/// messages, and a token costs as many as the period has nanoseconds. So no rate drifts, and a full
+/// bucket need not be stored.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Bucket {
     full_at: u128,
@@ -29,7 +29,7 @@ impl ShareRate {
         u128::from(self.per)
     }
 
-    /// The first nanosecond that has brought so many parts.
+    /// The first nanosecond by which this many parts have been added.
     fn nanos(self, parts: u128) -> u64 {
         u64::try_from(parts.div_ceil(u128::from(self.messages))).unwrap_or(u64::MAX)
     }
@@ -40,12 +40,12 @@ impl Bucket {
         self.full_at = self.full_at.max(rate.parts(now)) + rate.token();
     }
 
-    /// Gives back a token that was taken for nothing.
+    /// Gives back a token that was not used.
     pub(super) fn give_back(&mut self, rate: ShareRate) {
         self.full_at = self.full_at.saturating_sub(rate.token());
     }
 
-    /// The first moment at which there is a token.
+    /// The first moment at which a token is available.
     pub(super) fn next_at(self, rate: ShareRate) -> u64 {
         let room = rate.token() * u128::from(rate.burst.saturating_sub(1));
         rate.nanos(self.full_at.saturating_sub(room))
@@ -55,7 +55,7 @@ impl Bucket {
         rate.nanos(self.full_at)
     }
 
-    /// From now on another rate holds: as many tokens are missing as before.
+    /// Switches to another rate: as many tokens are missing as before.
     pub(super) fn change(&mut self, from: ShareRate, to: ShareRate, now: u64) {
         let missing = self.full_at.saturating_sub(from.parts(now));
         let tokens = missing.saturating_mul(to.token()) / from.token();
@@ -69,7 +69,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Takes all there is.
+    /// Takes all available tokens.
     fn drain(bucket: &mut Bucket, rate: ShareRate, now: u64) -> u64 {
         let mut taken = 0;
         while bucket.next_at(rate) <= now {

@@ -1,4 +1,4 @@
-//! Shares behind a lock, and who is told when one may start.
+//! Shares behind a lock, and the notification when one may start.
 
 use std::{hash::Hash, time::Duration};
 
@@ -7,27 +7,29 @@ use crate::{lock::Mutex, wake::Wake};
 
 /// The shares of one pool behind a lock.
 ///
-/// The pool's map of ready shards has a bit for them, which says that something may start. Whoever
-/// changes that sets the bit under this lock. A worker clears it outside and looks under the lock
-/// afterwards, so it either sees the change, or the change sees the bit cleared.
+/// The pool's map of ready shards has a bit for them, which means that something may start. A party
+/// that changes whether something may start sets the bit under this lock. A worker clears the bit
+/// outside and checks under the lock afterwards, so it either sees the change, or the change sees
+/// the bit cleared.
 pub struct GuardedShares<S, T> {
     inner: Mutex<Inner<S, T>>,
 }
 
 struct Inner<S, T> {
     shares: ShareQueue<S, T>,
-    /// The clock rings at this time.
+    /// The time at which the clock rings.
     alarm: Option<u64>,
 }
 
 impl<S: Hash + Eq + Clone, T> GuardedShares<S, T> {
-    /// Nothing waits in them yet.
+    /// Shares in which nothing waits yet.
     pub fn new(shares: ShareQueue<S, T>) -> Self {
         Self { inner: Mutex::new(Inner { shares, alarm: None }) }
     }
 
-    /// Works with the shares at the time that `clock` says. It is read under the lock, so that time
-    /// never goes back. Says in how many nanoseconds the clock is to ring, if not earlier.
+    /// Works with the shares at the time that `clock` returns. The clock is read under the lock, so
+    /// that time never goes back. Returns in how many nanoseconds the clock is to ring, unless it
+    /// rings earlier anyway.
     pub fn work<R>(
         &self,
         wake: &Wake,

@@ -5,11 +5,11 @@ use super::bucket::ShareRate;
 /// The limits of a share: its part of the workers' time, and its caps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Its part of the time, in relation to other shares: at least 1.
+    /// Its part of the time relative to other shares: at least 1.
     pub weight: u32,
-    /// Attempts in hand at once; none at all if that is 0.
+    /// The most attempts in hand at once; with 0, none are started.
     pub in_hand: Option<u32>,
-    /// Attempts started in a time.
+    /// The most attempts started in a period.
     pub rate: Option<ShareRate>,
 }
 

@@ -1,4 +1,4 @@
-//! Whose message is started next, among shares: start-time fair queueing by time in hand.
+//! Which share's message starts next: start-time fair queueing by time in hand.
 //!
 //! ```text
 //!                     add                     pick                     end
@@ -8,27 +8,27 @@
 //!                   may not start: cap, rate, hold, probe, paused
 //! ```
 //!
-//! Each share has a virtual time: the time of its attempts, divided by its weight. The share
-//! that has had least is next (Goyal, Vin and Cheng, "Start-time fair queueing", SIGCOMM 1996).
-//! With many workers an attempt may last while thousands of others come and go, so time in hand
-//! counts as it passes, and not only when it is charged at the end. Each attempt in hand counts as
-//! if it went on for as long as attempts usually last: or all workers that come free at one moment
+//! Each share has a virtual time: the time of its attempts divided by its weight. The share with
+//! the least is next (Goyal, Vin and Cheng, "Start-time fair queueing", SIGCOMM 1996). With many
+//! workers, thousands of attempts may start and end during a long one, so time in hand counts as it
+//! passes, and not only when the attempt is charged at its end. Each attempt in hand counts as if
+//! it took as long as attempts usually do: otherwise all workers that become free at one moment
 //! would go to one share, and stay there for too long. The present virtual time is that of the
 //! share that was picked last. A share that had nothing to start begins there, so nothing can be
 //! saved up.
 //!
-//! A share may start, or is in no order at all: then it waits for an event
+//! A share that may start is in the order. One that may not waits for an event
 //! ([`ShareQueue::end`], an order) or for a deadline ([`ShareQueue::next_due`]), at which its owner
 //! calls [`ShareQueue::wake`].
 //!
 //! # Price
-//! A pick and an end cost a look into two tables and a place in a tree of the shares that may
-//! start. The virtual time of shares with attempts in hand moves on, so their place in the tree
-//! is where they were; the first is looked at again before it is believed. A share that has nothing
-//! waiting, in hand, held or set, and whose bucket is full, is not in memory. Of the busiest of
-//! these, the time in hand is.
+//! A pick and an end cost a lookup in two tables and a place in a tree of the shares that may
+//! start. The virtual time of shares with attempts in hand advances while their place in the tree
+//! does not; so the first share is checked again before it is picked. A share that has nothing
+//! waiting, in hand, held or set, and whose bucket is full, is not in memory. Only the time in hand
+//! of the busiest of these is kept.
 //!
-//! It knows neither locks nor clocks: [`GuardedShares`] has the one, its owner the other.
+//! It knows neither locks nor clocks: [`GuardedShares`] has the lock, its owner the clock.
 
 mod bucket;
 mod guarded;
@@ -53,38 +53,39 @@ use past::Past;
 use share::{Noted, OneShare, Probe, Virtual};
 use took::Took;
 
-/// A table that is used for less than a part of its room gives the rest back.
+/// A table that uses less than one part in this many of its room gives the rest back.
 const SPARSE: usize = 8;
-/// Less room than this is kept.
+/// A table with less room than this keeps it.
 const SMALL: usize = 64;
 
-/// A hold is followed by a probe that is remembered for as long as the hold was, and this long at
-/// least.
+/// After a hold, one probe is due. It is remembered for as long as the hold lasted, and at least
+/// this long (in nanoseconds).
 const PROBE_IS_KEPT: u64 = 1_000_000_000;
 
 type Table<N, V> = HashMap<N, V, foldhash::fast::RandomState>;
 
-/// The shares of one pool. `S` names a share, `T` is an item that waits.
+/// The shares of one pool. `S` is the name of a share, `T` an item that waits.
 pub struct ShareQueue<S, T> {
     ids: Table<S, u32>,
     all: Table<u32, OneShare<S, T>>,
     next_id: u32,
-    /// Those that may start, by the time that they will have had: by now it may be more.
+    /// The shares that may start, by the time that they will have had when they were noted: by now
+    /// it may be more.
     ready: BTreeSet<(Virtual, u32)>,
-    /// Those that something ends for at a time.
+    /// The shares for which something ends at a known time.
     due: BTreeSet<(u64, u32)>,
-    /// Those that have had more than the present virtual time, and are kept for that alone.
+    /// The shares that are kept only because they have had more than the present virtual time.
     debts: BTreeSet<(Virtual, u32)>,
     /// The present virtual time.
     present: Virtual,
-    /// The attempts of workers, by their slots.
+    /// The attempts of workers, by slot.
     hands: Table<usize, Hand>,
     defaults: Limits,
-    /// Attempts that have ended.
+    /// The duration of attempts that have ended.
     took: Took,
-    /// Shares that are not here any more.
+    /// Shares that are no longer in memory.
     past: Past<S>,
-    /// Those that are held, paused, or have limits of their own.
+    /// Shares that are held, paused, or have limits of their own.
     special: HashSet<u32, foldhash::fast::RandomState>,
 }
 
@@ -96,28 +97,28 @@ struct Hand {
     expected: u64,
 }
 
-/// A share, as it is at one moment.
+/// A snapshot of a share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareView<S> {
     /// Its name.
     pub name: S,
     /// Its limits.
     pub limits: Limits,
-    /// They were set for this share.
+    /// True if the limits were set for this share.
     pub is_set: bool,
-    /// How much waits in its line.
+    /// The number of items that wait in its line.
     pub waiting: usize,
     /// Attempts in hand.
     pub in_hand: u32,
-    /// Time in hand, in nanoseconds. What it had before it was last in memory counts if it is one
-    /// of the busiest.
+    /// Time in hand, in nanoseconds. Time from before the share was last forgotten counts if the
+    /// share is one of the busiest.
     pub held: u64,
     /// Whether it may start.
     pub standing: Standing,
 }
 
 impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
-    /// Shares that may all do this.
+    /// Shares that all have these limits.
     pub fn new(defaults: Limits) -> Self {
         Self {
             ids: Table::default(),
@@ -135,7 +136,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         }
     }
 
-    /// Something waits for this share, behind the others, or before them.
+    /// Adds an item to the line of this share, behind the others or (`first`) before them.
     pub fn add(&mut self, name: &S, what: T, first: bool, now: u64) {
         let id = self.id(name);
         if let Some(share) = self.all.get_mut(&id) {
@@ -143,7 +144,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
                 true => share.line.push_front(what),
                 false => share.line.push_back(what),
             }
-            // Only the first changes its standing.
+            // Only the first item changes its standing.
             if share.line.len() > 1 {
                 return;
             }
@@ -161,7 +162,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// Ends all that is due by now.
+    /// Ends everything that is due by now.
     pub fn wake(&mut self, now: u64) {
         while let Some((at, id)) = self.due.first().copied()
             && at <= now
@@ -171,7 +172,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.forgive(now);
     }
 
-    /// Takes the item that the worker in this slot starts next.
+    /// Takes the next item, which the worker in this slot starts.
     pub fn pick(&mut self, slot: usize, now: u64) -> Option<T> {
         self.end(slot, now);
         self.wake(now);
@@ -190,7 +191,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         Some(what)
     }
 
-    /// Takes a further item of the share that this worker has in hand: they are one attempt.
+    /// Takes a further item of the share that this worker has in hand: both count as one attempt.
     pub fn pick_beside(&mut self, slot: usize, now: u64) -> Option<T> {
         let id = self.hands.get(&slot)?.share;
         let what = self.all.get_mut(&id)?.line.pop_front();
@@ -203,7 +204,8 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.hands.values().filter_map(|hand| Some(&self.all.get(&hand.share)?.name))
     }
 
-    /// How often an attempt ends, about: one in so many nanoseconds. `None` before any has.
+    /// The average time between the ends of attempts, in nanoseconds. `None` before any attempt has
+    /// ended.
     pub fn turn(&self) -> Option<u64> {
         (self.took.sum > 0).then(|| self.took.typical / self.hands.len().max(1) as u64)
     }
@@ -220,7 +222,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.all.get(&hand.share).map(|share| &share.name)
     }
 
-    /// The worker has not started the item that it took.
+    /// The worker did not start the item that it took.
     pub fn not_started(&mut self, slot: usize, now: u64) {
         let Some(Hand { share: id, since, expected }) = self.hands.remove(&slot) else { return };
         if let Some(share) = self.all.get_mut(&id) {
@@ -234,7 +236,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.forgive(now);
     }
 
-    /// The attempt of this worker has ended, however it did. Nothing follows if it has none.
+    /// The attempt of this worker has ended, in whatever way. Does nothing if it has none.
     pub fn end(&mut self, slot: usize, now: u64) {
         let Some(Hand { share: id, since, expected }) = self.hands.remove(&slot) else { return };
         let took = now.saturating_sub(since).max(1);
@@ -268,13 +270,13 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.special.is_empty() && self.defaults.in_hand.is_none() && self.defaults.rate.is_none()
     }
 
-    /// How long attempts take on average, in nanoseconds, if they are quick.
+    /// The average duration of attempts in nanoseconds, if they are quick.
     pub fn quick_pace(&self) -> Option<u64> {
         self.took.quick_pace()
     }
 
-    /// Takes the line of a share that may start out of all order, for an owner that starts items in
-    /// another one for a while.
+    /// Takes the line of a share that may start, regardless of the order, for an owner that starts
+    /// items in a different order for a while.
     pub fn take_line(&mut self, now: u64) -> Option<Vec<T>> {
         let (_, id) = *self.ready.first()?;
         let line = std::mem::take(&mut self.all.get_mut(&id)?.line);
@@ -288,7 +290,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.defaults
     }
 
-    /// Gives this share limits of its own, or those of all again.
+    /// Gives this share limits of its own, or (`None`) the default limits again.
     pub fn set(&mut self, name: &S, limits: Option<Limits>, now: u64) {
         let defaults = self.defaults;
         self.change(name, now, |share| {
@@ -297,7 +299,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         });
     }
 
-    /// Nothing of this share is started before this time. Then one attempt shows how things are,
+    /// Nothing of this share starts before this time. After that one attempt goes first as a probe,
     /// and the others follow once it has ended, unless the share is held again by then.
     pub fn hold(&mut self, name: &S, until: u64, now: u64) {
         let kept = until.saturating_sub(now).max(PROBE_IS_KEPT);
@@ -307,12 +309,12 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         });
     }
 
-    /// Nothing of this share is started until it is resumed.
+    /// Nothing of this share starts until it is resumed.
     pub fn pause(&mut self, name: &S, now: u64) {
         self.change(name, now, |share| share.paused = true);
     }
 
-    /// Ends a pause, a hold and a wait for a probe.
+    /// Ends a pause, a hold and the wait for a probe.
     pub fn resume(&mut self, name: &S, now: u64) {
         self.change(name, now, |share| {
             (share.paused, share.hold, share.probe) = (false, None, None);
@@ -329,7 +331,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         self.all.get(self.ids.get(name)?).map(|share| view(share, now))
     }
 
-    /// How many shares are in memory, and for how many there is room.
+    /// The number of shares in memory, and the number that there is room for.
     pub fn memory(&self) -> (usize, usize) {
         (self.all.len(), self.all.capacity().max(self.ids.capacity()))
     }
@@ -357,7 +359,7 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         id
     }
 
-    /// The share that will have had least, of those that may start.
+    /// The share that will have had least, among those that may start.
     fn next(&mut self, now: u64) -> Option<u32> {
         loop {
             let (noted, id) = *self.ready.first()?;
@@ -367,14 +369,14 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
             if second.is_none_or(|(other, _)| by_now <= *other) {
                 return Some(id);
             }
-            // Its attempts in hand have gone on since it was noted.
+            // The time of its attempts in hand has grown since it was noted.
             share.noted.ready = Some(by_now);
             self.ready.remove(&(noted, id));
             self.ready.insert((by_now, id));
         }
     }
 
-    /// A share has changed: finds its place, or forgets it.
+    /// Finds the place of a share that has changed, or forgets the share.
     fn review(&mut self, id: u32, now: u64) {
         let Some(share) = self.all.get_mut(&id) else { return };
         let Noted { ready, due, debt } = share.noted;
@@ -412,8 +414,8 @@ impl<S: Hash + Eq + Clone, T> ShareQueue<S, T> {
         noted.debt.map(|had| self.debts.insert((had, id)));
     }
 
-    /// Debts of up to the present are none any more; and if nothing is in hand and nothing may
-    /// start, they are owed to no share.
+    /// Drops debts up to the present time. If nothing is in hand and nothing may start, no share is
+    /// owed anything, so all debts are dropped.
     fn forgive(&mut self, now: u64) {
         if self.hands.is_empty()
             && self.ready.is_empty()

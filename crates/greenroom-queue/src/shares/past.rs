@@ -1,31 +1,31 @@
-//! The time in hand of shares that are not in memory any more: of the busiest of them.
+//! The time in hand of the busiest shares that are no longer in memory.
 //!
-//! A share whose only key is in hand again and again is forgotten in between, and still has had
-//! most of the time. So the time of the busiest is kept, by Metwally's Space-Saving ("Efficient
+//! A share whose only key is in hand again and again is forgotten in between, and may still have
+//! had most of the time. So the time of the busiest is kept, by Metwally's Space-Saving ("Efficient
 //! computation of frequent and top-k elements in data streams", ICDT 2005): a share that has had
-//! more than one in [`KEPT`] parts of the forgotten time is there. A share that is not kept has had
-//! nothing as far as this knows.
+//! more than one part in [`KEPT`] of the forgotten time is kept. The others count as having had no
+//! time.
 
 use std::{collections::HashMap, hash::Hash};
 
-/// So many shares are kept.
+/// The number of shares that are kept.
 const KEPT: usize = 64;
 
 /// The busiest shares that are not in memory.
 pub(super) struct Past<S> {
     places: HashMap<S, usize, foldhash::fast::RandomState>,
     kept: Vec<KeptShare<S>>,
-    /// None has less.
+    /// No kept share has less time.
     floor: u64,
-    /// Where one that has no more was found last.
+    /// The place at which a share with no more than that was last found.
     last: usize,
 }
 
 struct KeptShare<S> {
     name: S,
-    /// Its time, and what it may have had before it was kept.
+    /// Its time, plus an upper bound of what it had before it was kept.
     most: u64,
-    /// That part.
+    /// That upper bound.
     before: u64,
 }
 
@@ -40,7 +40,7 @@ impl<S: Hash + Eq + Clone> Past<S> {
         kept.map_or(0, |kept| kept.most - kept.before)
     }
 
-    /// The share has had this time by now, and is forgotten.
+    /// Keeps the total time of a share that is being forgotten.
     pub(super) fn keep(&mut self, name: &S, time: u64) {
         let known = self.places.get(name).and_then(|place| self.kept.get_mut(*place));
         if let Some(kept) = known {
@@ -65,7 +65,7 @@ impl<S: Hash + Eq + Clone> Past<S> {
         }
     }
 
-    /// The place of one that has least.
+    /// The place of a share with the least time.
     fn least(&mut self) -> usize {
         let is_least = |place: &usize| self.kept[*place].most <= self.floor;
         let found = (self.last..self.kept.len()).chain(0..self.last).find(is_least);

@@ -4,47 +4,47 @@ use std::collections::VecDeque;
 
 use super::{bucket::Bucket, limits::Limits};
 
-/// Virtual time, as nanoseconds in hand divided by a weight: in parts of a nanosecond.
+/// Virtual time: nanoseconds in hand divided by a weight, in parts of a nanosecond.
 pub(super) type Virtual = u128;
 
-/// A nanosecond has as many parts, so that a large weight loses nothing.
+/// The parts of a nanosecond, as a power of two, so that a large weight loses no precision.
 const PARTS: u32 = 20;
 
 /// How many attempts a share has in hand, and since when.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct InHand {
     pub(super) count: u32,
-    /// When they began, added up. A change of the weight lets all of them begin again.
+    /// The sum of their start times. A change of the weight restarts all of them.
     pub(super) since: u128,
-    /// The time that they are expected to take from now on, added up.
+    /// The sum of the times that they are expected to take from now on.
     pub(super) expected: u128,
 }
 
-/// Whether an attempt has to tell how things are, before others follow.
+/// Whether one attempt has to go first as a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Probe {
-    /// The next attempt does. It is forgotten at this time, if nothing came until then.
+    /// The next attempt is the probe. Forgotten at this time if none comes until then.
     Due { until: u64 },
-    /// This worker has it in hand.
+    /// The worker in this slot has the probe in hand.
     Out { slot: usize },
 }
 
-/// Whether a share may have a message started.
+/// Whether a share may start a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It may.
     Startable,
-    /// Nothing of it waits.
+    /// Nothing waits.
     Idle,
-    /// Not before it is resumed, or has a cap above 0.
+    /// It may not until it is resumed, or has a cap above 0.
     Paused,
-    /// Not before this time, by a hold.
+    /// It may not before this time, because of a hold.
     Held(u64),
-    /// Not before one attempt has told how things are.
+    /// It may not until the probe has ended.
     Probing,
-    /// Not before one of its attempts ends.
+    /// It may not until one of its attempts ends.
     Full,
-    /// Not before this time, by its rate.
+    /// It may not before this time, because of its rate.
     Spent(u64),
 }
 
@@ -52,15 +52,15 @@ pub enum Standing {
 pub(super) struct OneShare<S, T> {
     pub(super) name: S,
     pub(super) limits: Limits,
-    /// The limits are its own, and kept while nothing of it waits.
+    /// True if the limits are its own, and are kept while nothing waits.
     pub(super) is_set: bool,
-    /// Items that wait, in order.
+    /// The items that wait, in order.
     pub(super) line: VecDeque<T>,
     pub(super) hand: InHand,
     served: Served,
     pub(super) bucket: Bucket,
     pub(super) paused: bool,
-    /// Nothing is started before this time.
+    /// Nothing starts before this time.
     pub(super) hold: Option<u64>,
     pub(super) probe: Option<Probe>,
     /// Its places in the sets of all shares.
@@ -70,15 +70,15 @@ pub(super) struct OneShare<S, T> {
 /// The time that a share has been charged for.
 #[derive(Debug, Clone, Copy)]
 struct Served {
-    /// By weight.
+    /// Divided by the weight.
     by_weight: Virtual,
     /// In nanoseconds.
     time: u64,
-    /// At this time all attempts in hand were charged, because the weight has changed.
+    /// The time at which all attempts in hand were charged, because the weight changed.
     until: u64,
 }
 
-/// Where a share is noted: the keys by which it is found there.
+/// Where a share is noted: its keys in the sets of all shares.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Noted {
     pub(super) ready: Option<Virtual>,
@@ -107,12 +107,12 @@ impl<S, T> OneShare<S, T> {
         (nanos << PARTS) / u128::from(self.limits.weight)
     }
 
-    /// The time of attempts in hand since they were last charged.
+    /// The time of the attempts in hand since they were last charged.
     fn uncharged(&self, now: u64) -> u128 {
         (u128::from(self.hand.count) * u128::from(now)).saturating_sub(self.hand.since)
     }
 
-    /// Time in hand, with that of attempts that have not ended.
+    /// Time in hand, including that of attempts that have not ended.
     pub(super) fn time_in_hand(&self, now: u64) -> u64 {
         let uncharged = u64::try_from(self.uncharged(now)).unwrap_or(u64::MAX);
         self.served.time.saturating_add(uncharged)
@@ -123,17 +123,17 @@ impl<S, T> OneShare<S, T> {
         self.served.time
     }
 
-    /// The time that it has had, by weight.
+    /// The virtual time that it has had.
     pub(super) fn had(&self, now: u64) -> Virtual {
         self.served.by_weight + self.by_weight(self.uncharged(now))
     }
 
-    /// The time that it will have had, by weight, once its attempts in hand have ended.
+    /// The virtual time that it will have had once its attempts in hand have ended.
     pub(super) fn will_have_had(&self, now: u64) -> Virtual {
         self.served.by_weight + self.by_weight(self.uncharged(now) + self.hand.expected)
     }
 
-    /// It comes back: time that it has not had until then is not made up for.
+    /// The share comes back: time that it missed until then is not made up for.
     pub(super) fn begin_at(&mut self, present: Virtual, now: u64) {
         self.served.by_weight += present.saturating_sub(self.had(now));
     }
@@ -155,7 +155,7 @@ impl<S, T> OneShare<S, T> {
         since
     }
 
-    /// Nothing was begun: it costs nothing.
+    /// The item was not started, so it costs nothing.
     pub(super) fn not_started(&mut self, since: u64, expected: u64) {
         self.out_of_hand(since, expected);
         if let Some(rate) = self.limits.rate {
@@ -163,8 +163,8 @@ impl<S, T> OneShare<S, T> {
         }
     }
 
-    /// An attempt ends, however it did. It costs a nanosecond at least, so that those that take no
-    /// time take turns as well.
+    /// An attempt ends, in whatever way. It costs at least a nanosecond, so that shares whose
+    /// attempts take no time still take turns.
     pub(super) fn ended(&mut self, began: u64, expected: u64, now: u64) {
         let since = self.out_of_hand(began, expected);
         let took = now.saturating_sub(since).max(1);
@@ -205,8 +205,8 @@ impl<S, T> OneShare<S, T> {
         if next_at > now { Standing::Spent(next_at) } else { Standing::Startable }
     }
 
-    /// A hold or a probe that time has ended is forgotten. Says when the next thing known of
-    /// this share ends: a hold, a probe that nothing came for, a bucket that is not full.
+    /// Forgets a hold or a probe that has expired. Returns when the next state of this share ends:
+    /// a hold, an unused probe, or a bucket that is not full.
     pub(super) fn ends_at(&mut self, now: u64) -> Option<u64> {
         self.hold = self.hold.filter(|until| *until > now);
         if let Some(Probe::Due { until }) = self.probe
@@ -224,12 +224,12 @@ impl<S, T> OneShare<S, T> {
         times.into_iter().flatten().min()
     }
 
-    /// True if it is not to be treated as all are.
+    /// True if the share is treated differently from others.
     pub(super) fn is_special(&self) -> bool {
         self.is_set || self.paused || self.hold.is_some() || self.probe.is_some()
     }
 
-    /// True if nothing is known of it that a share seen for the first time has not.
+    /// True if the share has no state that a new share would not have.
     pub(super) fn is_forgettable(&self) -> bool {
         let rests = self.line.is_empty() && self.hand.count == 0;
         rests && !self.is_special()

@@ -1,4 +1,4 @@
-//! The order of shares against what is fair (Q02), and what is remembered of them (Q10).
+//! The order of shares against the fair one (Q02), and what is remembered of them (Q10).
 
 use proptest::prelude::*;
 
@@ -10,11 +10,11 @@ fn weight(weight: u32) -> Limits {
     Limits { weight, ..Limits::default() }
 }
 
-/// Workers that take what the shares give them, on a clock of their own.
+/// Workers that take what the shares give them, on their own clock.
 struct Crew {
     shares: ShareQueue<u32, u64>,
     now: u64,
-    /// When each worker's attempt ends, and of whom it is.
+    /// The end of each worker's attempt, and its share.
     busy: Vec<Option<(u64, u32)>>,
     /// Time in hand of each share.
     had: Vec<u64>,
@@ -27,7 +27,7 @@ impl Crew {
         Self { shares, now: 0, busy, had }
     }
 
-    /// Every free worker takes something; what waits says how long it takes.
+    /// Every free worker takes an item; the item says how long it takes.
     fn start(&mut self) {
         for slot in 0..self.busy.len() {
             if self.busy[slot].is_none()
@@ -39,7 +39,7 @@ impl Crew {
         }
     }
 
-    /// Goes on to the next end of an attempt, or to this time.
+    /// Advances to the next end of an attempt, or to this time.
     fn step(&mut self, most: u64) {
         let next = self.busy.iter().flatten().map(|(ends, _)| *ends).min().unwrap_or(most);
         let due = self.shares.next_due().unwrap_or(most);
@@ -161,8 +161,8 @@ fn q10_a_million_shares_at_once_leave_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the weights and the durations: two shares that always have something to start have
-    /// had the same time by weight, but for a tenth and an attempt of each worker.
+    /// Whatever the weights and the durations: two shares that always have something to start get
+    /// the same time by weight, within a tenth and an attempt of each worker.
     #[test]
     fn q02_time_in_hand_follows_the_weights(
         weights in prop::collection::vec(1_u32..5, 2..6),
@@ -194,7 +194,7 @@ proptest! {
         }
     }
 
-    /// Whatever is done: what was added is taken once, and nothing is kept.
+    /// Whatever the steps: each added item is taken once, and nothing is kept.
     #[test]
     fn q14_nothing_is_lost_and_nothing_is_left(
         steps in prop::collection::vec((0_u8..10, 0_u32..5, 0_usize..4, 0_u64..50), 1..300),

@@ -1,25 +1,25 @@
-//! How long attempts have taken.
+//! How long attempts took.
 
 use crate::wake::QUICK;
 
-/// As many attempts are looked back at to say how long they usually last.
+/// The number of attempts in the average of how long they usually take.
 const SMOOTHING: u128 = 16;
 
-/// No attempt counts as longer, in nanoseconds, to say whether attempts are quick: one that was
-/// interrupted says little.
+/// Longer attempts count as this many nanoseconds when the pace is computed: an interrupted one
+/// says little.
 const SLOW: u64 = 16 * QUICK.as_nanos() as u64;
 
-/// As many attempts are looked back at to say whether they are quick.
+/// The number of attempts in the average that says whether they are quick.
 const PACED: u64 = 64;
 
-/// How long the attempts of a pool have taken, in nanoseconds.
+/// How long the attempts of a pool took, in nanoseconds.
 pub(super) struct Took {
-    /// All of them together.
+    /// The sum over all attempts.
     pub(super) sum: u64,
-    /// How long an attempt takes on average over the last ones, none of which counts for much.
+    /// The average duration of recent attempts, with outliers limited.
     pace: u64,
-    /// How long attempts take, about: the mean over the time in hand, not over the attempts, as it
-    /// is the long ones that workers will still have in hand when others come free.
+    /// The typical duration: the mean over the time in hand, not over the attempts, because workers
+    /// still have the long ones in hand when others become free.
     pub(super) typical: u64,
 }
 
@@ -28,20 +28,20 @@ impl Took {
         Self { sum: 0, pace: SLOW, typical: 1 }
     }
 
-    /// An attempt has ended.
+    /// Notes the duration of an attempt that has ended.
     pub(super) fn note(&mut self, took: u64) {
         self.sum = self.sum.saturating_add(took);
         self.typical = follow(self.typical, took);
         self.pace = (self.pace * (PACED - 1) + took.min(SLOW)) / PACED;
     }
 
-    /// How long attempts take on average, if they are quick.
+    /// The average duration of attempts, if they are quick.
     pub(super) fn quick_pace(&self) -> Option<u64> {
         (self.pace < QUICK.as_nanos() as u64).then_some(self.pace)
     }
 }
 
-/// A mean, after one more value that counts by its size.
+/// The mean after one more value, weighted by its size.
 fn follow(mean: u64, value: u64) -> u64 {
     let (old, new) = (u128::from(mean), u128::from(value));
     let (weight, all) = (new, new + SMOOTHING * old);

@@ -4,17 +4,17 @@ use std::task::Waker;
 
 use crate::lock::user_code_follows;
 
-/// A worker that was taken off the idle list, and is to be polled.
+/// A worker that was taken off the idle list and is to be polled.
 #[must_use]
 pub(super) struct Picked {
-    /// Which one.
+    /// The worker's slot.
     pub(super) worker: usize,
-    /// None if it comes by itself: it has not given its waker yet.
+    /// `None` if the worker notices by itself: it has not given its waker yet.
     pub(super) waker: Option<Waker>,
 }
 
 impl Picked {
-    /// Wakes it, under no lock.
+    /// Wakes the worker. Call it under no lock.
     #[inline]
     pub(super) fn wake(self) {
         if let Some(waker) = self.waker {
@@ -24,8 +24,8 @@ impl Picked {
     }
 }
 
-/// Idle workers, the last to fall asleep on top. Any of them leaves at the same price, because
-/// thousands leave at once when a runtime ends.
+/// The idle workers, with the last to fall asleep on top. Any of them can leave in constant time,
+/// because thousands leave at once when a runtime ends.
 pub(super) struct Idle {
     pub(super) stack: Vec<usize>,
     /// One per worker.
@@ -33,9 +33,9 @@ pub(super) struct Idle {
 }
 
 pub(super) struct IdleEntry {
-    /// The worker's place in the stack; [`NOT_IDLE`] when it is not there.
+    /// The worker's place in the stack, or [`NOT_IDLE`] if it is not there.
     pub(super) at: usize,
-    /// Of its task, while it is in the stack and has given it.
+    /// The waker of its task, while it is in the stack and has given it.
     pub(super) waker: Option<Waker>,
 }
 
@@ -67,7 +67,7 @@ impl Idle {
         self.stack.push(worker);
     }
 
-    /// From the top.
+    /// The last workers to fall asleep, from the top.
     pub(super) fn last(&self, many: usize) -> impl Iterator<Item = usize> {
         self.stack.iter().rev().take(many).copied()
     }
@@ -78,7 +78,7 @@ impl Idle {
         Some(self.pick(worker))
     }
 
-    /// None when the worker was not there.
+    /// Returns `None` if the worker was not there.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn remove(&mut self, worker: usize) -> Option<Picked> {
         let is_there = match self.stack.last() == Some(&worker) {
@@ -88,8 +88,7 @@ impl Idle {
         is_there.then(|| self.pick(worker))
     }
 
-    /// As `remove`, of a worker that is not the last to have fallen asleep; its waker stays
-    /// in its place.
+    /// Like `remove`, for a worker that is not on top; its waker stays in its place.
     #[cold]
     pub(super) fn remove_below(&mut self, worker: usize) -> bool {
         let at = self.places[worker].at;

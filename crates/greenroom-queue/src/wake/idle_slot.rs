@@ -1,13 +1,13 @@
-//! What an idle worker is woken for.
+//! The reason for which an idle worker is woken.
 
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 
 /// The idle slot of a worker.
 pub(super) struct IdleSlot {
-    /// Which shard it was woken for, with the affinity to it; or [`ANY`]. Written under the lock of
-    /// the idle list.
+    /// The shard that the worker was woken for, with the affinity to it, or [`ANY`]. Written under
+    /// the lock of the idle list.
     pub(super) wake_reason: AtomicU32,
-    /// The worker is in the idle list. Written under its lock.
+    /// The worker is in the idle list. Written under the list's lock.
     pub(super) is_listed: AtomicBool,
 }
 
@@ -18,10 +18,11 @@ impl Default for IdleSlot {
 }
 
 impl IdleSlot {
-    /// What the worker, which has been taken off the idle list, was woken for.
+    /// The wake reason of the worker, which has been taken off the idle list.
     #[inline]
     pub(super) fn take_wake_reason(&self) -> WakeReason {
-        // Its writer has taken the worker off the list, and no other does before it is there again.
+        // Its writer has taken the worker off the list. No other writer does before it is listed
+        // again.
         let of = match self.wake_reason.load(Ordering::Relaxed) {
             ANY => return WakeReason::Any,
             HANDED => WakeReason::Handed,
@@ -32,28 +33,28 @@ impl IdleSlot {
     }
 }
 
-/// Of a worker, from when it parks until it is unparked: whether the waker that takes it off the
-/// idle list wakes its task.
+/// Held by a worker from when it parks until it is unparked: whether the idle list has the waker of
+/// its current task.
 pub enum ParkToken {
-    /// Not yet, or it may be another task by now.
+    /// The list has no waker yet, or the worker may have moved to another task.
     Unknown,
-    /// Yes: it has just given its waker.
+    /// The worker has just given its waker.
     Told,
 }
 
-/// Woken for no shard in particular, and to join others in theirs.
+/// Woken for no particular shard, and to join others in theirs.
 pub(super) const ANY: u32 = u32::MAX;
 
 /// Woken for a message that it was handed.
 pub(super) const HANDED: u32 = u32::MAX - 1;
 
-/// What a worker was woken for.
+/// The reason for which a worker was woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeReason {
-    /// Work, wherever it is.
+    /// Work in any shard.
     Any,
-    /// It has the affinity to this one.
+    /// Work in this shard, with the affinity to it.
     Shard(usize),
-    /// A message that a caller has handed it.
+    /// A message that a caller has handed to it.
     Handed,
 }

@@ -1,38 +1,39 @@
-//! Which shards want a worker, and which of them one keeps to.
+//! Which shards want a worker, and which of them a worker keeps to.
 
 use std::time::Duration;
 
 use super::{QUICK, Wake};
 use crate::sync::Ordering;
 
-/// The bit of a keyed pool's shares in the map of ready shards: such a pool has half as many.
+/// The bit of a keyed pool's shares in the map of ready shards: such a pool has half as many
+/// shards.
 const SHARES: usize = 63;
 
 impl Wake {
-    /// Something in the line of a share may start: a worker should look. Under the lock of the
-    /// shares, as `clear_shares`.
+    /// Marks that something in the line of a share may start: a worker should look. Called under
+    /// the lock of the shares, like `clear_shares`.
     pub fn mark_shares(&self) {
         self.mark(SHARES);
     }
 
-    /// Nothing in the lines of shares may start.
+    /// Marks that nothing in the lines of shares may start.
     pub fn clear_shares(&self) {
         self.clear(SHARES);
     }
 
-    /// A worker should look at this shard.
+    /// Marks that a worker should look at this shard.
     #[inline]
     pub fn mark(&self, shard: usize) {
         let bit = 1 << shard;
-        // A bit that was cleared is not seen as set. The worker that clears it holds the lock
-        // of the shard's inbox (`clear`), or takes it afterwards. If it had the lock before the
-        // caller, the caller sees the bit cleared; otherwise it finds what the caller queued.
+        // A cleared bit is not seen as set. The worker that clears it holds the lock of the shard's
+        // inbox (`clear`), or takes it afterwards. If the worker had the lock before the caller,
+        // the caller sees the bit cleared; otherwise the worker finds what the caller queued.
         if self.ready.load(Ordering::Relaxed) & bit == 0 {
             self.ready.fetch_or(bit, Ordering::AcqRel);
         }
     }
 
-    /// Workers should look at each of the shards with a bit here.
+    /// Marks that workers should look at each shard with a bit here.
     #[inline]
     pub fn mark_all(&self, shards: u64) {
         if self.ready.load(Ordering::Relaxed) & shards != shards {
@@ -40,7 +41,7 @@ impl Wake {
         }
     }
 
-    /// Takes the first ready shard at or behind `cursor`, going round.
+    /// Takes the first ready shard at or behind `cursor`, wrapping around.
     #[inline]
     pub fn claim(&self, cursor: u32) -> Option<usize> {
         loop {
@@ -56,26 +57,26 @@ impl Wake {
         }
     }
 
-    /// As `claim`, if handlers usually wait: the shard that this thread visits, whose bit stays
-    /// in its place.
+    /// Like `claim`, if handlers usually wait: the shard that this thread visits. Its bit stays
+    /// set.
     #[inline]
     pub fn near(&self) -> Option<usize> {
         let ready = self.ready.load(Ordering::Acquire);
         (ready != 0).then(|| self.aside.visits.next(ready))
     }
 
-    /// True if the shard belongs to this thread, if handlers usually wait.
+    /// If handlers usually wait: true if the shard belongs to this thread.
     #[inline]
     pub fn is_own(&self, shard: usize) -> bool {
         self.aside.visits.is_own(shard)
     }
 
-    /// What threads visit is forgotten.
+    /// Forgets the visits of threads.
     pub fn end_visits(&self) {
         self.aside.visits.end();
     }
 
-    /// There are urgent messages in this shard. Under the lock of their queue.
+    /// Marks that there are urgent messages in this shard. Called under the lock of their queue.
     #[inline]
     pub fn set_urgent(&self, shard: usize) {
         // Pairs with the loads in `has_urgent` and `urgent_shards`. A worker that misses it takes a
@@ -83,8 +84,8 @@ impl Wake {
         self.signs.urgent.fetch_or(1 << shard, Ordering::SeqCst);
     }
 
-    /// There are none any more. Under the lock of the shard's inbox and, with keys, that
-    /// of its outbox.
+    /// Marks that there are none any more. Called under the lock of the shard's inbox and, with
+    /// keys, that of its outbox.
     #[inline]
     pub fn clear_urgent(&self, shard: usize) {
         // Pairs with the `fetch_or` in `set_urgent`, by the locks: no bit is cleared over an
@@ -92,13 +93,13 @@ impl Wake {
         self.signs.urgent.fetch_and(!(1 << shard), Ordering::SeqCst);
     }
 
-    /// True when urgent messages wait somewhere.
+    /// True if urgent messages wait somewhere.
     #[inline]
     pub fn has_urgent(&self) -> bool {
         self.signs.urgent.load(Ordering::Relaxed) != 0
     }
 
-    /// True when urgent messages wait in this shard.
+    /// True if urgent messages wait in this shard.
     #[inline]
     pub fn has_urgent_at(&self, shard: usize) -> bool {
         self.urgent_shards() & (1 << shard) != 0
@@ -110,7 +111,7 @@ impl Wake {
         self.signs.urgent.load(Ordering::Acquire)
     }
 
-    /// Takes this shard off the ready ones. False when it was not among them.
+    /// Takes this shard off the ready ones. Returns false if it was not among them.
     #[inline]
     pub fn claim_this(&self, shard: usize) -> bool {
         let bit = 1 << shard;
@@ -118,7 +119,8 @@ impl Wake {
             && self.ready.fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
-    /// There is nothing in this shard any more. Without keys; under the lock of the shard's inbox.
+    /// Marks that this shard is empty. For pools without keys; called under the lock of the shard's
+    /// inbox.
     #[inline]
     pub fn clear(&self, shard: usize) {
         let bit = 1 << shard;
@@ -127,9 +129,8 @@ impl Wake {
         }
     }
 
-    /// Goes to the first ready shard at or behind `cursor`, going round: to one to which no worker
-    /// keeps (true), or, if there is none and it may `join`, to any (false). Leaves its bit in
-    /// place.
+    /// Finds the first ready shard at or behind `cursor`, wrapping around: one that no worker keeps
+    /// to (true), or, if there is none and the caller may `join`, any (false). Its bit stays set.
     #[inline]
     pub fn acquire_affinity(&self, cursor: u32, join: bool) -> Option<(usize, bool)> {
         loop {
@@ -156,14 +157,14 @@ impl Wake {
         }
     }
 
-    /// Leaves a shard to which the caller alone had affinity.
+    /// Leaves a shard to which only the caller had the affinity.
     #[inline]
     pub fn release_affinity(&self, shard: usize) {
         self.affinity.fetch_and(!(1 << shard), Ordering::AcqRel);
     }
 
-    /// True when work is ready that no worker is about to do, and a worker could be woken for it. A
-    /// guess, for the price of a few loads.
+    /// True if work is ready that no worker is about to do, and a worker could be woken for it. A
+    /// guess that costs a few loads.
     #[inline]
     pub fn wants_more(&self) -> bool {
         self.wants_attention()
@@ -171,7 +172,7 @@ impl Wake {
             && self.idle_count.load(Ordering::Relaxed) > 0
     }
 
-    /// True when no worker keeps to a ready shard, or another could join there.
+    /// True if no worker keeps to a ready shard, or another one could join there.
     #[inline]
     pub(super) fn wants_attention(&self) -> bool {
         let ready = self.ready.load(Ordering::Relaxed);
@@ -184,13 +185,13 @@ impl Wake {
         self.signs.quick.load(Ordering::Relaxed)
     }
 
-    /// Tells how long a handler took, on average over a few.
+    /// Notes how long a handler took, as the average of a few.
     #[inline]
     pub fn note_pace(&self, each: Duration) {
         self.set_quick(each < QUICK);
     }
 
-    /// From now on handlers are taken to be quick, or not.
+    /// Sets whether handlers are assumed to be quick.
     pub fn set_quick(&self, quick: bool) {
         if quick != self.is_quick() {
             self.signs.quick.store(quick, Ordering::Relaxed);
@@ -203,7 +204,7 @@ impl Wake {
         self.signs.waits.load(Ordering::Relaxed)
     }
 
-    /// Handlers have come to wait for something, or to do so rarely.
+    /// Sets whether handlers usually wait for something.
     #[cold]
     pub fn set_waits(&self, waits: bool) {
         self.signs.waits.store(waits, Ordering::Relaxed);
@@ -212,13 +213,13 @@ impl Wake {
         }
     }
 
-    /// True when a worker should look at this shard.
+    /// True if a worker should look at this shard.
     #[inline]
     pub fn is_ready_at(&self, shard: usize) -> bool {
         self.ready.load(Ordering::Acquire) & (1 << shard) != 0
     }
 
-    /// True when a worker should look at a shard to which none keeps.
+    /// True if a worker should look at a shard that no worker keeps to.
     #[inline]
     pub fn is_any_free(&self) -> bool {
         self.ready.load(Ordering::Relaxed) & !self.affinity.load(Ordering::Relaxed) != 0
@@ -230,7 +231,7 @@ impl Wake {
         self.ready.load(Ordering::Relaxed) != 0
     }
 
-    /// How many shards workers should look at.
+    /// The number of shards that workers should look at.
     #[inline]
     pub fn ready_shards(&self) -> u32 {
         self.ready.load(Ordering::Relaxed).count_ones()

@@ -6,7 +6,7 @@ use std::{
 
 use super::*;
 
-/// Says whether it was woken.
+/// Records whether it was woken.
 #[derive(Default)]
 struct Task(AtomicBool);
 
@@ -22,7 +22,7 @@ impl Task {
     }
 }
 
-/// Polls a parked worker once, as this task.
+/// Polls a parked worker once, with this task's waker.
 fn rest_on(
     parked: Pin<&mut impl Future<Output = WakeReason>>,
     task: &Arc<Task>,

@@ -2,9 +2,8 @@
 //! no group and changes no pending list.
 
 use greenroom_bus::{
-    BoxFuture,
     record::Mapping,
-    source::{Partition, Pull, Source, SourceError, Taken},
+    source::{Partition, Pull, Pulling, Source, SourceError, Taken},
 };
 use redis::{RedisError, Value, aio::MultiplexedConnection};
 
@@ -110,10 +109,7 @@ impl Source for RedisLooking {
 
     /// # Cancel safety
     /// A dropped future loses no entry: the next call reads it again.
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             match self.next(into).await {
                 Ok(true) => Ok(Pull::More),

@@ -20,7 +20,7 @@ use super::{check::Check, scene::Scene};
 type Run = fn(&mut Scene<'_>) -> Result<(), String>;
 
 /// The code of a check.
-pub(super) fn of(check: Check) -> Run {
+pub(super) fn runner(check: Check) -> Run {
     match check {
         Check::OrderPerKey => order::run,
         Check::NoLoss => loss::run,

@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-use greenroom_bus::{
-    BoxFuture,
-    dead_letter::{DeadLetter, DeadLetterStore},
-    sink::SinkError,
-};
+use greenroom_bus::dead_letter::{DeadLetter, DeadLetterStore};
 
 use super::ledger::Ledger;
 
@@ -22,13 +18,5 @@ impl DeadLetterStore for Letters {
         let name = raw.or_else(|| letter.event.map(|event| event.id().to_owned()));
         self.0.buries(&name.unwrap_or_default(), letter.position);
         letter.ack.confirm();
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     check::Check,
-    checks::of,
+    checks::runner,
     connector::Connector,
     scene::Scene,
     verdict::{Report, Row, Verdict},
@@ -23,7 +23,7 @@ pub fn check(connector: &dyn Connector, check: Check) -> Row {
         (None, Some(why)) => Verdict::NotRun(why),
         (None, None) => {
             let scene = Scene::new(connector, seed);
-            let passed = scene.and_then(|mut scene| of(check)(&mut scene));
+            let passed = scene.and_then(|mut scene| runner(check)(&mut scene));
             passed.map_or_else(Verdict::Failed, |()| Verdict::Passed)
         }
     };

@@ -6,8 +6,8 @@ use greenroom_bus::{
     BoxFuture,
     settlement::Settled,
     source::{
-        Committer, Partition, PartitionStanding, Pull, Receipts, Source, SourceError, Standing,
-        Taken,
+        Committer, Partition, PartitionStanding, Pull, Pulling, Receipts, Source, SourceError,
+        Standing, Taken,
     },
 };
 
@@ -56,10 +56,7 @@ impl Source for Watched {
         self.source.describe()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let before = into.len();
             let pull = self.source.pull(into).await;

@@ -19,7 +19,7 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    pub(super) fn of(shared: &Shared, partition: Partition, epoch: Epoch) -> Arc<Self> {
+    pub(super) fn new(shared: &Shared, partition: Partition, epoch: Epoch) -> Arc<Self> {
         Arc::new(Self { shared: shared.clone(), partition, epoch })
     }
 }
@@ -46,7 +46,7 @@ pub(super) struct Commits {
 }
 
 impl Commits {
-    pub(super) fn of(shared: &Shared, member: u64, resumed: Option<Resumed>) -> Arc<Self> {
+    pub(super) fn new(shared: &Shared, member: u64, resumed: Option<Resumed>) -> Arc<Self> {
         Arc::new(Self { shared: shared.clone(), member, resumed })
     }
 }

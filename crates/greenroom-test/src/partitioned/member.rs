@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use greenroom_bus::{
-    BoxFuture,
-    source::{Committer, Lease, Partition, Pull, Receipts, Resumed, Source, SourceError, Taken},
+    source::{Committer, Lease, Partition, Pull, Pulling, Receipts, Resumed, Source, Taken},
     watermark::Epoch,
 };
 
@@ -87,10 +86,7 @@ impl Source for Member {
         "broker".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let _asked = Asked::by(self);
             loop {
@@ -114,12 +110,12 @@ impl Source for Member {
     }
 
     fn committer(&mut self) -> Option<Arc<dyn Committer>> {
-        Some(Commits::of(&self.shared, self.number, self.resumed))
+        Some(Commits::new(&self.shared, self.number, self.resumed))
     }
 
     fn receipts(&self) -> Option<Arc<dyn Receipts>> {
         let (partition, epoch) = self.last;
-        Some(Heard::of(&self.shared, partition, epoch))
+        Some(Heard::new(&self.shared, partition, epoch))
     }
 
     fn is_partitioned(&self) -> bool {

@@ -3,10 +3,8 @@
 use std::mem;
 
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     settlement::Ack,
-    sink::SinkError,
 };
 use parking_lot::Mutex;
 
@@ -23,13 +21,5 @@ impl DeadLetterStore for StageLetters {
         let ack = mem::replace(&mut letter.ack, Ack::detached());
         self.0.lock().push(letter);
         ack.confirm();
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }

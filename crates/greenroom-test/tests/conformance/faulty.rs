@@ -12,8 +12,8 @@ use greenroom_bus::{
     BoxFuture,
     settlement::{Outcome, Settled},
     source::{
-        Committer, Partition, PartitionStanding, Pull, Receipts, Source, SourceError, Standing,
-        Taken,
+        Committer, Partition, PartitionStanding, Pull, Pulling, Receipts, Source, SourceError,
+        Standing, Taken,
     },
 };
 use greenroom_test::conformance::{Body, BrokerConnector, Clock, Connector, Item, Place, Stored};
@@ -212,10 +212,7 @@ impl Source for FaultySource {
         "faulty".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             if let Some((partition, taken)) = self.out_of_turn.take() {
                 self.partition = partition;

@@ -20,7 +20,7 @@ pub use crate::address::sink::{PoolSink, SinkError};
 /// ```text
 /// poll_ready ──▶ waits for room ──▶ holds a permit ──call──▶ queued ──▶ handled ──▶ response
 ///                     │                   │
-///                     └── drop: the room goes to the next who waits
+///                     └── drop: the room goes to the next waiting sender
 /// ```
 ///
 /// It is a separate type, not [`Address`] itself: a ready service holds a permit, and an address is

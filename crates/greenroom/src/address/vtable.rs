@@ -33,7 +33,7 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The object-safe side of a pool that addresses see; it hides the types of the
 /// actor and of the key.
 pub(crate) trait SenderVtable<M, R, E>: Erased {
-    /// As `try_push`, for a message with nothing else.
+    /// Like `try_push`, for a message without extra parts.
     fn try_send(
         &self,
         message: &mut Option<M>,
@@ -42,8 +42,8 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     ) -> Result<(), Refused> {
         message.lent(&mut |payload| self.try_push(payload, sender, urgency))
     }
-    /// Takes a permit and queues the message, or leaves it in its place and says why. Runs
-    /// the key function first.
+    /// Takes a permit and queues the message, or leaves it in its place and returns the reason.
+    /// Runs the key function first.
     fn try_push(
         &self,
         payload: &mut Outgoing<M, R, E>,
@@ -66,7 +66,7 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
         payload: &mut Outgoing<M, R, E>,
         sender: u32,
     ) -> Result<(), NotAccepted>;
-    /// Queues messages from the front, as many as there is room for, and says how many.
+    /// Queues messages from the front, as many as there is room for, and returns how many.
     fn try_push_many(
         &self,
         messages: &mut VecDeque<M>,
@@ -83,10 +83,10 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
     fn permit(&self) -> BoxFuture<'_, Result<(), Closed>>;
     fn try_permit(&self) -> Result<(), Refused>;
     fn give_permit(&self);
-    /// Why a pool that accepts nothing any more does not.
+    /// The reason why a closed pool accepts nothing.
     fn why_closed(&self) -> NotAccepted;
     fn count_rejected(&self);
-    /// Of a sender that is about to begin.
+    /// The place of a sender that is about to begin.
     fn next_place(&self, beginning: FirstMessage) -> u32;
     fn handle_made(&self);
     /// The same, without keeping anything alive.
@@ -105,7 +105,8 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
         }
         Ok(inside)
     }
-    /// Enters and queues a call. Returns who is inside then. A refused call stays in its place.
+    /// Enters and queues a call. Returns the guard of a caller inside the pool. A refused call
+    /// stays in its place.
     fn push_call(
         &self,
         payload: &mut Outgoing<M, R, E>,
@@ -117,15 +118,16 @@ pub(crate) trait SenderVtable<M, R, E>: Erased {
             Err(refused) => Err(NotSent::Refused(refused, inside)),
         }
     }
-    /// As `enter_call`, before it is known who will wait: for a worker of the pool,
-    /// if one is polled here.
+    /// Like `enter_call`, before it is known which task will wait: for a worker of the pool, if one
+    /// is polled here.
     fn own_call(self: Arc<Self>, payload: &Outgoing<M, R, E>) -> Option<OwnCall>;
-    /// Shows the workers that handle messages now, each once, in the order of their slots.
+    /// Calls `show` for the workers that handle messages now, each once, in the order of their
+    /// slots.
     #[cfg(feature = "gather")]
     fn show_live(self: Arc<Self>, show: &mut ShowWorker<'_, M, R, E>);
 }
 
-/// Is shown workers, one after the other: the slot of each, and the way to it.
+/// A function that is called for one worker after the other, with the slot and the vtable of each.
 pub(crate) type ShowWorker<'a, M, R, E> = dyn FnMut(usize, Arc<dyn SenderVtable<M, R, E>>) + 'a;
 
 /// A vtable that does not keep its pool alive.
@@ -138,7 +140,7 @@ pub(crate) enum WeakSenderVtable<M, R, E> {
 /// The way to one worker, as long as there is its pool.
 pub(crate) trait WeakWorker<M, R, E>: Send + Sync {
     fn upgrade(&self) -> Option<Arc<dyn SenderVtable<M, R, E>>>;
-    /// The address without its types, also if nothing is left of its pool.
+    /// The address without its types, even if nothing is left of its pool.
     fn any(&self) -> AnyAddress;
 }
 

@@ -25,16 +25,16 @@ use crate::{Actor, Address, address::vtable::SenderVtable};
 pub type AddressOf<A> = Address<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
 impl<A: Actor> Context<A> {
-    /// The actor's own address: that of its pool, whose messages any of its workers may handle; of
-    /// an actor that stands alone, its own. Each is another sender.
+    /// The actor's own address: that of its pool, whose messages any of its workers may handle; for
+    /// an actor that stands alone, its own. Each call returns another sender.
     ///
     /// `None` once the last address of the pool has been dropped: the pool drains then, and takes
     /// no more messages. Also `None` for the actor of a [batched](crate::Pool::batched) pool, which
     /// handles batches while its pool takes single messages.
     ///
-    /// As any address, it keeps the pool running. An actor that keeps its own, or has a task keep
-    /// it, keeps a weak one ([`downgrade`](Address::downgrade)); otherwise its pool ends only when
-    /// it is stopped.
+    /// Like any address, it keeps the pool running. An actor that keeps its own address, or passes
+    /// it to a task, should keep a weak one ([`downgrade`](Address::downgrade)); otherwise its pool
+    /// ends only when it is stopped.
     ///
     /// ```
     /// # use greenroom::prelude::*;

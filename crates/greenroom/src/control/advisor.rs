@@ -13,7 +13,7 @@
 //! The first column that applies counts, and in it the first row. All depths are per worker, like
 //! `inbox_size`; the limits are those of the [`Advisor`].
 //!
-//! # What the rules mean
+//! # The meaning of the rules
 //! 1. **Back-pressure** is how often the inbox *becomes* full: senders find no room, and it was
 //!    down to half before. An inbox that is full for hours became full once, and rule 2 covers
 //!    it. An inbox that is mostly used needs room. One that is mostly shallow is too small for its

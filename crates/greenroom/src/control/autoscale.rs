@@ -3,7 +3,7 @@
 //! ```text
 //!             late, and the workers are busy ─────────────▶ grow at once to the size that is needed
 //! sample ──▶  needed less than there is, for the whole
-//!             time of the cool-down ──────────────────────▶ shrink to the most that was needed meanwhile
+//!             time of the cool-down ──────────────────────▶ shrink to the most that was needed in it
 //!             otherwise ──────────────────────────────────▶ nothing
 //! ```
 //!

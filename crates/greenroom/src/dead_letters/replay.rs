@@ -37,7 +37,7 @@ pub enum NotReplayed {
 
 impl<M: Send + 'static, E: Send + 'static> DeadLetters<M, E> {
     /// Sends the message of a letter again, without waiting: a new acceptance, at the end of its
-    /// key's line. The letter goes once the message is accepted.
+    /// key's line. The letter is removed once the message is accepted.
     ///
     /// # Errors
     /// Why it was not replayed. The letter stays in its place.

@@ -6,9 +6,9 @@
 //!    └────────────────────────────────────────────────┘
 //! ```
 //!
-//! Sender, reply port, class, deadline, trace and the count of attempts go along; the first handler
-//! is done with it, and the second one's reply goes straight to the caller. The first ledger counts
-//! it as handled, the second as accepted.
+//! Sender, reply port, class, deadline, trace and the count of attempts go along. The first handler
+//! has finished with the delivery, and the second one's reply goes straight to the caller. The
+//! first ledger counts it as handled, the second as accepted.
 
 use greenroom_queue::urgency::Urgency;
 use tokio::time::Instant;

@@ -41,7 +41,7 @@ impl<A: Actor> EventPoolBuilder<A> {
         Self { config, pool, key_required: false, size_of: None, memory: Arc::new(Machine) }
     }
 
-    /// The pool's name in logs and reports; `pool` unless said otherwise.
+    /// The pool's name in logs and reports; `pool` by default.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.pool = self.pool.name(name);
         self
@@ -74,7 +74,7 @@ impl<A: Actor> EventPoolBuilder<A> {
         self
     }
 
-    /// The source of figures about memory; the [`Machine`] unless said otherwise.
+    /// The source of figures about memory; the [`Machine`] by default.
     pub fn memory_reading(mut self, reading: Arc<dyn MemoryReading>) -> Self {
         self.memory = reading;
         self

@@ -40,7 +40,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The memory of a pool. Sizes are in bytes, and of messages alone: memory of a handler is not
+/// The memory of a pool. Sizes are in bytes and cover only messages: memory of a handler is not
 /// included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]

@@ -49,11 +49,11 @@ pub struct WorkerFigures {
     pub restarts: u32,
     /// True while it has a message in hand.
     pub in_hand: bool,
-    /// Messages that wait for this worker and for no other. Those that any worker may take are
-    /// in the pool's figures.
+    /// Messages that wait for this particular worker. Those that any worker may take are in the
+    /// pool's figures.
     pub mailbox: usize,
-    /// Those of them that will move to another worker, and wait until this one has finished its
-    /// message in hand.
+    /// The number of them that will move to another worker, once this one has finished its message
+    /// in hand.
     pub held: usize,
 }
 

@@ -18,7 +18,7 @@ pub enum Items {
     /// Everything.
     #[default]
     All,
-    /// The runtime's figures alone.
+    /// Only the runtime's figures.
     Figures,
     /// Only the values published for these keys.
     Keys(BTreeSet<Arc<str>>),

@@ -3,8 +3,8 @@
 use super::{Layer, Next};
 use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, context::Loan};
 
-/// An actor with a layer around it: an actor of the same messages, replies and errors. The layer
-/// sees each delivery; hooks are the actor's alone.
+/// An actor with a layer around it: an actor with the same messages, replies and errors. The layer
+/// sees each delivery; hooks belong only to the actor.
 #[derive(Debug)]
 pub struct Layered<A, L> {
     /// The actor inside.
@@ -12,7 +12,7 @@ pub struct Layered<A, L> {
     /// The layer around it.
     layer: L,
     /// The actor's context. Made when the first context is lent to this layer, so that a message
-    /// costs nothing but the loan.
+    /// costs only the loan.
     inner: Option<Context<A>>,
 }
 

@@ -346,8 +346,8 @@ impl<A: Actor> PoolAdmin<A> {
     }
 
     /// Withdraws the waiting messages that `is_such` selects: those that are queued, that wait
-    /// behind a busy key or for another attempt, that are parked, and those in the mailboxes of
-    /// single workers. They are never started, and free their room at once. Returns their number.
+    /// behind a busy key or for a retry, that are parked, and those in the mailboxes of single
+    /// workers. They are never started, and free their room at once. Returns their number.
     ///
     /// A withdrawn message is dropped, counts as [`withdrawn`](PoolStats::withdrawn) and is no dead
     /// letter; its caller gets [`CallError::Withdrawn`](crate::CallError::Withdrawn). The other
@@ -356,11 +356,11 @@ impl<A: Actor> PoolAdmin<A> {
     /// stays parked without its failed message, as long as others wait in its line, and is released
     /// when none is left.
     ///
-    /// # What comes meanwhile
+    /// # Messages that arrive meanwhile
     /// The call covers messages that were accepted before it and wait. It does not cover messages
-    /// that are queued later, that fail during the call and are attempted again, or that are just
-    /// moving from one place to another, such as from the mailbox of a worker that leaves to the
-    /// queue. To keep all of these from being started, build the pool with
+    /// that are queued later, that fail during the call and are retried, or that are just moving
+    /// from one place to another, such as from the mailbox of a worker that leaves to the queue. To
+    /// keep all of these from being started, build the pool with
     /// [`starts_if`](crate::PoolBuilder::starts_if): first make it return false, then withdraw. A
     /// collecting batch also gives up unwanted messages.
     ///

@@ -11,12 +11,12 @@
 //!                                                        c ✓ reply
 //! ```
 //!
-//! # What fails
+//! # Failures
 //! | | then |
 //! |---|---|
 //! | some results are errors | their messages alone follow the failure table, in their order |
-//! | the handler returns an error | each message has failed of it |
-//! | the handler panics, or takes too long | nobody knows whose fault it was: each message is attempted again, alone |
+//! | the handler returns an error | each message has failed with it |
+//! | the handler panics, or takes too long | it is unknown which message is at fault: each is attempted again, alone |
 //! | there are fewer results than messages | the others are dead letters; none at all is a panic |
 //!
 //! A limit of the pool ([`rate`](PoolBuilder::rate), [`concurrency`](PoolBuilder::concurrency))

@@ -50,7 +50,7 @@ pub struct PoolBuilder<A: Actor, K = Infallible> {
     key_of: Option<KeyOf<A::Message, K>>,
     /// Present if messages have shares.
     share_of: Option<ShareOf<A::Message>>,
-    /// How they are taken then.
+    /// How messages of shares are taken, if there are shares.
     sharing: Option<SharingOf<A, K>>,
     config: PoolConfig,
     functions: FunctionsOf<A>,
@@ -64,8 +64,8 @@ impl<A: Actor> PoolBuilder<A> {
         Self { factory, key_of: None, share_of: None, sharing: None, config, functions, push: None }
     }
 
-    /// Gives each message to the worker that a policy chooses, instead of to the first free one. An
-    /// order by key that is set afterwards replaces it.
+    /// Gives each message to the worker that a policy chooses, instead of the first free one. An
+    /// order by key that is set later replaces it.
     ///
     /// ```
     /// # use greenroom::{policy::RoundRobin, prelude::*};
@@ -84,7 +84,7 @@ impl<A: Actor> PoolBuilder<A> {
         self
     }
 
-    /// As [`dispatch`](Self::dispatch), for a policy that may choose several workers: each gets a
+    /// Like [`dispatch`](Self::dispatch), for a policy that may choose several workers: each gets a
     /// copy, and each copy is a message of its own.
     pub fn dispatch_copies(mut self, policy: impl Policy<A::Message>) -> Self
     where
@@ -117,8 +117,8 @@ impl<A: Actor> PoolBuilder<A> {
         self.ordered_by_opt(move |message| Some(key(message)))
     }
 
-    /// As [`ordered_by`](Self::ordered_by), for messages of which some have no key: these are
-    /// handled in any order.
+    /// Like [`ordered_by`](Self::ordered_by), if some messages have no key: these are handled in
+    /// any order.
     pub fn ordered_by_opt<K: Hash + Eq + Send + Sync + 'static>(
         self,
         key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
@@ -181,7 +181,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         layered
     }
 
-    /// The same settings for other actors of the same messages, or for another order. Its workers
+    /// The same settings for other actors with the same messages, or for another order. Its workers
     /// pull.
     fn with<B, L>(
         self,
@@ -204,12 +204,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// A batch is also full at so many bytes, with `size` giving the bytes of each message. The
+    /// A batch is also full at this many bytes, where `size` returns the bytes of each message. The
     /// message that reaches the bound is the last of its batch, so a batch exceeds the bound by
-    /// less than one message. A batch that waits for more ([`Batches::within`]) looks at its size
+    /// less than one message. A batch that waits for more ([`Batches::within`]) checks its size
     /// four times in that time.
     ///
-    /// `size` runs in the worker. Nothing follows from this in a pool without batches.
+    /// `size` runs in the worker. This has no effect in a pool without batches.
     ///
     /// ```
     /// use greenroom::{batch::{Batch, Batches}, prelude::*};
@@ -245,7 +245,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// As `batches`, and keeps copies.
+    /// Like `batches`, but keeps copies.
     pub(super) fn in_batches(mut self, batches: Batches, copy: CopyOf<A::Message>) -> Self {
         self.functions.copy = Some(copy);
         self.batches(batches)
@@ -287,7 +287,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// each second. It grows in one step when it is late, and shrinks when fewer workers have been
     /// enough for long. See [`autoscale`](crate::pool::autoscale).
     ///
-    /// The pool starts with as many [`workers`](Self::workers) as was said, within the bounds.
+    /// The pool starts with the number of [`workers`](Self::workers) that was set, within the
+    /// bounds.
     ///
     /// ```
     /// # use greenroom::{autoscale::Autoscale, prelude::*};
@@ -303,7 +304,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Observes the pool for some minutes at a time, and says which settings to change, with the
+    /// Observes the pool for some minutes at a time, and recommends settings to change, with the
     /// figures that justify it and the lines to change; see [`advisor`](crate::pool::advisor) and
     /// [`PoolAdmin::advice`](crate::PoolAdmin::advice).
     ///
@@ -326,7 +327,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Starts no more messages than so many in such a time; the excess waits in the queue. After a
+    /// Starts at most this many messages in this time; the excess waits in the queue. After a
     /// pause, a tenth of a second's worth is started at once.
     ///
     /// ```
@@ -347,7 +348,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Has no more messages in hand at once than so many, whatever the number of workers.
+    /// Has at most this many messages in hand at once, whatever the number of workers.
     pub fn concurrency(mut self, messages: usize) -> Self {
         self.limits().at_once = Some(AtOnce::Fixed(messages));
         self
@@ -363,9 +364,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Finds out how many messages may be in hand at once. Unless the limit is
-    /// [enforced](Adaptive::enforced), it is only observed: nothing waits, and the figures say what
-    /// it would be. A handler's error counts as a rejection by the service it uses, so that fast
-    /// failures make the limit smaller; a panic says nothing.
+    /// [enforced](Adaptive::enforced), it is only observed: nothing waits, and the figures show the
+    /// limit that would apply. A handler's error counts as a rejection by the service it uses, so
+    /// that fast failures make the limit smaller; a panic does not count.
     pub fn adaptive(mut self, settings: Adaptive) -> Self {
         self.limits().at_once = Some(AtOnce::Adaptive(settings));
         self
@@ -380,7 +381,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// What becomes of messages that find no room; they wait by default.
+    /// The overflow policy for messages that find no room; they wait by default.
     pub fn overflow(mut self, overflow: Overflow<A::Message, A::Reply, A::Error>) -> Self {
         self.functions.overflow = overflow;
         self
@@ -393,18 +394,17 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many messages in all may be accepted and not started, instead of `workers x mailbox`.
+    /// How many messages in total may be accepted and not started, instead of `workers x mailbox`.
     pub fn capacity(mut self, messages: usize) -> Self {
         self.config.size.capacity = Some(messages);
         self
     }
 
-    /// What follows when a handler fails or panics, instead of the default [`FailureTable`].
+    /// The failure policy for handlers that fail or panic, instead of the default [`FailureTable`].
     ///
-    /// A policy that may ask for another attempt or park a key ([`FailurePolicy::needs_message`])
-    /// needs the message: from an actor that leaves it in its delivery
-    /// ([`Actor::KEEPS_MESSAGE`]), or from [`keep_copies`](Self::keep_copies). Otherwise
-    /// [`spawn`](Self::spawn) refuses it.
+    /// A policy that may ask for a retry or park a key ([`FailurePolicy::needs_message`]) needs the
+    /// message: from an actor that leaves it in its delivery ([`Actor::KEEPS_MESSAGE`]), or from
+    /// [`keep_copies`](Self::keep_copies). Otherwise [`spawn`](Self::spawn) refuses it.
     ///
     /// ```
     /// # use greenroom::{FailureTable, FinalAction, Rule, Backoff, SpawnError, prelude::*};
@@ -427,10 +427,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Keeps a copy of each message while it is in hand, for a
-    /// [policy](Self::failure_policy) that attempts it again, for parked keys, and so that
-    /// [dead letters](Self::dead_letters) have it and can be replayed. An actor that leaves its
-    /// messages in place ([`Actor::KEEPS_MESSAGE`]) needs no copies, and none are made.
+    /// Keeps a copy of each message while it is in hand: for a [policy](Self::failure_policy) that
+    /// retries it, for parked keys, and so that [dead letters](Self::dead_letters) have it and can
+    /// be replayed. An actor that leaves its messages in place ([`Actor::KEEPS_MESSAGE`]) needs no
+    /// copies, and none are made.
     ///
     /// Off by default; [`retry`](Self::retry) and [`on_final_failure`](Self::on_final_failure)
     /// turn it on. The price is a clone for each message: wrap one that is costly to copy in an
@@ -445,12 +445,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Attempts a message that fails or panics up to `attempts` times in all. In a keyed pool
-    /// the key waits between attempts and the worker goes on. [Keeps copies](Self::keep_copies).
+    /// Attempts a message that fails or panics up to `attempts` times in total. In a keyed pool the
+    /// key waits between attempts and the worker continues. [Keeps copies](Self::keep_copies).
     ///
-    /// Messages that are attempted again take turns with the others, even if there is no wait
-    /// between attempts. A message that panics is attempted twice at most, unless
-    /// [`poison_limit`](Self::poison_limit) is raised.
+    /// Retries take turns with other messages, even if there is no wait between attempts. A message
+    /// that panics is attempted at most twice, unless [`poison_limit`](Self::poison_limit) is
+    /// raised.
     pub fn retry(self, attempts: u32, backoff: Backoff) -> Self
     where
         A::Message: Clone,
@@ -463,8 +463,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.keep_copies().failure_policy(table)
     }
 
-    /// As [`failure_policy`](Self::failure_policy), and keeps a copy of each message while it is in
-    /// hand, made by `copy`: for messages that are not `Clone`.
+    /// Like [`failure_policy`](Self::failure_policy), but keeps a copy of each message while it is
+    /// in hand, made by `copy`: for messages that are not `Clone`.
     pub fn retry_with(
         mut self,
         copy: fn(&A::Message) -> A::Message,
@@ -474,22 +474,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.failure_policy(policy)
     }
 
-    /// Asks before each attempt at a message whether it is still to be started.
-    /// If not, it is withdrawn: its handler is not called, its caller hears
+    /// Checks before each attempt at a message whether it should still be started. If not, it is
+    /// withdrawn: its handler is not called, its caller gets
     /// [`CallError::Withdrawn`](crate::CallError::Withdrawn), and it counts as
-    /// [`withdrawn`](crate::PoolStats::withdrawn) and as no dead letter. A message that has
-    /// failed is also asked about before it waits for another attempt, or parks its key, if it is
-    /// still there.
+    /// [`withdrawn`](crate::PoolStats::withdrawn), not as a dead letter. A message that has failed
+    /// is also checked before it waits for a retry or parks its key, if it is still there.
     ///
-    /// This catches messages that [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw) cannot:
-    /// those that a sender queues after it, and those that were just on their way. A message bears
-    /// a number that was current when it was sent, and `wanted` compares it with the one that is
-    /// current now.
+    /// This catches messages that [`PoolAdmin::withdraw`](crate::PoolAdmin::withdraw) cannot: those
+    /// that are sent after it, and those that were just moving between two places. For example, a
+    /// message carries the number that was current when it was sent, and `wanted` compares it with
+    /// the current number.
     ///
     /// `wanted` is called by workers, under no lock, once or more before each attempt; after its
-    /// last call the handler begins at once. Best make it a comparison or two: it is called for
-    /// every message. Its panic counts as one of the handler. Pools without it pay nothing. Pools
-    /// with it queue each call: none is handed to an idle worker past the queue.
+    /// last call the handler starts at once. It is called for every message, so keep it to a
+    /// comparison or two. A panic in it counts as one of the handler. Pools without it pay nothing.
+    /// Pools with it queue each call: none is handed directly to an idle worker.
     ///
     /// ```
     /// # use greenroom::{CallError, prelude::*};
@@ -525,7 +524,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Runs the workers on so many threads of the pool's own, for handlers that compute or block:
+    /// Runs the workers on this many threads of the pool's own, for handlers that compute or block:
     /// the rest of the runtime is not held up. 1 to 1,024 threads; as many as there are cores for
     /// handlers that compute, as many as workers for handlers that block.
     ///
@@ -551,21 +550,21 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// Whether a worker is started again when it has ended; after an abnormal end by default.
-    /// Otherwise its slot is disabled.
+    /// Whether a worker is restarted when it has ended; after an abnormal end by default. Otherwise
+    /// its slot is disabled.
     pub fn restart_policy(mut self, policy: RestartPolicy) -> Self {
         self.config.failure.restart_policy = policy;
         self
     }
 
-    /// What follows when a worker ends and its restart budget is used up; its slot is
-    /// disabled by default.
+    /// The consequence when a worker ends and its restart budget is used up; its slot is disabled
+    /// by default.
     pub fn when_exhausted(mut self, then: WhenExhausted) -> Self {
         self.config.failure.when_exhausted = then;
         self
     }
 
-    /// One actor, which the pool ends with.
+    /// A single actor: the pool ends with it.
     pub(crate) fn single(mut self) -> Self {
         self.config.handling.single = true;
         self.config.size.workers = 1;
@@ -586,12 +585,12 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// How many dead letters the pool keeps, for [`Pool::dead_letters`]; 1,000 by default. At the
-    /// bound the oldest goes. Keep as many as an operator will look at, and as memory allows. 0
-    /// keeps none.
+    /// bound the oldest is dropped. Keep as many as an operator will look at, and as memory allows.
+    /// 0 keeps none.
     ///
     /// A letter has its message, and can be replayed, if the handler had not taken it or the pool
-    /// [keeps copies](Self::keep_copies). By default there is no copy: what a handler took and
-    /// failed with leaves a letter with the reason alone.
+    /// [keeps copies](Self::keep_copies). By default there is no copy: a message that a handler
+    /// took and failed with leaves a letter with only the reason.
     pub fn dead_letters(mut self, bound: usize) -> Self {
         self.config.failure.dead_letters = bound;
         self
@@ -643,9 +642,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Starts the workers, all at once, and returns as soon as one of them runs; the others follow.
-    /// With a policy, sticky keys among them, it returns once each has started or failed to: the
-    /// order of workers counts there.
-    /// [`Pool::ready`] waits for them as well.
+    /// With a policy (and with sticky keys) it returns once each worker has started or failed to,
+    /// because the order of workers matters there. [`Pool::ready`] waits for all of them in other
+    /// pools as well.
     ///
     /// # Errors
     /// A setting out of range, or no worker that could be started; nothing is left running then.
@@ -655,9 +654,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.spawn_core().await.map(Pool::spawned)
     }
 
-    /// Sets the pool up as the child of a supervisor, which starts it. Its address is there
-    /// at once: messages that are sent before the start, and between restarts, wait. The pool
-    /// restarts a worker that ends as long as its budget lasts; then the supervisor is told. With
+    /// Sets the pool up as the child of a supervisor, which starts it. Its address is there at
+    /// once: messages that are sent before the start, and between restarts, wait. The pool restarts
+    /// a worker that ends while its budget lasts; after that the supervisor is notified. With
     /// `Restarts { max: 0, .. }` the supervisor decides about each end.
     ///
     /// ```
@@ -673,7 +672,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// ```
     ///
     /// # Errors
-    /// A setting out of range, or no tokio runtime with time enabled, as [`spawn`](Self::spawn).
+    /// A setting out of range, or no tokio runtime with time enabled, like [`spawn`](Self::spawn).
     #[cfg(feature = "supervision")]
     pub fn supervised(mut self) -> Result<(Pool<A>, crate::supervisor::ChildSpec), SpawnError> {
         self.config.failure.when_exhausted = WhenExhausted::Escalate;
@@ -692,7 +691,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         Ok(core)
     }
 
-    /// As `restarts`, for their number alone.
+    /// Like `restarts`, for the number alone.
     pub(crate) fn max_restarts(mut self, max: u32) -> Self {
         self.config.failure.restarts.max = max;
         self
@@ -703,7 +702,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.config.notices.clone()
     }
 
-    /// A pool of which nothing runs yet. One actor stays one, whatever else was set.
+    /// A pool in which nothing runs yet. A single actor stays one, whatever else was set.
     pub(super) fn into_core(self) -> Result<Arc<Core<A, K>>, SpawnError> {
         let then = self.config.failure.when_exhausted;
         match self.config.handling.single {
@@ -734,8 +733,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         )))
     }
 
-    /// What follows from the settings, except limits: these take their time from a clock that
-    /// needs a runtime.
+    /// Computes the derived values, except limits: those take their time from a clock that needs a
+    /// runtime.
     fn derived(&mut self, capacity: usize) -> Result<Derived<A::Message>, SpawnError> {
         let (table_slots, key_bounds) = (self.checked_table()?, self.checked_key_bounds(capacity)?);
         let key_share = self.key_share();
@@ -745,8 +744,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         check_bytes("batch bytes", batch_bytes.as_ref().map(|(most, _)| *most))?;
         let bytes = bytes.map(|(most, size_of)| Box::new(ByteBound::new(most, size_of)));
         let batch_bytes = batch_bytes.map(|(most, size_of)| BatchBytes::new(most, size_of));
-        let is_weighed = functions.dispatch.is_some() || bytes.is_some();
-        let chooses = is_weighed || self.key_of.is_some() || functions.sticky.is_some();
+        let is_checked = functions.dispatch.is_some() || bytes.is_some();
+        let chooses = is_checked || self.key_of.is_some() || functions.sticky.is_some();
         let asks = functions.starts_if.is_some();
         let handles_together = functions.batching.is_some();
         Ok(Derived {
@@ -756,7 +755,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             key_share,
             bytes,
             batch_bytes,
-            is_weighed,
+            is_checked,
             looks_at_start: functions.copy.is_some() || asks,
             uses_handoff: !chooses && !handles_together && !asks,
             seed: self.config.seed.unwrap_or_else(random_seed),

@@ -1,9 +1,9 @@
-//! A bound on the bytes that wait in a pool (K10), beside the bound on messages.
+//! A bound on the bytes that wait in a pool (K10), in addition to the bound on messages.
 //!
-//! If messages differ much in size, a count is a poor bound on memory. A pool that is told how
-//! large a message is can bound the bytes of all messages that are not started. Each message
-//! carries a claim on its bytes, which ends when it is started, or with the message, whatever
-//! becomes of it; so nothing has to be given back by name.
+//! If messages differ much in size, a count is a poor bound on memory. A pool that knows the size
+//! of its messages can bound the bytes of all messages that are not started. Each message carries a
+//! claim on its bytes, which ends when the message is started or dropped; so no code has to give it
+//! back explicitly.
 //!
 //! A message that is larger than the bound is accepted if nothing else waits. The price is an
 //! allocation for each message.
@@ -22,7 +22,7 @@ use greenroom_queue::{
 };
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// How large a message is.
+/// The size of a message in bytes.
 pub(crate) type SizeOf<M> = Box<dyn Fn(&M) -> usize + Send + Sync>;
 
 pub(crate) struct ByteBound<M> {
@@ -30,14 +30,14 @@ pub(crate) struct ByteBound<M> {
     room: ByteRoom,
 }
 
-/// The bytes that may wait, whatever the messages are.
+/// The bytes that may wait, for any type of message.
 pub(crate) struct ByteRoom {
-    /// Bytes that one permit stands for: a claim is counted in 32 bits.
+    /// Bytes per permit: a claim is counted in 32 bits.
     unit: usize,
     /// All permits.
     units: u32,
     free: Arc<Semaphore>,
-    /// Told when the pool accepts nothing any more, or has no worker.
+    /// Notified when the pool no longer accepts messages, or has no worker.
     closed: Notify,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct ByteRoom {
 pub(crate) type Claim = OwnedSemaphorePermit;
 
 impl<M> ByteBound<M> {
-    /// `most` is 1 at least.
+    /// `most` is at least 1.
     pub(crate) fn new(most: usize, size_of: SizeOf<M>) -> Self {
         let unit = most.div_ceil(u32::MAX as usize);
         let units = u32::try_from(most / unit).unwrap_or(u32::MAX);
@@ -53,7 +53,7 @@ impl<M> ByteBound<M> {
         Self { size_of, room: ByteRoom { unit, units, free, closed: Notify::new() } }
     }
 
-    /// Permits for a message. Runs user code.
+    /// The number of permits for a message. Runs user code.
     pub(crate) fn units_of(&self, message: &M) -> u32 {
         user_code_follows();
         self.room.units((self.size_of)(message))
@@ -74,18 +74,18 @@ impl ByteRoom {
         u32::try_from(units).map_or(self.units, |units| units.min(self.units))
     }
 
-    /// Room for so many units, if there is some now and no sender waits for it.
+    /// Room for this many units, if there is some now and no sender waits for it.
     pub(crate) fn try_claim(&self, units: u32) -> Result<Claim, Refused> {
         self.free.clone().try_acquire_many_owned(units).map_err(|_| Refused::Full)
     }
 
-    /// Waits for room for so many units, first come, first served. Cancel-safe.
+    /// Waits for room for this many units, first come, first served. Cancel-safe.
     pub(crate) async fn claim(&self, units: u32, permits: &Permits) -> Result<Claim, Closed> {
         let mut claimed = pin!(self.free.clone().acquire_many_owned(units));
         loop {
             let mut closed = pin!(self.closed.notified());
             closed.as_mut().enable();
-            // After each call as well: the pool may have a worker again.
+            // Checked again after each call: the pool may have a worker again.
             if permits.is_closed() {
                 return Err(Closed);
             }
@@ -104,7 +104,7 @@ impl ByteRoom {
         self.closed.notify_waiters();
     }
 
-    /// Bytes that wait.
+    /// The number of bytes that wait.
     pub(crate) fn waiting(&self) -> u64 {
         (self.units as usize - self.free.available_permits()) as u64 * self.unit as u64
     }

@@ -1,4 +1,4 @@
-//! The clock of a pool: messages and keys that wait for another attempt, and come due.
+//! The clock of a pool: messages and keys that wait for a retry, until they are due.
 //!
 //! One task per pool, which sleeps until the next alarm, on the runtime's time. Most pools never
 //! need it, so it is started with the first alarm, or when no other task of the pool is left that
@@ -29,7 +29,7 @@ pub(crate) mod timed;
 
 pub(crate) struct Clock {
     pub(crate) watchdog: WatchdogHandle,
-    /// The watchdog leaves this pool alone: what only it would find is never found.
+    /// The watchdog leaves this pool alone, so the watchdog cannot hide a lost wake-up.
     #[cfg(test)]
     pub(crate) unaided: AtomicBool,
     /// The task has been started. Set once.
@@ -55,7 +55,7 @@ pub(super) enum PoolAlarm {
     /// In the mailbox of the worker in this slot.
     Mail(usize, WaitingMessage),
     Lane(LaneId),
-    /// The first message of this table slot of a sticky pool, wherever it lies.
+    /// The first message of this table slot of a sticky pool, wherever it is.
     Tag(u32),
     /// Whether the worker in this slot still holds up messages that are to go elsewhere.
     Held(u32),
@@ -83,11 +83,11 @@ impl PoolAlarm {
     }
 }
 
-/// A message without a key that waits for another attempt, out of the clock.
+/// A message without a key that waits for a retry, taken out of the clock.
 pub(crate) struct WaitingRetry(AlarmTime, ClockEntry);
 
 impl WaitingRetry {
-    /// None for an alarm without a message, which is not lifted.
+    /// `None` for an alarm without a message, which is not lifted.
     pub(crate) fn message<A: Actor, K: 'static>(&self) -> Option<&A::Message> {
         let (PoolAlarm::Message(entry) | PoolAlarm::Mail(_, entry)) = &self.1.what else {
             return None;
@@ -162,7 +162,7 @@ impl Clock {
         self.changed.notified()
     }
 
-    /// One waiting message less.
+    /// One waiting message fewer.
     pub(super) fn message_rang(&self) {
         self.messages.fetch_sub(1, Ordering::Relaxed);
     }
@@ -177,18 +177,18 @@ impl Clock {
         Some(first.remove())
     }
 
-    /// Lets the task look at the change.
+    /// Lets the task notice a change.
     pub(crate) fn notify(&self) {
         self.changed.notify_one();
     }
 
-    /// Messages without a key that wait for another attempt.
+    /// The number of messages without a key that wait for a retry.
     pub(crate) fn messages(&self) -> usize {
         self.messages.load(Ordering::Relaxed)
     }
 
-    /// Takes out every waiting message without a key, to examine them under no lock. They are
-    /// counted as if they were there.
+    /// Takes out every waiting message without a key, to examine them under no lock. They still
+    /// count as waiting.
     pub(crate) fn lift(&self) -> Vec<WaitingRetry> {
         let mut due = self.due.lock();
         let is_message = |alarm: &mut ClockEntry| {
@@ -206,13 +206,13 @@ impl Clock {
         self.changed.notify_one();
     }
 
-    /// The message that this lane was to be woken for is gone.
+    /// The message is gone that this lane was to be woken for.
     pub(crate) fn forget_lane(&self, index: usize, id: LaneId) {
         let is_such = |what: &PoolAlarm| matches!(what, PoolAlarm::Lane(of) if *of == id);
         self.due.lock().retain(|_, alarm| alarm.index != index || !is_such(&alarm.what));
     }
 
-    /// The messages that these table slots were to be woken for are gone.
+    /// The messages are gone that these table slots were to be woken for.
     pub(crate) fn forget_tags(&self, tags: &[u32]) {
         let is_such = |what: &PoolAlarm| matches!(what, PoolAlarm::Tag(tag) if tags.contains(tag));
         self.due.lock().retain(|_, alarm| !is_such(&alarm.what));

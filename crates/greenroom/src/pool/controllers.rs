@@ -42,7 +42,7 @@ impl Controllers {
         }
     }
 
-    /// A worker that was up does not. Not under a lock.
+    /// A worker that was up is down. Not under a lock.
     pub(crate) fn notify_down(&self, slot: usize, reason: &ExitReason) {
         if let Some(notices) = self.notices.get() {
             notices.put(PoolNotice::WorkerDown { slot, reason: reason.clone() });

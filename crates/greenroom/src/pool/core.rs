@@ -1,4 +1,4 @@
-//! What the senders, the workers and the clock of one pool share.
+//! The state that the senders, the workers and the clock of one pool share.
 
 use std::{
     any::type_name,
@@ -71,38 +71,39 @@ pub(crate) mod waiters;
 pub(crate) mod withdraw;
 pub(crate) mod workers;
 
-/// How a pool takes the messages of shares, if they have some.
+/// How a pool takes the messages of shares, if it has shares.
 pub(crate) type SharingOf<A, K> = Box<dyn Sharing<A, K, Core<A, K>>>;
 
-/// How the pool pushes, if it does.
+/// How a pool pushes messages, if it does.
 pub(crate) type PushOf<A, K> = Box<dyn Push<A, K, Core<A, K>>>;
 
-/// How it does both.
+/// The optional ways to push and to share.
 type WaysOf<A, K> = (Option<PushOf<A, K>>, Option<SharingOf<A, K>>);
 
 /// One pool. Its addresses, workers and administration share it.
 pub(crate) struct Core<A: Actor, K> {
-    /// What its builder has settled of its messages. Never changes.
+    /// The message settings from its builder. Never changes.
     pub(crate) settings: Settings<A, K>,
-    /// Queues of messages, their bounds, and the workers that are woken for them.
+    /// The message queues, their bounds, and the waking of idle workers.
     pub(crate) queue: WorkQueue<PayloadOf<A>, K>,
-    /// The way of a message: by its key, its sender, or a policy.
+    /// How a message is routed: by its key, its sender, or a policy.
     pub(crate) routing: Routing<A, K>,
     /// How messages are pushed to workers, if they are.
     pub(crate) push: Option<PushOf<A, K>>,
-    /// How messages of shares are taken, if they have some.
+    /// How messages of shares are taken, if the pool has shares.
     pub(crate) sharing: Option<SharingOf<A, K>>,
     /// Calls that skip the queue.
     pub(crate) handoff: Handoff,
-    /// What single workers have of their own: see [`desk`](Self::desk).
+    /// The per-worker parts: see [`desk`](Self::desk).
     pub(crate) desks: Desks,
-    /// What could not be handled, if no hook takes it.
+    /// Messages that could not be handled, if no hook takes them.
     pub(crate) letters: DeadLetters<A::Message, A::Error>,
-    /// What was given back because the pool has stopped.
+    /// Messages that were given back because the pool has stopped.
     pub(crate) left_over: LeftOver<A::Message, A::Reply, A::Error>,
-    /// The address of its keeper, if that takes urgent messages. Set before the keeper starts.
+    /// The address of its keeper, if the keeper takes urgent messages. Set before the keeper
+    /// starts.
     pub(crate) urgent: OnceLock<AddressOf<A>>,
-    /// All that does not depend on the types.
+    /// The part that does not depend on the types.
     pub(crate) frame: Frame,
 }
 
@@ -163,13 +164,13 @@ impl<A: Actor, K: Key> Core<A, K> {
         core
     }
 
-    /// What the worker in this slot has of its own.
+    /// The part of the worker in this slot.
     #[inline]
     pub(crate) fn desk(&self, slot: usize) -> &Desk<A, K> {
         self.desks.at(slot)
     }
 
-    /// Tells how long a handler took, on average over a few.
+    /// Notes how long a handler took, as the average of a few.
     pub(crate) fn note_pace(&self, each: Duration) {
         if self.frame.config.handling.quick.is_none() {
             self.queue.wake.note_pace(each);
@@ -190,7 +191,7 @@ impl<A: Actor, K: Key> Core<A, K> {
         self.key_of(payload.message())
     }
 
-    /// As `key`, for a message that lies elsewhere.
+    /// Like `key`, for a message that is stored elsewhere.
     #[inline]
     pub(crate) fn key_of(&self, message: Option<&A::Message>) -> Hashed<K> {
         let Some(key_of) = &self.settings.key_of else { return (None, 0) };
@@ -206,20 +207,20 @@ impl<A: Actor, K: Key> Core<A, K> {
         place as usize & (self.queue.shards.len() - 1)
     }
 
-    /// False if the coarse clock may have stood still since the last look at a scheduled shard:
-    /// without the watchdog, while every worker waits.
+    /// False if the coarse clock may have been stopped since the last look at a scheduled shard:
+    /// that happens without the watchdog, while every worker waits.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn is_timely(&self) -> bool {
         self.frame.telemetry.coarse.is_timely(|| self.queue.wake.awake())
     }
 
-    /// The stamp for the message with this number, of those that were counted together.
+    /// The stamp for the message with this number, among those that were counted together.
     #[inline]
     pub(crate) fn stamp(&self, number: u64) -> Stamp {
         self.frame.telemetry.coarse.stamp(number, self.is_late())
     }
 
-    /// True when the coarse clock may have stood still for long (see there).
+    /// True if the coarse clock may have been stopped for long (see there).
     #[inline]
     fn is_late(&self) -> bool {
         self.frame
@@ -228,8 +229,8 @@ impl<A: Actor, K: Key> Core<A, K> {
             .is_late(|| !self.frame.clock.watchdog.is_watched(), || self.queue.wake.awake())
     }
 
-    /// A worker is woken: sets the coarse clock unless the watchdog does. Before the worker counts
-    /// as awake.
+    /// A worker is being woken: sets the coarse clock unless the watchdog does. Call it before the
+    /// worker counts as awake.
     #[inline]
     pub(crate) fn note_time(&self) {
         if !self.frame.telemetry.coarse.is_watched() || !self.frame.clock.watchdog.is_watched() {
@@ -237,9 +238,9 @@ impl<A: Actor, K: Key> Core<A, K> {
         }
     }
 
-    /// Handlers have come to wait usually, or only rarely. If they were declared quick, that holds.
-    /// Batches are collected from the queue, so there a key stays at its head until the batch
-    /// is complete.
+    /// Notes that handlers usually wait now, or only rarely. Handlers that were declared quick stay
+    /// so. Batches are collected from the queue, so in a pool of batches a key stays at its head
+    /// until the batch is complete.
     #[cold]
     pub(crate) fn wait_usually(&self, waits: bool) {
         if self.frame.config.handling.quick != Some(true)
@@ -249,18 +250,18 @@ impl<A: Actor, K: Key> Core<A, K> {
         }
     }
 
-    /// Which pool this is.
+    /// The identity of the pool.
     pub(crate) fn identity(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
-    /// It to those who do not know its types.
+    /// The pool without its types.
     pub(crate) fn erased(self: &Arc<Self>) -> Arc<dyn AnyCore> {
         self.clone()
     }
 
-    /// The address that takes this message instead of a worker. Costs one look at the class of a
-    /// message that is not urgent.
+    /// The address that takes this message instead of a worker. For a message that is not urgent,
+    /// it costs one look at the class.
     #[inline]
     pub(crate) fn diverted(&self, payload: &OutgoingOf<A>) -> Option<&AddressOf<A>> {
         match payload.class {
@@ -270,8 +271,8 @@ impl<A: Actor, K: Key> Core<A, K> {
     }
 }
 
-/// On one thread no other worker could take over what a handler holds up, so only pools on several
-/// are watched.
+/// On one thread, no other worker could take over the work that a handler holds up, so only pools
+/// on several threads are watched.
 pub(crate) fn is_watched(runtime: &tokio::runtime::Handle) -> bool {
     runtime.runtime_flavor() != tokio::runtime::RuntimeFlavor::CurrentThread
 }

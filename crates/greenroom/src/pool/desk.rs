@@ -1,4 +1,4 @@
-//! What a worker has of its own in the pool: its mailbox, and the place where callers hand it work.
+//! The parts of a pool for each worker: its mailbox, and its handoff slot for callers.
 
 use std::{
     any::Any,
@@ -10,11 +10,11 @@ use greenroom_queue::{lock::Mutex, per_slot::PerSlot};
 use super::{handoff::HandoffSlotOf, membership::mailbox::Mailbox};
 use crate::Actor;
 
-/// What a worker has of its own. It belongs to the slot, and outlives the worker.
+/// The parts for one worker. They belong to the slot, and outlive the worker.
 pub(crate) struct Desk<A: Actor, K> {
-    /// Once there is one.
+    /// Present once it has been needed.
     pub(crate) mailbox: Mutex<Option<Arc<Mailbox<A, K>>>>,
-    /// In a pool that uses it.
+    /// Present in a pool that uses it.
     pub(crate) handoff: OnceLock<Arc<HandoffSlotOf<A>>>,
 }
 
@@ -24,8 +24,8 @@ impl<A: Actor, K> Default for Desk<A, K> {
     }
 }
 
-/// The desks of a pool, one for each slot, made when they are first needed. The row knows no type:
-/// it is compiled once.
+/// The desks of a pool, one for each slot, made when they are first needed. The row knows no type,
+/// so it is compiled once.
 pub(crate) struct Desks(PerSlot<OnceLock<AnyDesk>>);
 
 type AnyDesk = Box<dyn Any + Send + Sync>;
@@ -39,7 +39,7 @@ impl Desks {
         self.0.grow_to(slots);
     }
 
-    /// How many there are.
+    /// The number of desks.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -54,7 +54,7 @@ impl Desks {
     }
 }
 
-/// Whoever comes first has made it.
+/// The first caller's desk is kept.
 #[cold]
 fn fill(cell: &OnceLock<AnyDesk>, desk: AnyDesk) -> &AnyDesk {
     cell.get_or_init(|| desk)

@@ -33,8 +33,8 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
     }
 
     fn enter_any_call(&self) -> Result<Option<ReentrancyGuard>, Reentrant> {
-        // One count, compared once: a worker that joins or leaves meanwhile might as well have come
-        // later.
+        // One count, compared once: a worker that joins or leaves in the meantime could as well
+        // have come later.
         let live = self.frame.membership.live.load(Ordering::Relaxed);
         self.handoff.calls.enter(self.identity(), live)
     }
@@ -82,8 +82,8 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
     }
 
     fn is_closed(&self) -> bool {
-        // Pairs with the store in `close`. A caller that misses it is refused by a shard
-        // or a mailbox.
+        // Pairs with the store in `close`. A caller that misses it is refused by a shard or a
+        // mailbox.
         self.frame.lifecycle.closing.load(Ordering::SeqCst)
     }
 
@@ -101,12 +101,12 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
     }
 
     fn is_over(&self) -> bool {
-        // Pairs with the `fetch_sub` in `one_less` and `lay_off`. If it is missed, the next look
+        // Pairs with the `fetch_sub` in `one_less` and `lay_off`. If it is missed, the next check
         // sees it.
         let nobody_left =
             self.is_closed() && self.frame.membership.live.load(Ordering::SeqCst) == 0;
-        // Pairs with the exchange in the drop of `TaskGuard`. If it is missed, the next
-        // look sees it.
+        // Pairs with the exchange in the drop of `TaskGuard`. If it is missed, the next check sees
+        // it.
         nobody_left || self.frame.lifecycle.running.load(Ordering::SeqCst) == 0
     }
 

@@ -1,7 +1,7 @@
-//! What a pool is beside its messages, its keys and its actors: compiled once, for all types.
+//! The part of a pool that knows neither messages, keys nor actors: compiled once, for all types.
 //!
-//! The files in `frame/` hold what needs several of its parts: functions of a pool whose types
-//! they do not know.
+//! The files in `frame/` have the functions that need several of its parts; they do not know the
+//! pool's types.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -47,21 +47,21 @@ pub(crate) mod task_guard;
 
 /// The parts of a pool that are the same for all types of actors.
 pub(crate) struct Frame {
-    /// What its builder was told. Never changes.
+    /// The settings from its builder. Never changes.
     pub(crate) config: PoolConfig,
-    /// Present if the pool has limits, or may come to have some.
+    /// Present if the pool has limits, or may get some later.
     pub(crate) limits: Option<Arc<Gate>>,
     /// Present if messages have shares: then there is a gate as well.
     pub(crate) shares: Option<Box<ShareDesk>>,
-    /// The name of the type of its actors.
+    /// The type name of its actors.
     pub(crate) behavior: &'static str,
-    /// Its clock runs from the start: it also tells of drops that no further one follows.
+    /// The clock runs from the start: it also reports drops that are not followed by another.
     pub(crate) needs_clock: bool,
     /// A policy chooses the worker of a message.
     pub(crate) has_policy: bool,
     /// The workers: their slots, and which of them have one.
     pub(crate) membership: Membership,
-    /// Whether it accepts messages, and whether it has ended.
+    /// Whether the pool accepts messages, and whether it has ended.
     pub(crate) lifecycle: Lifecycle,
     /// Messages and keys that wait for a time.
     pub(crate) clock: Clock,
@@ -74,21 +74,21 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// Whether messages pass a gate now, before they are started.
+    /// Whether messages have to pass a gate before they are started.
     pub(crate) fn is_limited(&self) -> bool {
         self.limits.as_deref().is_some_and(Gate::is_engaged)
     }
 
-    /// Whether messages are started in the order of their shares now. Asked only at the gate.
+    /// Whether messages are started in the order of their shares. Only used at the gate.
     pub(crate) fn is_shared(&self) -> bool {
         self.limits.as_deref().is_some_and(Gate::is_shared)
     }
 
-    /// Gives the worker in this slot a task that does its work.
+    /// Gives the worker in this slot a task for its work.
     pub(crate) fn spawn_worker(&self, slot: usize, work: BoxFuture<'static, ()>) {
-        // Pairs with the load in `works_as`, under the lock of the slot's details: a handle that
-        // comes late is known to be of an earlier task. Otherwise a kill would abort a task that
-        // has ended.
+        // Pairs with the load in `works_as`, under the lock of the slot's details: a late handle is
+        // recognized as that of an earlier task. Otherwise a kill would abort a task that has
+        // ended.
         let number = self.membership.slots.at(slot).tasks.fetch_add(1, Ordering::SeqCst) + 1;
         self.membership.works_as(slot, number, self.env.spawn(work).abort_handle());
     }
@@ -102,10 +102,10 @@ impl Frame {
     }
 }
 
-/// Something that is to be done once no lock is held.
+/// Work to do once no lock is held.
 pub(crate) type Afterwards<'a> = Option<Box<dyn FnOnce() + 'a>>;
 
-/// Which pool this is.
+/// The identity of a pool.
 pub(crate) fn identity(pool: &dyn AnyCore) -> usize {
     std::ptr::from_ref(pool).addr()
 }
@@ -116,7 +116,7 @@ pub(crate) fn follow(afterwards: Afterwards<'_>) {
     }
 }
 
-/// A pool to those who know neither its messages nor its keys nor its actors.
+/// A pool, for code that knows neither its messages nor its keys nor its actors.
 pub(crate) trait AnyCore: Erased + Queues + Watched {
     fn frame(&self) -> &Frame;
 
@@ -124,72 +124,72 @@ pub(crate) trait AnyCore: Erased + Queues + Watched {
 
     fn wake(&self) -> &Wake;
 
-    /// What its queues and mailboxes have accepted and hold.
+    /// The numbers of messages that its queues and mailboxes have accepted and hold.
     fn counts(&self) -> Counts;
 
-    /// Messages that lie in a queue or wait for another attempt.
+    /// The number of messages in a queue or waiting for a retry.
     fn depth(&self) -> usize;
 
-    /// For how long the oldest waiting message has waited. Messages that wait for another attempt
-    /// do not count, nor does the time before a message's last attempt.
+    /// For how long the oldest waiting message has waited. Messages that wait for a retry do not
+    /// count, nor does the time before a message's last attempt.
     fn oldest(&self) -> Option<Duration>;
 
-    /// Messages that no worker will handle as things are: in the lines of parked keys, and held.
+    /// Messages that no worker will handle at present: in the lines of parked keys, and held.
     fn unattended(&self) -> Unattended;
 
-    /// Of a worker's own mailbox, if it has one.
+    /// The counts of a worker's own mailbox, if it has one.
     fn mail(&self, slot: usize) -> Option<MailCounts>;
 
-    /// There are so many slots.
+    /// Makes sure that there are this many slots.
     fn grow_to(&self, slots: usize);
 
-    /// Under the lock of the members. The caller serves waiters when it has released that.
+    /// Changes the capacity. Called under the lock of the members; the caller serves waiters after
+    /// releasing it.
     fn hold_at_most(&self, capacity: usize);
 
     /// Grants permits to senders that wait for them, and room behind keys.
     fn serve_waiters(&self);
 
-    /// The queues refuse messages, or accept them again. Under the gate.
+    /// Lets the queues refuse messages, or accept them again. Called under the gate.
     fn set_shut(&self, shut: bool);
 
-    /// The pool refuses messages: those who wait for room are told so, under no lock. If it is
-    /// `for_good`, mailboxes refuse as well.
+    /// The pool refuses messages: notifies those that wait for room, under no lock. If `for_good`,
+    /// mailboxes refuse as well.
     fn tell_shut(&self, for_good: bool);
 
-    /// Starts a worker in this slot, off every path of messages.
+    /// Starts a worker in this slot, apart from the paths of messages.
     fn start_worker(self: Arc<Self>, slot: usize, beginning: Beginning);
 
-    /// A worker takes its share of the keys, unless it has it, or gives its keys to others.
-    /// Workers and senders that the move concerns are woken afterwards.
+    /// Gives a worker its share of the keys, unless it has it, or gives its keys to others. Workers
+    /// and senders that the move concerns are woken afterwards.
     fn move_keys(&self, slot: usize, to: KeysTo) -> Afterwards<'_>;
 
-    /// The worker in this slot has nothing in hand: waiting moves go on.
+    /// The worker in this slot has nothing in hand: continues the waiting moves.
     fn hand_over(&self, slot: usize);
 
-    /// Workers have come: what was held may have one.
+    /// Workers have joined: held messages may get one.
     fn ask_again(&self);
 
-    /// Takes the mailbox of a worker away that goes for this reason. Its messages go to others
-    /// afterwards.
+    /// Takes the mailbox away from a worker that is leaving for this reason. Its messages go to
+    /// others afterwards.
     fn take_mail(self: Arc<Self>, slot: usize, reason: &ExitReason) -> Afterwards<'_>;
 
     /// The worker in this slot has gone with its pool.
     fn end_worker(self: Arc<Self>, slot: usize, reason: &ExitReason);
 
-    /// Makes a dead letter of every message that waits anywhere, if no worker is left and nothing
-    /// is accepted.
+    /// Makes a dead letter of every waiting message, if no worker is left and nothing is accepted.
     fn dead_letter_queued(&self);
 
-    /// Gives back every message that waits anywhere. Only after `close`.
+    /// Gives back every waiting message. Only after `close`.
     fn give_back_queued(&self);
 
-    /// Something that waited is due.
+    /// An entry of the clock is due.
     fn ring(&self, alarm: ClockEntry);
 }
 
-/// Why the task of a worker is begun.
+/// Why the task of a worker is started.
 pub(crate) enum Beginning {
-    /// The slot was vacant; waiting callers are told the outcome.
+    /// The slot was vacant; waiting callers learn the outcome.
     First(Outcomes),
     /// The worker there was killed.
     AfterKill,
@@ -202,26 +202,26 @@ pub(crate) enum KeysTo {
     Others,
 }
 
-/// What a pool has accepted and holds.
+/// The numbers of messages that a pool has accepted and holds.
 pub(crate) struct Counts {
     pub(crate) accepted: u64,
-    /// Messages that wait until a worker has finished its message in hand, to go to another.
+    /// Messages that wait to go to another worker once a worker has finished its message in hand.
     pub(crate) held_for_others: usize,
     /// The bytes of waiting messages, if they are bounded.
     pub(crate) bytes: Option<u64>,
 }
 
-/// Messages that no worker will handle as things are.
+/// Messages that no worker will handle at present.
 pub(crate) struct Unattended {
     pub(crate) parked: u64,
-    /// A policy has no worker for them, or their key has no owner.
+    /// The policy has no worker for them, or their key has no owner.
     pub(crate) held: u64,
 }
 
-/// What a worker's own mailbox holds.
+/// The counts of a worker's own mailbox.
 pub(crate) struct MailCounts {
     pub(crate) waiting: usize,
-    /// Of them, those that are to go to another worker.
+    /// The number of them that are to go to another worker.
     pub(crate) held: usize,
     pub(crate) capacity: usize,
 }

@@ -6,12 +6,12 @@
 //! | for | there is | to whom | the reply |
 //! |---|---|---|---|
 //! | telling all | [`BroadcastAddress::send`] | a copy to each live worker | [`Sent`] |
-//! | asking all, or so many | [`BroadcastAddress::call`] | a copy to each live worker | [`Gathered`], [`FirstReply`] |
-//! | dividing work | [`SplitJoin`] | a part to each live worker | what `join` makes |
+//! | asking all, or some of them | [`BroadcastAddress::call`] | a copy to each live worker | [`Gathered`], [`FirstReply`] |
+//! | dividing work | [`SplitJoin`] | a part to each live worker | the result of `join` |
 //!
-//! Nothing stands between the caller and the workers: calls run in the caller's task, all at once,
-//! and each part is polled only when it was woken. A worker that dies, fails or panics resolves its
-//! part as an error; it never hangs.
+//! There is no task between the caller and the workers: calls run in the caller's task, all at
+//! once, and each part is polled only when it was woken. A worker that dies, fails or panics
+//! resolves its part as an error; it never hangs.
 //!
 //! # Price
 //! The price is a copy of the message and two allocations for each worker that is asked; one for

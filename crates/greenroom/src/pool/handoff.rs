@@ -11,7 +11,7 @@ use crate::Actor;
 use pool_exchange::PoolHandoffSlot;
 use reentrancy::OwnCalls;
 
-/// That of a pool of these actors.
+/// The handoff slot of a pool with these actors.
 pub(crate) type HandoffSlotOf<A> =
     PoolHandoffSlot<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 

@@ -151,8 +151,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
         release_key(&self.core, key, Some(failed_at))
     }
 
-    /// Releases a parked key with the failed message: it is attempted again, as if it had not
-    /// failed before. False if the key is not parked.
+    /// Releases a parked key with the failed message: it is retried as if it had not failed before.
+    /// False if the key is not parked.
     pub fn replay(&self, key: &K) -> bool {
         replay_key(&self.core, key, None)
     }

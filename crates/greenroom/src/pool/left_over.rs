@@ -1,16 +1,17 @@
-//! What a pool that ends has not handled: kept until a stop takes it.
+//! The unhandled messages of a pool that ends: kept until a stop takes them.
 
 use greenroom_queue::sync::Mutex;
 
 use crate::{CallError, Delivery, ReplyPort};
 
-/// Callers hear at once that the pool has stopped, unless a stop is under way that returns their
-/// calls: nobody else could answer them, and they would wait forever.
+/// Callers learn at once that the pool has stopped, unless a running stop is to return their calls:
+/// no other party could answer them, and they would wait forever.
 pub(crate) struct LeftOver<M, R, E>(Mutex<LeftOverState<M, R, E>>);
 
 struct LeftOverState<M, R, E> {
     deliveries: Vec<Delivery<M, R, E>>,
-    /// Stops under way that return calls. While there is one, ports stay in their deliveries.
+    /// The number of running stops that return calls. While there is one, ports stay in their
+    /// deliveries.
     keepers: usize,
 }
 
@@ -36,7 +37,7 @@ impl<M, R, E> LeftOver<M, R, E> {
         CallKeeper(self)
     }
 
-    /// All that is kept.
+    /// Takes everything that is kept.
     pub(crate) fn take(&self) -> Vec<Delivery<M, R, E>> {
         std::mem::take(&mut self.0.lock().deliveries)
     }
@@ -62,7 +63,7 @@ impl<M, R, E> Drop for CallKeeper<'_, M, R, E> {
     }
 }
 
-/// The messages alone: callers hear that the pool has stopped.
+/// Only the messages: callers learn that the pool has stopped.
 pub(crate) fn into_messages<M, R, E>(mut deliveries: Vec<Delivery<M, R, E>>) -> Vec<M> {
     tell_stopped(take_ports(&mut deliveries));
     let mut messages = Vec::with_capacity(deliveries.len());

@@ -22,12 +22,13 @@ pub(crate) enum Acceptance {
 pub(crate) struct Lifecycle {
     /// From its spawn to its end, with the parties that are notified of the end.
     pub(crate) life: Arc<Life<AnyAddress>>,
-    /// Why it ends, if it is not simply stopped. The first reason counts.
+    /// The reason for its end, if it is not simply stopped. The first reason counts.
     pub(crate) cause: OnceLock<ExitReason>,
     /// Whether messages are accepted; held while that changes.
     pub(crate) gate: Mutex<Acceptance>,
     /// The last slot was disabled: queued messages become dead letters. Written under `gate`, and
-    /// never true while that is open: a pool with a worker does not dead-letter what it accepts.
+    /// never true while that is open: a pool with a worker does not dead-letter the messages that
+    /// it accepts.
     pub(crate) ruined: AtomicBool,
     /// Whether the pool has stopped accepting.
     pub(crate) closing: AtomicBool,
@@ -78,7 +79,7 @@ impl Lifecycle {
         }
     }
 
-    /// Resolves when a stop should look again whether all is done.
+    /// Resolves when a stop should check again whether all is done.
     pub(crate) fn next_progress(&self) -> impl Future<Output = ()> {
         let progress = self.progress.notified();
         // Pairs with the fence of `Wake::pass_on`, by a worker that parks and then calls
@@ -90,9 +91,9 @@ impl Lifecycle {
 
     /// Notifies stops that a message may have been the last one.
     pub(crate) fn notify_progress(&self) {
-        // Pairs with the store in `close`, through the fence in `next_progress`: the caller,
-        // behind a fence, has counted its message before. It sees that the pool closes, or the stop
-        // sees the count. Otherwise the stop sleeps to its deadline.
+        // Pairs with the store in `close`, through the fence in `next_progress`: the caller has
+        // counted its message before, and is behind a fence. It sees that the pool closes, or the
+        // stop sees the count. Otherwise the stop would sleep until its deadline.
         if self.closing.load(Ordering::SeqCst) {
             self.progress.notify_waiters();
         }

@@ -3,7 +3,7 @@
 //! | limit | bounds | for |
 //! |---|---|---|
 //! | [`TokenBucket`] | messages started per second, with a burst | a contract: "no more than 50 requests a second" |
-//! | [`AdaptiveLimit`] | messages in hand at once | a service whose capacity nobody knows, or that changes |
+//! | [`AdaptiveLimit`] | messages in hand at once | a service with an unknown or changing capacity |
 //!
 //! Each is a state machine without clock, task or lock. Its owner passes the time, counted from a
 //! moment of the owner's choice. A pool with [`rate`](crate::PoolBuilder::rate),

@@ -25,20 +25,20 @@ impl<M, R, E> Outgoing<M, R, E> {
         Self { message: Some(message), extra, class: Class::Normal }
     }
 
-    /// Everything that is in it.
+    /// Lends the whole message.
     pub(crate) fn lend(&mut self) -> Self {
         Self { message: self.message.take(), extra: self.extra.take(), class: self.class }
     }
 }
 
-/// Does more with a payload than to queue it.
+/// Does more with a payload than queueing it.
 pub(crate) type Borrower<'a, M, R, E> =
     dyn FnMut(&mut Outgoing<M, R, E>) -> Result<(), Refused> + 'a;
 
-/// What a sender lends out: all of it, or, for a plain send, the message alone, which costs nothing
-/// for unused parts.
+/// The value that a sender lends: the whole message with its extra parts or, for a plain send, only
+/// the message, which costs nothing for unused parts.
 pub(crate) trait LendOutgoing<M, R, E>: Offer<PoolPayload<M, R, E>> {
-    /// Lends it as a payload, if there is more to do with it than to queue it.
+    /// Lends it as a payload, if more has to be done with it than queueing.
     fn lent(&mut self, to: &mut Borrower<'_, M, R, E>) -> Result<(), Refused>;
 }
 

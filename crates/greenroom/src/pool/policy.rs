@@ -67,8 +67,8 @@ pub trait Policy<M>: Send + Sync + 'static {
 pub enum Choice {
     /// The worker at this place of the crew, from 0.
     At(usize),
-    /// The worker in this slot. If it has gone, the policy is asked again, three times in all; then
-    /// it is `Any`.
+    /// The worker in this slot. If it has gone, the policy is asked again, three times in total;
+    /// after that the choice is `Any`.
     Slot(usize),
     /// A copy for each of these slots, if the pool was set up with
     /// [`dispatch_copies`](crate::PoolBuilder::dispatch_copies); otherwise the message goes to the

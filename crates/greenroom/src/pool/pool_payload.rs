@@ -1,4 +1,4 @@
-//! What the messages of a pool are made of, in a queue and in hand.
+//! The parts of a pool's messages, in a queue and in hand.
 
 use std::{hash::Hash, marker::PhantomData};
 
@@ -20,14 +20,14 @@ pub(crate) trait Key: Hash + Eq + Send + Sync + 'static {}
 
 impl<K: Hash + Eq + Send + Sync + 'static> Key for K {}
 
-/// A message of a pool, and what it carries besides.
+/// A message of a pool and its extra parts.
 pub(crate) struct PoolPayload<M, R, E>(PhantomData<(M, R, E)>);
 
-/// That of a pool of these actors.
+/// The payload of a pool with these actors.
 pub(crate) type PayloadOf<A> =
     PoolPayload<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
-/// An entry in the queues of a pool of these actors.
+/// An entry in the queues of a pool with these actors.
 pub(crate) type Queued<A, K> = Entry<PayloadOf<A>, K>;
 
 /// Several of them.
@@ -58,7 +58,7 @@ impl<M, R, E> Slot<PoolPayload<M, R, E>> for Delivery<M, R, E> {
     fn put(&mut self, message: M, extra: Option<Box<Extra<R, E>>>, urgent: bool, stamp: Stamp) {
         let before = (self.message.replace(message), std::mem::replace(&mut self.extra, extra));
         debug_assert!(before.0.is_none() && before.1.is_none());
-        // Not dropped, so that nothing has to be kept across a call that is never made.
+        // Not dropped, so that nothing has to be kept across a call that never happens.
         std::mem::forget(before);
         self.class = Class::of(urgent);
         self.stamp = stamp;

@@ -12,13 +12,13 @@ use super::{
 };
 use crate::{Actor, address::vtable::BoxFuture};
 
-/// For the pool `C`, whose workers are `A`. Table slots are for sticky pools.
+/// For the pool `C`, whose workers are `A`. Table slots exist only in sticky pools.
 pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
-    /// Gives a message to the chosen worker, or says why not.
+    /// Gives a message to the chosen worker, or returns the reason why not.
     fn try_place(&self, pool: &C, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused>;
 
     /// Like `try_place`, for a message whose permit of the pool has been taken; its worker may be
-    /// full. The permit is used, unless there is an error.
+    /// full. The permit is used unless there is an error.
     fn place_permitted(
         &self,
         pool: &C,
@@ -34,10 +34,10 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
         sender: u32,
     ) -> BoxFuture<'a, Result<(), Refused>>;
 
-    /// Like `try_place`, but the oldest waiting message makes room.
+    /// Like `try_place`, but the oldest waiting message is evicted.
     fn make_room(&self, pool: &C, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused>;
 
-    /// Workers have joined: held messages may have one.
+    /// Workers have joined: held messages may get one.
     fn ask_again(&self, _pool: &C) {}
 
     /// True if a message is for this worker, or soon will be. Runs user code.
@@ -61,14 +61,14 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
     /// Wakes the workers and senders that a move concerns. Under no lock.
     fn migrated(&self, _pool: &C, _migrated: Migrated<A, K>) {}
 
-    /// The worker in this slot has nothing in hand: waiting moves continue. False if there are
-    /// none.
+    /// The worker in this slot has nothing in hand: waiting moves continue. Returns false if there
+    /// are none.
     fn hand_over(&self, _pool: &C, _slot: usize) -> bool {
         false
     }
 
-    /// The message in hand of this worker waits for its next attempt at the front of its mailbox,
-    /// if it has a tag.
+    /// Parks the message in hand of this worker for a retry, at the front of its mailbox, if it has
+    /// a tag.
     fn park(
         &self,
         _pool: &C,
@@ -86,7 +86,8 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
     /// message in hand.
     fn notify_held(&self, _pool: &C, _slot: u32) {}
 
-    /// Messages that wait until a worker has finished its message in hand, to move to another.
+    /// The number of messages that wait to move to another worker once a worker has finished its
+    /// message in hand.
     fn held_for_others(&self, _pool: &C) -> usize {
         0
     }

@@ -21,21 +21,21 @@ use super::{
 };
 use crate::Actor;
 
-/// What must be known of a message before it is queued.
+/// The information that is needed about a message before it is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WayIn {
     /// Nothing.
     Plain,
     /// Its key.
     ByKey,
-    /// Its weight, and its key if there are keys.
-    Weighed,
+    /// A policy or a sticky table, or its bytes; and its key if there are keys.
+    Checked,
 }
 
 impl WayIn {
     fn of<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        match (settings.derived.is_weighed, &settings.key_of) {
-            (true, _) => Self::Weighed,
+        match (settings.derived.is_checked, &settings.key_of) {
+            (true, _) => Self::Checked,
             (false, Some(_)) => Self::ByKey,
             (false, None) => Self::Plain,
         }
@@ -44,11 +44,11 @@ impl WayIn {
 
 /// The way of a message: by its key, its sender, or a choice.
 pub(crate) struct Routing<A: Actor, K> {
-    /// What must be known of a message before it is queued.
+    /// The information that is needed about a message before it is queued.
     pub(crate) way_in: WayIn,
     /// The owners of keys, in a sticky pool.
     pub(crate) sticky: Option<Box<Sticky<A::Message>>>,
-    /// Which shards addresses send to, for messages without a key.
+    /// The shards that addresses send to, for messages without a key.
     pub(crate) places: Places,
     /// The hash of keys. Seeded per pool.
     pub(crate) hasher: SeedableRandomState,
@@ -58,20 +58,20 @@ pub(crate) struct Routing<A: Actor, K> {
     pub(crate) max_per_key: AtomicUsize,
     /// The workers that a policy may choose.
     pub(crate) live_members: RwLock<Option<Arc<LiveMembers<A, K>>>>,
-    /// Messages that the policy has given to no worker yet, or of keys without an owner.
+    /// Messages that the policy has not given to any worker yet, or of keys without an owner.
     pub(crate) held: Mutex<Entries<A, K>>,
     /// Whether the policy has been asked about all of them.
     pub(crate) asking: Asking,
 }
 
-/// Whether a policy has been asked about all messages that it has given to no worker.
+/// Whether a policy has been asked about all messages that it has not given to any worker.
 #[derive(Default)]
 pub(crate) struct Asking {
-    /// There are some, or have been. Written under the lock of `held`.
+    /// There are held messages, or have been. Written under the lock of `held`.
     pub(crate) holds: AtomicBool,
-    /// The change of members about which it was asked last.
+    /// The member change that it was last asked after.
     pub(crate) asked: AtomicU64,
-    /// Those who want it to be asked; the first of them asks.
+    /// The callers that want it to be asked; the first of them asks.
     pub(crate) callers: AtomicUsize,
 }
 
@@ -98,14 +98,14 @@ impl<A: Actor, K> Routing<A, K> {
 }
 
 impl<A: Actor, K: Key> Routing<A, K> {
-    /// The hash of a key: user code.
+    /// The hash of a key. Runs user code.
     #[inline]
     pub(crate) fn hash(&self, key: &K) -> u32 {
         user_code_follows();
         (self.hasher.hash_one(key) >> 32) as u32
     }
 
-    /// The messages that are held back.
+    /// The messages that are held.
     pub(crate) fn held(&self) -> MutexGuard<'_, Entries<A, K>> {
         self.held.lock()
     }

@@ -94,10 +94,10 @@ pub struct PoolStats {
     pub queued: u64,
     /// How long the oldest of these has waited, to a few milliseconds. `None` if there is none.
     pub oldest: Option<Duration>,
-    /// Messages of a [sticky](crate::pool::sticky) pool, queued or waiting for another attempt,
-    /// that move to another worker once theirs has finished its message in hand.
+    /// Messages of a [sticky](crate::pool::sticky) pool, queued or waiting for a retry, that move
+    /// to another worker once theirs has finished its message in hand.
     pub held: u64,
-    /// Messages that wait for another attempt, or at the head of a parked key.
+    /// Messages that wait for a retry, or at the head of a parked key.
     pub waiting: u64,
     /// Queued and waiting messages in the lines of parked keys: they are not handled before an
     /// operator has decided.
@@ -120,18 +120,18 @@ pub struct PoolStats {
 }
 
 impl PoolStats {
-    /// Messages that hold a place of the capacity: queued, or waiting for another attempt.
+    /// Messages that hold a place of the capacity: queued, or waiting for a retry.
     pub fn depth(&self) -> u64 {
         self.queued + self.waiting
     }
 
-    /// Messages that have their outcome.
+    /// The number of settled messages.
     pub fn settled(&self) -> u64 {
         let given_up = self.dropped + self.returned + self.withdrawn;
         self.handled + self.failed + self.dead_lettered + given_up
     }
 
-    /// True if every accepted message has its outcome.
+    /// True if every accepted message is settled.
     pub(crate) fn is_settled(&self) -> bool {
         self.accepted == self.settled()
     }

@@ -33,7 +33,7 @@ impl Stop {
 pub struct StopReport<M> {
     /// The messages (after [`stop_keeping_calls`](crate::PoolAdmin::stop_keeping_calls) the
     /// deliveries) that were accepted and not handled, as far as they still exist: queued, waiting
-    /// for another attempt, or in the hand of a handler that had left its message in place.
+    /// for a retry, or in the hand of a handler that had left its message in place.
     pub left_over: Vec<M>,
     /// Workers whose handler did not yield: they block their thread until they return.
     pub wedged: Vec<String>,

@@ -3,7 +3,7 @@
 //! Its address exists before it is started, and outlives every restart: messages wait in between.
 //!
 //! ```text
-//! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor is told; the slot rests
+//! resting ──start──▶ up ──a worker's budget is used up──▶ the supervisor decides; the slot rests
 //!    ▲                │
 //!    └────suspend─────┘   the queue is kept, messages are accepted
 //! ```
@@ -35,13 +35,13 @@ use crate::{
     },
 };
 
-/// How long actors may take to reach their next await once they have been dropped.
+/// How long dropped actors may take to reach their next await.
 const LET_GO: Duration = Duration::from_millis(500);
 
 /// A pool, as its supervisor sees it.
 struct SupervisedPool {
     pool: Arc<dyn AnyCore>,
-    /// Keeps the pool from stopping as long as its supervisor has it.
+    /// Keeps the pool from stopping while its supervisor has it.
     _alive: Box<dyn Any + Send + Sync>,
 }
 
@@ -79,7 +79,7 @@ impl Child for SupervisedPool {
     }
 }
 
-/// Starts a worker in every slot that rests, and returns when one of them runs.
+/// Starts a worker in every resting slot, and returns when one of them runs.
 async fn start(pool: &Arc<dyn AnyCore>, exits: ExitReporter) -> Result<(), String> {
     if pool.is_closed() {
         return Err("the pool has been stopped".to_owned());
@@ -108,7 +108,7 @@ async fn start(pool: &Arc<dyn AnyCore>, exits: ExitReporter) -> Result<(), Strin
     }
 }
 
-/// Ends the workers after their messages in hand, or when patience ends at their next await.
+/// Ends the workers after their messages in hand or, when the time is up, at their next await.
 async fn suspend(pool: &dyn AnyCore, patience: Duration) {
     pool.frame().controllers.escalation.lock().take();
     tell_all_to_rest(pool);

@@ -5,15 +5,15 @@
 //! without a lock, because the user code may call the pool itself. The withdrawing thread itself
 //! never waits for that.
 //!
-//! There is one list for the whole process, because hardly any pool ever needs it, and actors are
-//! many.
+//! There is one list for the whole process, because hardly any pool ever needs it, and there are
+//! many actors.
 
 use std::thread::yield_now;
 
 use greenroom_queue::lock::Mutex;
 use greenroom_queue::sync::this_thread;
 
-/// Which pools messages are being withdrawn from, and on which thread each.
+/// The pools that messages are being withdrawn from, with the thread of each.
 static WITHDRAWALS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 /// The withdrawal from the pool with this identity, if there is one.
@@ -43,12 +43,12 @@ impl Withdrawal {
         }
     }
 
-    /// True while this thread does.
+    /// True while this thread withdraws.
     pub(crate) fn is_here(self) -> bool {
         by(&WITHDRAWALS.lock(), self.0) == Some(this_thread())
     }
 
-    /// True while any thread does.
+    /// True while any thread withdraws.
     pub(crate) fn is_on(self) -> bool {
         by(&WITHDRAWALS.lock(), self.0).is_some()
     }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn one_thread_at_a_time_withdraws_from_a_pool_and_it_only_once() {
-        // No pool lies there.
+        // There is no pool with these identities.
         let (withdrawal, another) = (Withdrawal(1), Withdrawal(2));
         let begun = withdrawal.begin();
         assert!(begun.is_some() && withdrawal.begin().is_none() && withdrawal.is_here());

@@ -44,12 +44,12 @@ use self::{
     driver::{Driver, Step},
     exit_guard::ExitGuard,
     idle::idle,
-    pass::{Turn, await_pass, end_pass, try_pass},
+    pass::{Passage, await_pass, end_pass, try_pass},
     succession::{End, first_actor, next_actor},
 };
 
-/// Runs the worker of one slot until the pool has ended, it is told to leave, or the slot is
-/// disabled. If the task is dropped, even before it was polled, its slot is cleaned up.
+/// Runs the worker of one slot until the pool has ended, the worker is told to leave, or the slot
+/// is disabled. If the task is dropped, even before its first poll, its slot is cleaned up.
 pub(crate) fn run<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     slot: usize,
@@ -59,7 +59,7 @@ pub(crate) fn run<A: Actor, K: Key>(
     begin(core, exit_guard, beginning)
 }
 
-/// The life of a worker's task. A future of its own for the loop would cost its way in and out
+/// The life of a worker's task. A separate future for the loop would cost a call in and out of it
 /// with each turn.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
 fn begin<A: Actor, K: Key>(
@@ -81,13 +81,13 @@ fn begin<A: Actor, K: Key>(
             has_started(&*core, slot);
             in_flight.worker.wake_up();
             let worked = {
-                // In no box, so that it lies beside what is in flight: a thousand workers that take
-                // turns find nothing of theirs in the caches.
+                // Not boxed, so that it is next to the state in flight: a thousand workers that
+                // take turns find none of their data in the caches.
                 let working = pin!(work(in_flight, actor, cx));
                 CatchUnwind(working, own).await
             };
             if matches!(worked, Ok(End::Killed)) {
-                // As when its task is aborted: the exit guard begins the next one.
+                // As when its task is aborted: the exit guard starts the next one.
                 return;
             }
             if let Err(gone) = Box::pin(next_actor(&mut exit_guard, &mut life, worked)).await {
@@ -104,8 +104,8 @@ fn context<A: Actor, K: Key, B>(core: &Arc<Core<A, K>>, slot: usize) -> Context<
     Context::new(core.frame.config.name.clone(), slot, lives, Arc::downgrade(&home))
 }
 
-/// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. What
-/// to do next is the [`Driver`]'s to say.
+/// Handles messages until the pool has ended, the worker is to leave, or it ends by itself. The
+/// [`Driver`] decides the next step.
 #[expect(clippy::manual_async_fn, reason = "as for `begin`")]
 fn work<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
@@ -115,19 +115,19 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
     async move {
         let core = in_flight.worker.core.clone();
         let mut driver = Driver::new(&core.settings);
-        let mut permit = None;
+        let mut passage = None;
         loop {
             match driver.next(in_flight, cx.is_ending()) {
                 Step::Run => {
-                    permit.iter_mut().for_each(Turn::started);
+                    passage.iter_mut().for_each(Passage::started);
                     let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
                     if attempts == 0 {
-                        permit.iter_mut().for_each(Turn::not_started);
+                        passage.iter_mut().for_each(Passage::not_started);
                         continue;
                     }
                     driver.ran(in_flight, attempts);
-                    if let Some(permit) = permit.take() {
-                        end_pass(in_flight, permit);
+                    if let Some(passage) = passage.take() {
+                        end_pass(in_flight, passage);
                     }
                 }
                 Step::Defer => {
@@ -136,7 +136,7 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                     in_flight.begins_later = false;
                 }
                 Step::Park => {
-                    permit = None;
+                    passage = None;
                     idle(in_flight, &core, actor, cx).await;
                     driver.unparked();
                 }
@@ -149,15 +149,15 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                     core.serve_waiters();
                     step_aside().await;
                 }
-                Step::Permit => {
-                    permit = try_pass(in_flight);
-                    if permit.is_none() {
+                Step::Pass => {
+                    passage = try_pass(in_flight);
+                    if passage.is_none() {
                         let slot = in_flight.worker.slot;
                         let pass = await_pass(&*core, slot).await;
                         in_flight.worker.wake_up();
-                        permit = pass.map(|pass| Turn::new(pass, core.erased(), slot));
+                        passage = pass.map(|pass| Passage::new(pass, core.erased(), slot));
                     }
-                    driver.permitted(permit.is_some());
+                    driver.passed(passage.is_some());
                 }
                 Step::Fair => driver.takes_fairly(),
                 Step::Hear => {
@@ -173,7 +173,7 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                 Step::End => break,
             }
         }
-        // Pairs with the store in `end`. If the end is missed, the worker ends as one that was
+        // Pairs with the store in `end`. If the end is missed, the worker ends like one that was
         // killed.
         match in_flight.slot_state.has(KILLED) && !core.frame.lifecycle.ended.load(Ordering::SeqCst)
         {

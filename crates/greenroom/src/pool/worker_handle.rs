@@ -4,13 +4,13 @@ use std::{fmt, ops::Deref, sync::Arc};
 
 use crate::{Address, ExitReason, address::vtable::SenderVtable, inspect::WorkerStatus};
 
-/// A worker of a pool and its own address. A message sent there is for this worker: it lies in
-/// the worker's own mailbox, within the bounds of the mailbox and of the pool, and goes to
-/// another worker only if this one leaves or is disabled. In a pool with order per key it stands
-/// outside of that order.
+/// A worker of a pool and its own address. A message sent there is for this worker: it waits in the
+/// worker's own mailbox, within the bounds of the mailbox and of the pool, and goes to another
+/// worker only if this one leaves or is disabled. In a pool with order per key it is outside of
+/// that order.
 ///
-/// The address is of this worker, not of the next one in its slot: once it has
-/// gone, messages come back.
+/// The address belongs to this worker, not to the next one in its slot: once the worker has gone,
+/// messages come back.
 pub struct Worker<M, R, E> {
     slot: usize,
     pub(super) address: Address<M, R, E>,
@@ -27,14 +27,14 @@ impl<M, R, E> Worker<M, R, E> {
         self.slot
     }
 
-    /// What reaches this worker and no other.
+    /// The address that reaches only this worker.
     pub fn address(&self) -> &Address<M, R, E> {
         &self.address
     }
 }
 
 impl<M: 'static, R: 'static, E: 'static> Worker<M, R, E> {
-    /// Whether it is running or starting, at this moment; `None` once it has gone. Lists of workers
+    /// Whether it is running or starting at this moment; `None` once it has gone. Lists of workers
     /// differ by that: see [`PoolAdmin`](crate::PoolAdmin#who-is-in-which-list).
     pub fn status(&self) -> Option<WorkerStatus> {
         self.address.vtable().worker_status()
@@ -42,12 +42,12 @@ impl<M: 'static, R: 'static, E: 'static> Worker<M, R, E> {
 
     /// Kills this worker: its handler is dropped at its next await, and its message follows the
     /// failure table ([`Cause::Kill`](crate::failure::Cause::Kill)). Its pool starts another worker
-    /// in the slot as after a panic, within the budget of [`Restarts`](crate::Restarts). Returns at
-    /// once. Does nothing if the worker has gone already.
+    /// in the slot, as after a panic, within the budget of [`Restarts`](crate::Restarts). Returns
+    /// at once. Does nothing if the worker has already gone.
     ///
-    /// A worker cannot refuse it, and is not asked: to let it finish the message in hand, use
-    /// [`PoolAdmin::remove_worker`](crate::PoolAdmin::remove_worker). Of a handler that computes
-    /// without an await, nothing is dropped before it returns. As `erase().exit(Killed)`
+    /// A worker is not asked and cannot refuse: to let it finish the message in hand, use
+    /// [`PoolAdmin::remove_worker`](crate::PoolAdmin::remove_worker). A handler that computes
+    /// without an await is dropped only after it returns. The same as `erase().exit(Killed)`
     /// ([`AnyAddress::exit`](crate::AnyAddress::exit)).
     ///
     /// ```

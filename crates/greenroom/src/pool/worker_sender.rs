@@ -1,4 +1,4 @@
-//! One worker of a pool, addressed alone.
+//! A single worker of a pool, addressed directly.
 
 use std::{
     any::Any,
@@ -40,7 +40,7 @@ pub(crate) struct WorkerSender<A: Actor, K> {
     pub(crate) core: Arc<Core<A, K>>,
     pub(crate) mailbox: Arc<Mailbox<A, K>>,
     /// A message that finds no room here is treated like one that finds none in the pool. Otherwise
-    /// it is for this worker, and waits.
+    /// it waits for this worker.
     pub(crate) overflows: bool,
 }
 
@@ -190,7 +190,7 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for WorkerSe
     }
 }
 
-/// As `WorkerSender`, without keeping the pool alive.
+/// Like `WorkerSender`, but does not keep the pool alive.
 struct WeakWorkerSender<A: Actor, K> {
     core: Weak<Core<A, K>>,
     mailbox: Arc<Mailbox<A, K>>,
@@ -210,7 +210,7 @@ impl<A: Actor, K: Key> WeakWorker<A::Message, A::Reply, A::Error> for WeakWorker
     }
 }
 
-/// A place in a mailbox that goes back unless it is used.
+/// A place in a mailbox that is given back unless it is used.
 struct WorkerPlace<'a, A: Actor, K>(Option<&'a Mailbox<A, K>>);
 
 impl<A: Actor, K> WorkerPlace<'_, A, K> {
@@ -272,7 +272,7 @@ impl<A: Actor, K: Key> Erased for WorkerSender<A, K> {
 
     fn worker_status(&self) -> Option<WorkerStatus> {
         let status = self.core.frame.membership.slots.at(self.mailbox.slot).status();
-        // After it: a slot that was taken again since was left before.
+        // Checked after the status: a slot that was taken again since had been left before.
         (!self.mailbox.has_left()).then(|| status.as_public())?
     }
 
@@ -293,7 +293,7 @@ impl<A: Actor, K: Key> Erased for WorkerSender<A, K> {
         self.core.runtime()
     }
 
-    /// The worker leaves its pool. It does not wait for itself.
+    /// Tells the worker to leave its pool. It does not wait for itself.
     fn stop_unknown(
         self: Arc<Self>,
         _how: Stop,
@@ -303,7 +303,7 @@ impl<A: Actor, K: Key> Erased for WorkerSender<A, K> {
     }
 }
 
-/// The worker leaves its pool, if it has not gone.
+/// Tells the worker to leave its pool, if it has not gone.
 async fn leave(worker: Arc<dyn Erased>, pool: Arc<dyn AnyCore>, slot: usize) -> StopSummary {
     let (outcomes, mut told) = mpsc::unbounded_channel();
     if !worker.is_closed() && dismiss_one(&pool, slot, &outcomes).is_ok() {

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! drops   1  1 1 1       1                    1
-//! told    1      (quiet) 4                    1     ...and what is left, when the pool ends
+//! told    1      (quiet) 4                    1     ...and the rest, when the pool ends
 //!         0              1 s                  7 s
 //! ```
 
@@ -33,7 +33,7 @@ pub(crate) struct DropLog {
     due: AtomicU64,
 }
 
-/// What the caller must do about counted drops.
+/// The duty of the caller after counted drops.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {
     /// The caller reports this many.

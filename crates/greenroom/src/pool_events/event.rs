@@ -152,7 +152,7 @@ pub enum PoolEvent {
         /// The advice, and its reason.
         advice: Box<Advice>,
     },
-    /// A limit on what the pool does at once has changed.
+    /// A limit on messages in hand or on their rate has changed.
     LimitChanged {
         /// The limit before.
         from: usize,
@@ -179,7 +179,7 @@ pub enum PoolEvent {
     /// More memory is in use than the ceiling allows. Reported again only after it has fallen well
     /// below.
     MemoryAboveCeiling {
-        /// Bytes in use: by the process if known, by what the pool holds otherwise.
+        /// Bytes in use: by the process if known, otherwise by the messages that the pool holds.
         used: u64,
         /// The ceiling.
         ceiling: u64,

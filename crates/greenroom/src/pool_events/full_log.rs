@@ -26,10 +26,10 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Frequent checks look no more often than this: a look reads the figures of every worker.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// In place of the time when it became full: a thread is about to report it.
+/// Used instead of the time when it became full, while a thread is about to report it.
 const ABOUT_TO_TELL: u64 = u64::MAX;
 
-/// What a sender that finds no room must do.
+/// The duty of a sender that finds no room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing: others have found that before.

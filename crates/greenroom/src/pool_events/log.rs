@@ -1,6 +1,6 @@
 //! Pool events as `tracing` events.
 //!
-//! | level | what |
+//! | level | events |
 //! |---|---|
 //! | error | an operator has to act: a slot is disabled, a pool stopped for an abnormal reason |
 //! | warn | something was lost, or had to be mended: dead letters, drops, restarts, a full mailbox |

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! # The contract
-//! * Each order may come in any state, also if the child was never started or is already down: it
+//! * Each order may come in any state, even if the child was never started or is already down: it
 //!   then does the rest.
 //! * A supervisor carries out one order at a time for a child. Before it gives another, it drops
 //!   the future of the former, and the next order ends whatever that had begun (a start that hangs,

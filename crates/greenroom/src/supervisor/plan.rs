@@ -18,11 +18,11 @@
 //!            ·      ·        ·        start
 //! ```
 //!
-//! | meanwhile | then |
+//! | during a restart | then |
 //! |---|---|
 //! | another one fails that is to be restarted anyway | it counts as down already; nothing is charged to its budget |
 //! | another one fails that is not | the two restarts become one |
-//! | a start fails | it is tried again with backoff, for ever; later ones in line wait |
+//! | a start fails | it is retried with backoff, forever; later ones in line wait |
 //! | a child is removed, or disabled | the others do not wait for it |
 //! | the supervisor is to end | whatever is under way is given up; all go down, the last one first |
 //!

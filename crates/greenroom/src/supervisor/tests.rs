@@ -15,12 +15,12 @@ mod spawning;
 mod stopping;
 mod threads;
 
-/// In virtual time, when all others have nothing left to do.
+/// Resolves in virtual time once all other tasks have nothing left to do.
 async fn settled() {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// These children up, and nothing written down.
+/// Starts these children, and clears the log.
 async fn up(
     strategy: Strategy,
     log: &Log,

@@ -89,7 +89,7 @@ fn wait_in_line<M: Send + 'static, R: Send + 'static, E: Send + 'static>(
     });
 }
 
-/// A message that waits for room. Its task may end without having sent it, also by a panic
+/// A message that waits for room. Its task may end without having sent it, for example by a panic
 /// or with its runtime.
 struct WaitingTicket(Arc<Ticket>);
 

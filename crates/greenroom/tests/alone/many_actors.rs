@@ -1,4 +1,4 @@
-//! Very many actors, one after the other: nothing of them is left (A12, A13).
+//! Very many actors, one after the other: none of their memory is left (A12, A13).
 
 use std::{convert::Infallible, time::Duration};
 
@@ -19,10 +19,10 @@ impl Actor for Member {
 }
 
 const BATCH: usize = 10_000;
-/// In each batch so many are linked in a chain, the others in pairs.
+/// In each batch this many are linked in a chain, the others in pairs.
 const CHAIN: usize = 1_000;
 
-/// Bytes of this process that are in memory, without those of its code.
+/// The bytes of this process that are in memory, without those of its code.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: Vec<usize> = statm.split_whitespace().map(|pages| pages.parse().unwrap()).collect();
@@ -33,7 +33,7 @@ fn tasks() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// Returns the bytes per actor that is alive.
+/// Returns the bytes per live actor.
 async fn batch() -> usize {
     let before = resident();
     let mut members = Vec::with_capacity(BATCH);
@@ -47,8 +47,8 @@ async fn batch() -> usize {
         assert_eq!(member.call(number as u32).await, Ok(number as u32));
     }
     let each = resident().saturating_sub(before) / BATCH;
-    // One of the chain fails; of the pairs, one is stopped or fails, and where it was only stopped,
-    // the other is dropped.
+    // One of the chain fails. Of each pair, one is stopped or fails; if it was only stopped, the
+    // other is dropped.
     chain[CHAIN / 2].erase().exit(ExitReason::failed("on purpose"));
     for (number, two) in pairs.chunks(2).enumerate() {
         match number % 2 {

@@ -1,12 +1,12 @@
-//! Tests that need a process to themselves: for the panic hook, or for the memory that it takes.
+//! Tests that need their own process: because of the panic hook, or to measure memory.
 
 mod many_actors;
 mod panic_location;
 
 use std::{env, process::Command};
 
-/// Runs a test in a process of its own, on so many threads: this program once more, which runs that
-/// test alone. `name` has its modules.
+/// Runs a test in its own process, on this many threads: starts this program again with only that
+/// test. `name` includes its modules.
 fn alone(name: &str, threads: usize, test: impl Future<Output = ()>) {
     const IS_ALONE: &str = "GREENROOM_TEST_IS_ALONE";
     if env::var_os(IS_ALONE).is_some() {

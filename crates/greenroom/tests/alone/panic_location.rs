@@ -23,7 +23,7 @@ impl Actor for Careless {
     }
 }
 
-/// Where a new actor has panicked.
+/// The location of a panic in a new actor.
 async fn panicked_at() -> Option<greenroom::panic_location::PanicLocation> {
     let pool = Pool::one(Careless).spawn().await.unwrap();
     assert!(pool.call(()).await.is_err());

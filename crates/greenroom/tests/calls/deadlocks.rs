@@ -11,7 +11,7 @@ use crate::calls::desk::*;
 async fn a06_the_only_worker_of_a_pool_cannot_call_it() {
     let (pool, hall) = Hall::own(1).await;
     assert_eq!(soon(pool.call(Ask::CallOn(1))).await, deadlock());
-    // By its own address, too.
+    // The same by its own address.
     let workers = pool.admin().workers();
     hall.knows(workers[0].address());
     assert_eq!(soon(pool.call(Ask::CallOn(1))).await, deadlock());
@@ -35,7 +35,7 @@ async fn a06_when_all_workers_call_their_pool_at_once_the_last_is_refused() {
     answers.sort_by_key(|answer| answer.is_err());
     assert!(answers[0].is_ok() && answers[1].is_ok(), "{answers:?}");
     assert_eq!(answers[2], deadlock());
-    // Their calls are over: the next ones are counted afresh.
+    // Their calls have ended: the next ones are counted from zero.
     for number in 0..5 {
         assert_eq!(soon(pool.call(Ask::CallOn(number))).await, Ok(number));
     }
@@ -52,7 +52,7 @@ async fn a06_a_worker_that_makes_two_calls_at_once_is_one_that_waits() {
 async fn a06_who_holds_the_key_of_a_message_cannot_call_with_it() {
     for workers in [1, 4] {
         let hall = Hall::default();
-        // The number of an echo is its key, and that of who calls with it.
+        // The number of an echo is its key; the caller of an echo has the same key.
         let key = |ask: &Ask| match ask {
             Ask::CallOn(number) | Ask::CallOnTogether(number) => u32::from(*number >= 10),
             _ => 1,
@@ -181,7 +181,7 @@ async fn a06_a_policy_that_would_take_another_passes_the_caller_over() {
     }
 }
 
-/// The same worker for everything, and no other.
+/// Always chooses the same worker, strictly.
 struct First;
 
 impl Policy<Ask> for First {
@@ -207,7 +207,7 @@ async fn a06_a_caller_whom_a_policy_chooses_for_its_own_call_is_refused() {
     holds(pool.stop(SOON).await.stats);
 }
 
-/// A copy of an echo for each; others are for the first.
+/// A copy of an echo for each worker; other messages go to the first.
 struct Echoes;
 
 impl Policy<Ask> for Echoes {

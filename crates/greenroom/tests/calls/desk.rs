@@ -1,4 +1,4 @@
-//! Workers that do as they are asked.
+//! Workers that do what the messages ask.
 
 use std::{
     sync::{Arc, Mutex},
@@ -11,7 +11,7 @@ use greenroom::{
 };
 use tower::{Service, ServiceExt};
 
-/// What a message asks of its handler.
+/// The request in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ask {
     Echo(u32),
@@ -20,39 +20,39 @@ pub(crate) enum Ask {
     Panic,
     PanicLater,
     DropPort,
-    /// Answers after so many milliseconds, from another task; the handler returns at once.
+    /// Answers after this many milliseconds, from another task; the handler returns at once.
     Later(u64),
     /// Calls the pool that it knows, with an echo.
     CallOn(u32),
-    /// As `CallOn`, all workers after a while.
+    /// Like `CallOn`, but all workers do so together after a while.
     CallOnTogether(u32),
-    /// As `CallOn`, through a permit.
+    /// Like `CallOn`, through a permit.
     CallByPermit(u32),
-    /// As `CallByPermit`, all workers after a while.
+    /// Like `CallByPermit`, but all workers do so together after a while.
     CallByPermitTogether(u32),
-    /// As `CallOn`, through a service.
+    /// Like `CallOn`, through a service.
     CallByService(u32),
-    /// Makes a call by a permit and has a task wait for it, which notes the answer.
+    /// Makes a call by a permit, and lets a task wait for it and note the answer.
     PermitForTask(u32),
     /// Two calls at once.
     CallTwice(u32),
     /// `ask`s the pool that it knows.
     CallFromTask(u32),
-    /// Forwards itself to the pool that it knows, until it arrives where none is known.
+    /// Forwards itself to the pool that it knows, until it arrives at a desk that knows none.
     Forward,
     ForwardAndFail,
     ForwardAndPanic,
-    /// Gives up forwarding after so many milliseconds, and answers 0.
+    /// Gives up forwarding after this many milliseconds, and answers 0.
     ForwardWithin(u64),
 }
 
 pub(crate) type Answered = Result<u32, CallError<String, Ask>>;
 pub(crate) type Desks = Address<Ask, u32, String>;
 
-/// What became dead letters, and why.
+/// The messages that became dead letters, and the reasons.
 pub(crate) type Dead = Vec<(Option<Ask>, DeadLetterReason)>;
 
-/// What the workers of a pool know, and what has been seen.
+/// The shared knowledge of a pool's workers, and the record of what happened.
 #[derive(Clone, Default)]
 pub(crate) struct Hall {
     pub(crate) next: Arc<Mutex<Option<WeakAddress<Ask, u32, String>>>>,
@@ -62,7 +62,7 @@ pub(crate) struct Hall {
     pub(crate) answers: Arc<Mutex<Vec<Answered>>>,
 }
 
-/// What a delivery says of itself.
+/// The metadata of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) message: Option<Ask>,
@@ -179,7 +179,7 @@ impl Actor for Desk {
             Ask::CallFromTask(number) => {
                 let next = next();
                 let call = tokio::spawn(async move { next.call(Ask::Echo(number)).await });
-                // Waiting for it would be the deadlock that nobody can know of.
+                // Waiting for it would be the deadlock that cannot be detected.
                 drop(call);
                 Ok(number)
             }
@@ -266,7 +266,7 @@ pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// Nothing hangs: on virtual time, an hour is for ever.
+/// Fails if the future hangs: on virtual time, an hour is forever.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(3_600), future).await.expect("it hangs")
 }

@@ -1,4 +1,4 @@
-//! How calls end (A06), and those that nobody waits for any more (A09).
+//! How calls end (A06), and calls whose caller has gone (A09).
 
 use std::time::Duration;
 
@@ -93,14 +93,14 @@ async fn a06_a_call_ends_in_expired_at_its_deadline_and_in_timed_out_at_the_call
         (Some(Ask::Echo(2)), DeadLetterReason::Abandoned),
     ];
     assert_eq!(hall.dead(), dead);
-    // A message that had been started is handled all the same.
+    // A message that was started is handled anyway.
     assert_eq!(pool.call_timeout(Ask::Sleep(200), soon).await, Err(CallError::TimedOut));
     let stats = pool.stop(SOON).await.stats;
     assert_eq!((stats.handled, stats.dead_lettered), (3, 2));
     holds(stats);
 }
 
-/// Wants no echo of zero.
+/// Refuses an echo of zero.
 struct Picky;
 
 impl Policy<Ask> for Picky {
@@ -128,7 +128,7 @@ async fn a06_a_late_reply_never_satisfies_another_call() {
     let (pool, _) = Hall::own(1).await;
     let soon = Duration::from_millis(5);
     assert_eq!(pool.call_timeout(Ask::Later(20), soon).await, Err(CallError::TimedOut));
-    // Its reply comes while this one waits.
+    // The reply to the first arrives while this one waits.
     let (second, third) = tokio::join!(pool.call(Ask::Sleep(50)), pool.call(Ask::Echo(3)));
     assert_eq!((second, third), (Ok(0), Ok(3)));
 }
@@ -175,7 +175,7 @@ async fn a09_abandoned_calls_of_both_classes_are_skipped_and_reported() {
     }
 }
 
-/// A call in a task of its own, queued behind what the pool has.
+/// Makes a call in its own task, queued behind the pool's other messages.
 async fn queued_call(
     pool: &Pool<Desk>,
     ask: Ask,

@@ -1,4 +1,4 @@
-//! What a call that ends without a reply says, and gives back (A06).
+//! The error of a call that ends without a reply, and the message in it (A06).
 
 use std::{error::Error, fmt};
 
@@ -23,7 +23,7 @@ impl fmt::Display for NoStamp {
 
 impl Error for NoStamp {}
 
-/// Wants stamps on parcels from 100 on.
+/// Requires stamps on parcels from 100 on.
 struct Post;
 
 impl Actor for Post {
@@ -62,7 +62,7 @@ async fn a06_a_call_error_prints_its_cause_and_has_it_as_its_source() {
     assert_eq!(refused.to_string(), NotAccepted::Stopped.to_string());
 }
 
-/// The reason and the number of what comes back.
+/// The reason, and the number of the returned message.
 fn back(called: Result<u32, CallError<NoStamp, Parcel>>) -> (NotAccepted, Option<u32>) {
     match called {
         Err(CallError::NotAccepted(error)) => {

@@ -1,4 +1,4 @@
-//! What forwarding keeps (A07).
+//! The parts that forwarding keeps (A07).
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ async fn a07_forward_keeps_port_sender_class_deadline_attempt_and_trace() {
 
 #[tokio::test(start_paused = true)]
 async fn a07_forward_keeps_the_count_of_attempts() {
-    /// Fails the first time, and forwards what comes again.
+    /// Fails the first time, and forwards the retry.
     struct Second(Desks);
 
     impl Actor for Second {

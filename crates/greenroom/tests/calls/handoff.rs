@@ -1,4 +1,4 @@
-//! Calls that are handed to an idle worker, whatever their handlers do: they end as any other call.
+//! Calls that are handed to an idle worker end like any other call, whatever their handlers do.
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,25 +12,25 @@ use greenroom::{
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 
-/// What a handler is to do before it answers with the number.
+/// What a handler does before it answers with the number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Way {
     /// Nothing.
     AtOnce,
-    /// As `AtOnce`, and nobody waits for it.
+    /// Like `AtOnce`, but sent: no caller waits.
     Sent,
     Sleeps,
-    /// Takes the port of its caller, who hears from somebody else, at once or later.
+    /// Takes the port of its caller and answers from another task, at once or later.
     HandsOn,
     HandsOnLater,
-    /// As `HandsOn`, once it has slept.
+    /// Like `HandsOn`, after a sleep.
     SleepsAndHandsOn,
     Forwards,
-    /// Has it back from an address that takes nothing, and answers.
+    /// Fails to forward to an address that takes nothing, gets the message back, and answers.
     FailsToForward,
     FailsOnce,
     PanicsOnce,
-    /// Leaves its message where it is.
+    /// Leaves its message in place.
     LooksAtIt,
     Never,
 }
@@ -51,7 +51,7 @@ const WAYS: [Way; 10] = [
 type Job = (u32, Way);
 type Clerks = Address<Job, u32, &'static str>;
 
-/// What has been handled, in order.
+/// The handled messages, in order.
 type Log = Arc<Mutex<Vec<u32>>>;
 
 struct Clerk {
@@ -134,7 +134,7 @@ fn clerks(workers: usize, next: Option<Clerks>) -> (PoolBuilder<Clerk>, Log) {
     (pool.workers(workers).quick_handlers(true), log)
 }
 
-/// Until all workers have parked, on virtual time.
+/// Waits until all workers have parked, on virtual time.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
@@ -228,7 +228,8 @@ async fn a02_a_call_overtakes_nothing_of_its_sender() {
     stopped(pool).await;
 }
 
-/// Every way at once, from several threads, beside calls that are queued because they say more.
+/// All of these at once, from several threads, together with calls that are queued because they
+/// have metadata.
 #[test]
 fn a06_calls_of_every_way_from_many_tasks_have_each_their_own_reply() {
     on_threads(4, async {

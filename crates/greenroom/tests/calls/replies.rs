@@ -1,4 +1,4 @@
-//! Replies that come later, and of other types (A08).
+//! Later replies, and replies of other types (A08).
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ async fn a06_a08_who_asks_its_own_pool_waits_like_one_that_calls() {
     }
 }
 
-/// The same worker for everything, and no other.
+/// Always chooses the same worker, strictly.
 struct First;
 
 impl Policy<Account> for First {
@@ -107,7 +107,7 @@ async fn a06_a08_who_asks_its_own_pool_is_refused_where_a_policy_chooses_it() {
     assert_eq!(pool.stats().rejected, 0);
 }
 
-/// Says that it has answered elsewhere, and has not.
+/// Claims that it has answered elsewhere, but has not.
 struct Liar;
 
 impl Actor for Liar {

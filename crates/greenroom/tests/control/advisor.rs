@@ -44,7 +44,7 @@ fn lines(advice: &Advice) -> String {
     advice.change.map(|change| change.to_string()).unwrap_or_default()
 }
 
-/// Sends a burst of so many each second until then.
+/// Sends a burst of this size each second until then.
 async fn bursts(pool: &Pool<Sleeper>, of: u32, each: Duration, until: Instant) {
     let mut at = Instant::now();
     while at < until {
@@ -201,7 +201,7 @@ async fn h10_a_running_pool_is_given_an_advisor_another_one_or_none() {
     bursts(&pool, 30, ms(1), Instant::now() + minutes(6)).await;
     assert_eq!(rule(&pool), Some(Finding::Shallow));
 
-    // The one before has looked for a minute at a period, and must not end it.
+    // The former one looks only once in a long period, and must not end this one.
     pool.admin().set_advisor(Advisor { shallow: 5, ..Advisor::default() }).unwrap();
     assert_eq!(rule(&pool), None, "the new one has seen nothing");
     bursts(&pool, 30, ms(1), Instant::now() + ms(290_000)).await;

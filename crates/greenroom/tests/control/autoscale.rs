@@ -8,7 +8,7 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Sleeps for so long.
+/// Sleeps for the given time.
 struct Sleeper;
 
 impl Actor for Sleeper {

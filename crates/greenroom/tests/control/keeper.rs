@@ -1,4 +1,4 @@
-//! A pool with an actor of its own.
+//! A pool with its own keeper.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use tokio::{sync::mpsc, time::timeout};
 const SOON: Duration = Duration::from_secs(60);
 const MILLI: Duration = Duration::from_millis(1);
 
-/// What workers and the keeper are told alike.
+/// The messages that workers and the keeper share.
 #[derive(Debug)]
 enum Tell {
     Nothing,
@@ -43,7 +43,7 @@ impl From<PoolNotice> for Tell {
     }
 }
 
-/// Who has answered, and a number.
+/// The name of the actor that answered, and a number.
 type Said = (&'static str, usize);
 
 struct Clerk;
@@ -66,20 +66,20 @@ impl Actor for Clerk {
 
 type SetUp = Box<dyn Fn(&PoolAdmin<Clerk>) -> Result<(), String> + Send + Sync>;
 
-/// Does as it is told.
+/// Does what the messages say.
 struct Boss {
     office: PoolAdmin<Clerk>,
     set_up: SetUp,
     heard: mpsc::UnboundedSender<PoolNotice>,
     later: Vec<ReplyPort<Said, String>>,
-    /// It ends when it hears this.
+    /// It ends when it gets such a notice.
     fears: fn(&PoolNotice) -> bool,
 }
 
 type Hears = mpsc::UnboundedReceiver<PoolNotice>;
 type MakeBoss = Box<dyn FnOnce(PoolAdmin<Clerk>) -> Boss + Send>;
 
-/// A boss, and what it hears.
+/// A boss, and the notices that it gets.
 fn boss() -> (MakeBoss, Hears) {
     boss_with(|_| Ok(()), |_| false)
 }
@@ -94,7 +94,7 @@ fn boss_with(
     (Box::new(make), hears)
 }
 
-/// What came of it, in words.
+/// The result as text.
 fn done<T>(result: Result<T, AdminError>) -> Result<(), String> {
     result.map(drop).map_err(|error| error.to_string())
 }
@@ -187,7 +187,7 @@ async fn command(boss: &Address<Tell, Said, String>, tell: Tell) -> Told {
     })
 }
 
-/// The next notice, shortly.
+/// The next notice, which must come soon.
 async fn next(hears: &mut Hears) -> String {
     match timeout(SOON, hears.recv()).await.expect("there is another notice") {
         Some(PoolNotice::WorkerUp { slot }) => format!("up {slot}"),
@@ -199,7 +199,7 @@ async fn next(hears: &mut Hears) -> String {
     }
 }
 
-/// Waits until every task of the runtime but the test has ended.
+/// Waits until every task of the runtime except the test has ended.
 async fn nothing_runs() {
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let gone = async {
@@ -611,7 +611,7 @@ async fn p14_urgent_messages_are_urgent_work_otherwise() {
     assert_eq!(*order.lock(), [(Class::Urgent, "clerk"), (Class::Normal, "clerk")]);
 }
 
-/// Says who takes an urgent message that it sends to its pool when it starts.
+/// Reports which actor takes an urgent message that it sends to its pool when it starts.
 struct Eager(mpsc::UnboundedSender<Option<Said>>);
 
 impl Actor for Eager {
@@ -632,7 +632,7 @@ impl Actor for Eager {
     }
 }
 
-/// Adds a worker, and takes its time.
+/// Adds a worker, and starts slowly.
 struct SlowToStart(PoolAdmin<Eager>);
 
 impl Actor for SlowToStart {
@@ -827,7 +827,7 @@ async fn p14_no_pool_outlives_its_addresses_on_several_threads() {
     nothing_runs().await;
 }
 
-/// A notice that not every conversion survives.
+/// A notice whose conversion may panic.
 struct Fragile;
 
 impl From<PoolNotice> for Fragile {
@@ -837,7 +837,7 @@ impl From<PoolNotice> for Fragile {
     }
 }
 
-/// Counts what it hears.
+/// Counts its notices.
 struct Counter(mpsc::UnboundedSender<()>);
 
 impl Actor for Counter {
@@ -881,7 +881,7 @@ impl Actor for Late {
     }
 }
 
-/// Has a message in hand from its start on, and does not let it go.
+/// Has a message in hand from its start on, and never finishes it.
 struct Stuck;
 
 impl Actor for Stuck {
@@ -899,7 +899,7 @@ impl Actor for Stuck {
     }
 }
 
-/// The keeper's task was left behind, with the message in its hand.
+/// The keeper's task was left behind with its message in hand.
 #[tokio::test(start_paused = true)]
 async fn p14_a_spawn_that_is_given_up_does_not_leave_a_busy_keeper_behind() {
     let mut spawning = Box::pin(Pool::new(|_| Late).keeper(|_office| Stuck).spawn());

@@ -1,4 +1,4 @@
-//! Dead letters as a queue: bounded, listed, looked at, replayed, removed (X03).
+//! Dead letters as a queue: bounded, listed, inspected, replayed, removed (X03).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -15,7 +15,7 @@ use greenroom::{
 
 use crate::events::desk::{Desk, Page, SECOND, settle};
 
-/// One worker, in the order of keys, with room for so many.
+/// One worker, in the order of keys, with this capacity.
 async fn open(
     desk: &Desk,
     capacity: usize,

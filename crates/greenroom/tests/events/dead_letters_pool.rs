@@ -1,5 +1,5 @@
-//! A pool keeps what it could not handle: every reason ends up there, and goes back in on request
-//! (X03).
+//! A pool keeps the messages that it could not handle: those of every reason are kept, and can be
+//! replayed on request (X03).
 
 use std::{
     sync::{Arc, Mutex},
@@ -26,7 +26,7 @@ fn pool_of(desk: &Desk) -> PoolBuilder<Desk> {
 
 type Letters = PoolDeadLetters<Page, (), &'static str>;
 
-/// Why, after how many attempts, and the message where there is one.
+/// The reason, the number of attempts, and the message if there is one.
 fn contents(letters: &Letters) -> Vec<(DeadLetterReason, u32, Option<Page>)> {
     let list = letters.list(None, usize::MAX).into_iter();
     list.map(|info| {
@@ -106,7 +106,7 @@ async fn x03_evicted_messages_and_those_that_no_worker_is_left_for_are_kept() {
     assert!(pool.stats().ledger_holds());
 }
 
-/// Ages and attempts of what is kept.
+/// Ages and attempts of the kept letters.
 fn ages(letters: &Letters) -> Vec<(DeadLetterReason, Option<Duration>, u32)> {
     let list = letters.list(None, usize::MAX).into_iter();
     list.map(|info| {

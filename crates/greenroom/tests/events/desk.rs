@@ -1,4 +1,4 @@
-//! A desk whose pages say what becomes of them.
+//! A desk whose pages state their outcome.
 
 use std::{
     sync::{
@@ -12,13 +12,13 @@ use greenroom::{Actor, Answer, Context, Delivery};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
-/// A key, and what it says: `slow` takes a second, `panics` and `fails` do so until the desk is
-/// mended, `consumed` is taken and never done.
+/// A key and an instruction: `slow` takes a second, `panics` and `fails` do so until the desk is
+/// mended, `consumed` is taken and never finished.
 pub(crate) type Page = (u32, &'static str);
 
 #[derive(Clone, Default)]
 pub(crate) struct Desk {
-    /// What has been handled, in order.
+    /// The handled pages, in order.
     handled: Arc<Mutex<Vec<Page>>>,
     /// Nothing fails any more.
     mended: Arc<AtomicBool>,
@@ -67,13 +67,13 @@ impl Desk {
         self.mended.store(true, Ordering::SeqCst);
     }
 
-    /// What has been handled since it was asked last.
+    /// The pages handled since the last query.
     pub(crate) fn handled(&self) -> Vec<Page> {
         std::mem::take(&mut self.handled.lock().unwrap())
     }
 }
 
-/// Until everything is done, and has failed again.
+/// Waits until everything is done, and has failed again.
 pub(crate) async fn settle() {
     tokio::time::sleep(10 * SECOND).await;
 }

@@ -1,4 +1,4 @@
-//! Pool events as `tracing` events (X01). One subscriber listens for each thread by itself.
+//! Pool events as `tracing` events (X01). One subscriber records each thread separately.
 
 use std::{
     cell::RefCell,
@@ -25,16 +25,16 @@ use tracing::{
     subscriber::Interest,
 };
 
-/// What was logged: level, and fields as text.
+/// A logged line: level, and fields as text.
 type Line = (Level, Vec<(&'static str, String)>);
 
 thread_local! {
-    /// What this thread listens to, and what it has heard.
+    /// What this thread listens to, and the lines that it has recorded.
     static NOTEBOOK: RefCell<Option<(Level, Vec<Line>)>> = const { RefCell::new(None) };
 }
 
-/// Notes the events of each thread for itself. One for all: with one per test, whether an event is
-/// wanted is remembered from whichever thread came first.
+/// Notes the events of each thread separately. There is only one for all tests: with one per test,
+/// `tracing` would cache whether an event is wanted from the thread that came first.
 struct Notebooks;
 
 struct Fields(Vec<(&'static str, String)>);
@@ -79,7 +79,7 @@ impl Subscriber for Notebooks {
     fn exit(&self, _: &span::Id) {}
 }
 
-/// What is logged up to this level, or nothing is listened to.
+/// The lines that are logged up to this level; with `None`, nothing listens.
 fn logged(most: impl Into<Option<Level>>, run: impl FnOnce()) -> Vec<Line> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| tracing::subscriber::set_global_default(Notebooks).unwrap());
@@ -104,7 +104,7 @@ fn panicked() -> ExitReason {
     ExitReason::Panicked { message: "on purpose".to_owned(), location: None }
 }
 
-/// What a judge says of a pool whose inbox is too small.
+/// The advice for a pool whose inbox is too small.
 fn advice() -> Box<Advice> {
     let quiet = Figures::of(Inbox::PerWorker(1000), 256);
     let crowded = Figures { inbox_full: 60, utilisation: 0.9, ..quiet };
@@ -235,7 +235,7 @@ impl greenroom::Actor for Clerk {
     }
 }
 
-/// A machine with so many bytes.
+/// A machine with this many bytes.
 struct Small(u64);
 
 impl greenroom::event_pool::MemoryReading for Small {

@@ -1,4 +1,4 @@
-//! What listeners hear of: topics (A14), pool events (X01, X02) and dead letters (X03).
+//! What listeners receive: topics (A14), pool events (X01, X02) and dead letters (X03).
 
 mod dead_letters;
 mod dead_letters_pool;

@@ -1,4 +1,4 @@
-//! Pool events: what operators hear of (X01), and how far they may be behind (X02).
+//! Pool events: what operators receive (X01), and how far they may fall behind (X02).
 
 use std::{
     pin::pin,
@@ -53,13 +53,13 @@ fn one_of_each() -> Vec<PoolEvent> {
     ]
 }
 
-/// What a judge says of a quiet pool.
+/// The advice for a quiet pool.
 fn advice() -> Box<Advice> {
     let figures = Figures::of(Inbox::PerWorker(1000), 256);
     Box::new(Judge::new(Advisor::default()).unwrap().advise(&figures))
 }
 
-/// What is in the receiver's buffer: kinds, and how many were missed.
+/// The contents of the receiver's buffer: kinds, and how many were missed.
 fn received(receiver: &mut PoolEventReceiver) -> Vec<Event<Kind>> {
     let mut events = Vec::new();
     while let Some(event) = receiver.try_recv() {
@@ -216,7 +216,7 @@ fn x02_an_error_that_is_missed_is_dropped_under_no_lock_and_its_panic_ends_there
     let notices = PoolEvents::new(1);
     let mut receiver = notices.subscribe();
     notices.emit(&pool(), nasty(&notices));
-    // It takes the place of that one, whose `Drop` emits, which takes the place of this one.
+    // It displaces that one, whose `Drop` emits another, which displaces this one.
     notices.emit(&pool(), PoolEvent::KeyParked);
     assert_eq!(received(&mut receiver), [Event::Lagged(2), Event::Item(Kind::KeyReleased)]);
     drop(receiver);

@@ -1,4 +1,5 @@
-//! What pools tell: each notice for its cause, in order (X01, X02), and drops once a second (P07).
+//! The reports of pools: each notice for its cause, in order (X01, X02), and drops once a second
+//! (P07).
 
 use std::{
     sync::{
@@ -57,7 +58,7 @@ fn desk() -> (PoolBuilder<Desk>, PoolEventReceiver) {
     (Pool::new(|_| Desk).quick_factory().workers(1).pool_events(notices), receiver)
 }
 
-/// What there is to hear, as text.
+/// The received notices, as text.
 fn heard(receiver: &mut PoolEventReceiver) -> Vec<String> {
     let events = std::iter::from_fn(|| receiver.try_recv());
     events
@@ -73,7 +74,7 @@ fn kinds(receiver: &mut PoolEventReceiver) -> Vec<Kind> {
     events.filter_map(Event::into_item).map(|notice| notice.what.kind()).collect()
 }
 
-/// Those of one pool, where others of this process tell the same hub.
+/// The kinds of one pool: other pools of this process report to the same hub.
 fn kinds_of(pool: &str, receiver: &mut PoolEventReceiver) -> Vec<Kind> {
     let notices = std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item);
     notices.filter(|notice| &*notice.pool == pool).map(|notice| notice.what.kind()).collect()
@@ -83,7 +84,7 @@ async fn settle() {
     tokio::time::sleep(100 * SECOND).await;
 }
 
-/// So many restarts, each a millisecond after the last exit.
+/// This many restarts, each a millisecond after the last exit.
 fn restarts(max: u32) -> Restarts {
     Restarts { max, window: 3_600 * SECOND, backoff: Backoff::new(MILLI, MILLI) }
 }
@@ -297,7 +298,8 @@ async fn x01_a_mailbox_is_told_to_be_full_once_and_to_have_drained_once() {
     assert!(pool.try_send(Do::Nothing).is_err(), "it is as full as it was");
     settle().await;
     let drained = heard(&mut receiver);
-    // Full when 11 had been sent, at once; down to half a second after the 95th was begun.
+    // It became full at once, when 11 had been sent; it was half empty after the 95th had been
+    // started.
     let [full_for] = &drained[..] else { panic!("{drained:?}") };
     let seconds = full_for.strip_prefix("MailboxDrained { full_for: ").unwrap();
     let seconds: f64 = seconds.strip_suffix("s }").unwrap().parse().unwrap();
@@ -439,7 +441,7 @@ async fn x01_switched_off_a_pool_tells_nothing() {
 #[tokio::test(start_paused = true)]
 async fn x01_unless_said_otherwise_a_pool_tells_the_hub_of_the_process() {
     let (mut told, mut missed) = (Vec::new(), 1);
-    // Other tests may tell more than a receiver keeps.
+    // Other tests may report more than a receiver keeps.
     while missed > 0 {
         let mut receiver = PoolEvents::global().subscribe();
         let pool = Pool::new(|_| Desk).workers(1).name("told to all").spawn().await.unwrap();
@@ -477,7 +479,7 @@ async fn x02_who_lags_is_told_how_many_it_has_missed_and_another_misses_nothing(
     assert_eq!(notices.counts().of(Kind::WorkerRestarted), 3);
 }
 
-/// Drops told, and at which second after the first.
+/// The reported drops, and the second of each after the first.
 async fn drops_told(overflow: Overflow<Do, (), &'static str>) -> Vec<(f64, u64)> {
     let (desk, mut receiver) = desk();
     let pool = desk.capacity(1).overflow(overflow).spawn().await.unwrap();

@@ -45,7 +45,7 @@ async fn listener(capacity: usize) -> (Pool<Listener>, Seen) {
     listeners(1, capacity, Duration::ZERO).await
 }
 
-/// Lets everybody handle what is queued.
+/// Lets all actors handle what is queued.
 async fn settle() {
     tokio::time::sleep(SECOND).await;
 }
@@ -217,7 +217,7 @@ async fn a14_a_mailbox_of_one_goes_on_to_get_events_after_it_has_missed_some() {
     assert_eq!(subscription.missed(), 4, "1, 4, 5 and 6");
 }
 
-/// A pool that lets nobody wait refuses events, which are then missed.
+/// A pool whose senders may not wait refuses events, which are then missed.
 #[tokio::test(start_paused = true)]
 async fn a14_an_event_that_is_refused_is_missed_and_told_once_there_is_room() {
     let (topic, mut producer) = Topic::named("numbers").open();
@@ -447,7 +447,7 @@ async fn a14_replayed_events_are_dropped_when_newer_ones_take_their_place() {
     assert_eq!(Arc::strong_count(&object), 1);
 }
 
-/// An event that looks at its topic when it is dropped, and panics.
+/// An event that reads its topic when it is dropped, and panics.
 #[derive(Clone)]
 struct Nasty(Topic<Nasty>);
 
@@ -463,14 +463,14 @@ impl Drop for Nasty {
 async fn a14_an_event_that_is_missed_is_dropped_under_no_lock_and_its_panic_ends_there() {
     let (topic, mut producer) = Topic::named("nasty").capacity(1).open();
     let receiver = topic.receiver();
-    // The second takes the place of the first.
+    // The second displaces the first.
     (0..2).for_each(|_| assert_eq!(producer.publish(Nasty(topic.clone())), 1));
     drop(receiver);
     assert_eq!(producer.publish(Nasty(topic.clone())), 0, "it is dropped where nobody listens");
 }
 
-/// A subscriber begins with the first of these numbers as a replay; the rest is published before it
-/// has its turn. Returns what it got, and how many it missed.
+/// A subscriber starts with the first of these numbers as a replay; the rest is published before it
+/// gets its turn. Returns the events that it got, and how many it missed.
 async fn published_during_replay(numbers: std::ops::RangeInclusive<u32>) -> (Vec<Event<u32>>, u64) {
     let (topic, mut producer) = Topic::named("numbers").replay(9).open();
     let (pool, seen) = listener(9_999).await;
@@ -495,7 +495,8 @@ async fn a14_what_is_published_during_a_replay_is_bounded_and_the_rest_is_told()
     assert_eq!(seen, [items(1..=1), vec![Lagged(missed)], items(978..=2_001)].concat());
 }
 
-/// Subscribers come while events are published from another thread: each sees an unbroken sequence.
+/// Subscribers arrive while events are published from another thread: each sees an unbroken
+/// sequence.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a14_between_replay_and_what_follows_nothing_is_lost_doubled_or_out_of_order() {
     const EVENTS: u32 = 20_000;
@@ -531,7 +532,7 @@ async fn a14_between_replay_and_what_follows_nothing_is_lost_doubled_or_out_of_o
     drop(producer);
 }
 
-/// How many misses were told in a sequence up to the last event that is unbroken but for them.
+/// The number of misses reported in a sequence up to the last event that is otherwise unbroken.
 fn told(events: &[Event<u32>]) -> u64 {
     let mut lagged = 0;
     let mut next = None;

@@ -1,4 +1,4 @@
-//! What a pool tells of its keys when it is asked (K11).
+//! The information that a pool gives about its keys on request (K11).
 
 use std::time::Duration;
 
@@ -90,7 +90,7 @@ async fn k11_the_hottest_keys_by_count_and_by_time() {
     let pool = clerk.pool().capacity(10_000).ordered_by(|job: &Job| job.0).quick_handlers(false);
     let pool = pool.spawn().await.unwrap();
     for number in 0..6_000 {
-        // A third of key 1, the rest of others.
+        // A third of the messages have key 1, the rest have others.
         let key = if number % 3 == 0 { 1 } else { 100 + u64::from(number) };
         pool.send((key, number, Nothing)).await.unwrap();
     }
@@ -152,7 +152,7 @@ async fn p13_administration_has_keys_dead_letters_and_a_broadcast_as_the_pool_ha
     settle().await;
     assert_eq!(clerk.handled().iter().filter(|(key, _)| *key == 3).count(), 2);
 
-    // It keeps nothing running; what it has made does.
+    // The admin handle keeps nothing running; addresses made from it do.
     let all = admin.broadcast();
     drop((pool, letters));
     settle().await;

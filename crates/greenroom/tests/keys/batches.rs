@@ -18,24 +18,24 @@ use tokio::sync::Semaphore;
 
 use crate::keys::clerk::settle;
 
-/// What becomes of a message.
+/// The outcome of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     Well,
     /// Its result is an error, this often.
     Fails(u32),
-    /// The handler fails for all.
+    /// The handler fails for all of them.
     FailsAll,
     Panics,
     Hangs,
-    /// There is no result for it and those behind it.
+    /// There is no result for this message and those behind it.
     Missing,
 }
 use Wish::{Fails, FailsAll, Hangs, Missing, Panics, Well};
 
 type Row = (u64, u32, Wish);
 
-/// Of which key a batch was, and the numbers in it.
+/// The key of a batch, and the numbers in it.
 type Begun = (u64, Vec<u32>);
 
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl Writer {
         Self { gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)), begun: Arc::default() }
     }
 
-    /// Handlers wait for a permit each.
+    /// Each handler waits for a permit.
     fn gated() -> Self {
         Self { gate: Arc::new(Semaphore::new(0)), begun: Arc::default() }
     }
@@ -428,7 +428,7 @@ async fn k12_a_message_whose_caller_has_gone_is_no_part_of_a_batch() {
     assert!(pool.stats().ledger_holds());
 }
 
-/// Panics where an error says so.
+/// A policy that panics if the error says so.
 struct Moody;
 
 impl greenroom::FailurePolicy<String> for Moody {
@@ -478,7 +478,7 @@ async fn k12_k08_what_failed_for_good_is_released_and_what_did_not_is_not() {
     assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
 }
 
-/// Cannot be copied where it is 1.
+/// Cannot be copied if it is 1.
 #[derive(Debug)]
 struct Touchy(u32);
 
@@ -518,7 +518,7 @@ async fn k12_p26_a_copy_that_panics_loses_nothing_of_a_batch() {
     assert!(pool.stop(PATIENCE).await.stats.ledger_holds());
 }
 
-/// Takes its time, and notes how many do so at once.
+/// Takes its time, and notes how many handlers do so at once.
 struct Careful(Arc<AtomicU32>, Arc<AtomicU32>);
 
 impl Actor for Careful {
@@ -577,7 +577,7 @@ async fn k12_k11_keys_that_are_handled_in_batches_are_among_the_hottest() {
     assert!((400..=1_200).contains(&hot[0].amount), "{hot:?}");
 }
 
-/// Looks at what is handled together without copies, and leaves every second one alone.
+/// Reads all messages of a batch in place, without copies, and skips every second one.
 struct Looker;
 
 impl Actor for Looker {
@@ -619,7 +619,7 @@ async fn k12_what_a_handler_says_nothing_of_is_attempted_again_by_itself() {
     for call in calls {
         replies.push(call.await.unwrap().unwrap());
     }
-    // The first with three others, then those that were left, each alone.
+    // The first with three others, then those that were skipped, each alone.
     assert_eq!(replies, [4, 11, 20, 31]);
     assert!(pool.stats().ledger_holds());
 }

@@ -28,7 +28,7 @@ async fn k10_a_parked_key_does_not_fill_the_pool_either() {
 async fn k10_keys_that_are_parked_apart_leave_the_pool_its_room() {
     let clerk = Clerk::new();
     let pool = parking(&clerk).capacity(8).max_per_key(4).parked_apart().spawn().await.unwrap();
-    // Forty keys, of which each has more than one message in the pool when it is parked.
+    // Forty keys; each has more than one message in the pool when it is parked.
     for key in 0..40 {
         for number in 0..3 {
             pool.send((key, number, if number == 0 { Fail } else { Nothing })).await.unwrap();
@@ -48,7 +48,7 @@ async fn k10_keys_that_are_parked_apart_leave_the_pool_its_room() {
     assert_eq!(free(200), 8, "the whole room is free, and no more than that");
     clerk.gate.add_permits(8);
     settle().await;
-    // What goes on takes room again, however it goes on.
+    // Keys that continue take room again, in whichever way they continue.
     let keys = pool.keys::<u64>().unwrap();
     assert!((0..10).all(|key| keys.release(&key)));
     assert!((10..20).all(|key| keys.remove(&key).is_some_and(|line| line.len() == 3)));
@@ -212,7 +212,7 @@ async fn k10_the_bound_holds_before_anybody_has_looked_at_the_queue() {
             None => pool.spawn().await.unwrap(),
         };
         let expected = bound.unwrap_or(capacity.div_ceil(4));
-        // No worker has a turn meanwhile.
+        // No worker has a turn in between.
         let accepted = (0..2_000).filter(|n| pool.try_send((1, *n, Nothing)).is_ok()).count();
         assert_eq!(accepted, expected, "capacity {capacity}");
         settle().await;
@@ -254,7 +254,7 @@ async fn k10_senders_wait_behind_their_key_in_turn_and_others_do_not() {
     settle().await;
     assert_eq!(clerk.handled(), [(2, 0)], "another key has room and a worker");
     assert_eq!(pool.stats().accepted, 4);
-    // One that waits goes away: the others move up.
+    // One of the waiting senders leaves: the others move up.
     waiting.remove(1).abort();
     settle().await;
     for _ in 0..7 {

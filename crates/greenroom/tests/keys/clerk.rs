@@ -1,4 +1,4 @@
-//! An actor that does what its messages wish, and its pools.
+//! An actor that does what its messages say, and its pools.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -8,7 +8,7 @@ use std::{
 use greenroom::{Actor, Answer, Context, Delivery, FinalAction, Pool, PoolBuilder, Stop};
 use tokio::sync::Semaphore;
 
-/// What a message has its handler do.
+/// The instruction in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Nothing,
@@ -16,11 +16,11 @@ pub(crate) enum Wish {
     Wait,
     Fail,
     Panic,
-    /// Opens the gate for one that waits there.
+    /// Opens the gate for one handler that waits there.
     Open,
-    /// Fails once the gate is opened.
+    /// Fails once the gate is open.
     FailLater,
-    /// Fails until it was attempted so often.
+    /// Fails until it has been attempted this often.
     FailUntil(u32),
 }
 use Wish::{Fail, FailLater, FailUntil, Nothing, Open, Panic, Wait};
@@ -37,7 +37,7 @@ impl Log {
     }
 }
 
-/// Does what is wished, and notes what was handled.
+/// Follows the instructions, and notes the handled messages.
 #[derive(Clone)]
 pub(crate) struct Clerk {
     pub(crate) gate: Arc<Semaphore>,
@@ -89,7 +89,7 @@ impl Actor for Clerk {
     }
 }
 
-/// Says that it keeps its messages, and takes them all the same.
+/// Claims that it keeps its messages, but takes them anyway.
 pub(crate) struct Forgetful(Clerk);
 
 impl Actor for Forgetful {
@@ -138,7 +138,7 @@ impl Clerk {
 
 pub(crate) const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 
-/// Lets everybody do what there is to do at this moment.
+/// Lets all tasks do everything that they can do now.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
@@ -147,7 +147,7 @@ pub(crate) fn parking(clerk: &Clerk) -> PoolBuilder<Clerk, u64> {
     clerk.pool().ordered_by(|job: &Job| job.0).on_final_failure(FinalAction::ParkKey)
 }
 
-/// Both in one: by key, so many of each.
+/// Both bounds in one call: by key, with this many messages each.
 pub(crate) trait PerKey {
     fn max_per_key_of(self, messages: usize) -> PoolBuilder<Clerk, u64>;
 }

@@ -1,4 +1,4 @@
-//! What ends with a pool, or with its last worker, because a message has failed for good (K08).
+//! The effect of a message that has failed for good on its pool or its last worker (K08).
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn k08_a_policy_may_park_and_stop_too() {
     };
     let pool = clerk.forgetful_pool().ordered_by(|job: &Job| job.0).failure_policy(table);
     let pool = pool.spawn().await.unwrap();
-    // Nothing is left of the message: it is a dead letter, and its key waits all the same.
+    // Nothing is left of the message: it is a dead letter, and its key waits anyway.
     pool.send((1, 0, Fail)).await.unwrap();
     pool.send((1, 1, Nothing)).await.unwrap();
     settle().await;
@@ -75,8 +75,8 @@ async fn k01_k08_a_pool_that_stops_because_of_a_message_starts_no_later_one_of_i
     settle().await;
     pool.send((1, 1, Nothing)).await.unwrap();
     settle().await;
-    // While the first message fails, the worker that had these stands aside, to look for more right
-    // after.
+    // While the first message fails, the worker of these messages steps aside, to look for more
+    // right afterwards.
     pool.send((2, 0, Nothing)).await.unwrap();
     pool.send((2, 1, Open)).await.unwrap();
     pool.erase().ended().await;

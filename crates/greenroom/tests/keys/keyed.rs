@@ -36,7 +36,7 @@ where
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 
-/// Workers that run a closure, of which each has a copy. The first number of a job is its key.
+/// Workers that run a closure, with a copy of it each. The first number of a job is its key.
 fn keyed<F, Fut>(workers: usize, run: F) -> PoolBuilder<Run<F>, u64>
 where
     F: FnMut(Job) -> Fut + Clone + Send + Sync + 'static,
@@ -45,7 +45,7 @@ where
     ordered_by(workers, |job| job.0, run)
 }
 
-/// As [`keyed`], with other keys.
+/// Like [`keyed`], with other keys.
 fn ordered_by<F, Fut, K>(
     workers: usize,
     key: impl Fn(&Job) -> K + Send + Sync + 'static,
@@ -289,7 +289,7 @@ async fn k08_after_the_last_attempt_the_lane_goes_on() {
 }
 
 /// Two workers are suspended, so the clock sleeps. One of them comes back and takes a message that
-/// computes; what lies behind it in the same shard must not wait for it.
+/// computes; messages behind it in the same shard must not wait for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn k03_a_worker_that_comes_back_from_a_wait_delays_its_own_key_only() {
     let (done, overtook) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
@@ -360,7 +360,7 @@ async fn k01_a_key_of_a_megabyte_and_an_empty_one_are_keys_like_others() {
     }
 }
 
-/// What a worker does with a message, in this order: give way, sleep, compute.
+/// What a worker does with a message, in this order: yield, sleep, compute.
 struct Chore;
 
 impl Actor for Chore {
@@ -383,8 +383,8 @@ impl Actor for Chore {
     }
 }
 
-/// It may compute on the very thread that waits for the timers of the runtime, and nobody counts it
-/// as awake: the watch has another thread look after them.
+/// It may compute on the very thread that waits for the timers of the runtime, without counting as
+/// awake: the watchdog has another thread take care of the timers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn k03_a_handler_that_computes_after_a_wait_stops_no_other_s_timer() {
     let pool = Pool::new(|_| Chore).workers(2).ordered_by(|chore: &(u32, _, _)| chore.0);

@@ -1,5 +1,5 @@
-//! Pools with keys (keyed-pools.md): order per key (K01 to K12), what waits behind one key and what
-//! an operator decides about it, and keys that stay with their worker (T01 to T04).
+//! Pools with keys (keyed-pools.md): order per key (K01 to K12), messages behind a key and an
+//! operator's decisions about it, and keys that stay with their worker (T01 to T04).
 
 mod asked;
 mod batches;

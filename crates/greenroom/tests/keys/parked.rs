@@ -1,4 +1,4 @@
-//! What has failed for good parks its key, and an operator decides (K08).
+//! A message that has failed for good parks its key, and an operator decides (K08).
 
 use std::{sync::Arc, time::Duration};
 
@@ -160,7 +160,7 @@ async fn k08_h04_callers_of_a_parked_key_are_told_at_once() {
     let (failing, behind) = (call(0, Fail), call(1, Nothing));
     assert_eq!(failing.await.unwrap(), Err(CallError::Parked));
     assert_eq!(behind.await.unwrap(), Err(CallError::Parked));
-    // One that comes later.
+    // A message that comes later.
     assert_eq!(pool.call((1, 2, Nothing)).await, Err(CallError::Parked));
     assert!(pool.keys::<u64>().unwrap().release(&1));
     settle().await;

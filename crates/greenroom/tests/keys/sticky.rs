@@ -21,15 +21,15 @@ use crate::keys::room::assert_room;
 const SOON: Duration = Duration::from_secs(600);
 const A_MOMENT: Duration = Duration::from_millis(1);
 
-/// What a message is for.
+/// The instruction in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Deed {
     Nothing,
-    /// For so many milliseconds.
+    /// Sleeps for this many milliseconds.
     Sleep(u64),
-    /// So often.
+    /// Fails this often.
     Fail(u32),
-    /// Once, after so many milliseconds.
+    /// Fails once, after this many milliseconds.
     FailLate(u64),
     Panic,
     /// Calls the pool with the same key.
@@ -51,10 +51,10 @@ fn sleep(key: u64, number: u32, ms: u64) -> Job {
     Job { key, number, deed: Deed::Sleep(ms) }
 }
 
-/// What was done: in which slot, and for which message, in order.
+/// What was handled: the slot, the key and the number, in order.
 type Log = Arc<Mutex<Vec<(usize, u64, u32)>>>;
 
-/// The pool of a worker, where that calls it.
+/// The pool of a worker that calls it.
 type Home = Arc<Mutex<Option<Address<Job, usize, &'static str>>>>;
 
 #[derive(Clone)]
@@ -122,7 +122,7 @@ fn fails(key: u64, number: u32, times: u32) -> Job {
     Job { key, number, deed: Deed::Fail(times) }
 }
 
-/// Which worker answers for each of these keys.
+/// The worker that answers for each of these keys.
 async fn homes(pool: &Pool<Desk>, keys: u64) -> BTreeMap<u64, usize> {
     let mut homes = BTreeMap::new();
     for key in 0..keys {
@@ -131,7 +131,7 @@ async fn homes(pool: &Pool<Desk>, keys: u64) -> BTreeMap<u64, usize> {
     homes
 }
 
-/// So many keys of the worker in this slot.
+/// Keys of the worker in this slot.
 fn keys_of(homes: &BTreeMap<u64, usize>, slot: usize) -> Vec<u64> {
     homes.iter().filter(|(_, home)| **home == slot).map(|(key, _)| *key).collect()
 }
@@ -143,8 +143,8 @@ async fn t01_a_key_stays_with_its_worker_while_the_size_does_not_change() {
     let pool = pool.spawn().await.unwrap();
     let before = homes(&pool, 300).await;
     assert!((0..8).all(|slot| !keys_of(&before, slot).is_empty()), "each worker has some");
-    // Restarts change nothing, and what waits meanwhile is handled by the worker that is started
-    // again.
+    // Restarts change nothing, and messages that wait in the meantime are handled by the restarted
+    // worker.
     for key in 0..20 {
         pool.send(Job { key, number: 1, deed: Deed::Panic }).await.unwrap();
         pool.send(job(key, 2)).await.unwrap();
@@ -196,7 +196,7 @@ async fn t02_growing_and_shrinking_move_no_more_keys_than_they_must() {
     assert_ne!(four, after);
 }
 
-/// A pool of two, a key of the worker in slot 0 that it has in hand for so long, and another of its
+/// A pool of two, a key that the worker in slot 0 has in hand for this long, and another of its
 /// keys.
 async fn one_in_hand(desk: &Desk, pool: &Pool<Desk>, ms: u64) -> (u64, u64) {
     let homes = homes(pool, 50).await;
@@ -330,7 +330,8 @@ async fn t02_a_retried_message_comes_before_later_ones_of_its_key_also_where_tha
     tokio::time::sleep(SOON).await;
     assert_eq!(desk.numbers(), [4, 1, 2, 3]);
 
-    // While it waits, its key goes to the other worker: there it is not attempted before it is due.
+    // While it waits, its key moves to the other worker, where it is not attempted before it is
+    // due.
     desk.log.lock().unwrap().clear();
     desk.attempts.lock().unwrap().clear();
     pool.send(fails(key, 11, 2)).await.unwrap();
@@ -367,8 +368,8 @@ async fn t02_a_retry_of_the_message_that_others_wait_for_goes_with_its_key() {
     assert_eq!(pool.stats().dead_letters.total(), 1);
 }
 
-/// Other workers are disabled, and one is enabled again, while a worker that leaves has a message
-/// in hand: the next one of its key was begun beside that, or before its next attempt.
+/// Other workers are disabled, and one is enabled again, while a leaving worker has a message in
+/// hand. The next message of its key was started at the same time, or before the retry.
 #[tokio::test(start_paused = true)]
 async fn t02_a_key_waits_for_a_worker_that_leaves_also_where_no_other_was_left_meanwhile() {
     let backoff = Backoff::new(Duration::from_secs(10), Duration::from_secs(10));
@@ -443,7 +444,7 @@ async fn t03_sequential_ids_spread_evenly_over_256_workers() {
     const IDS: usize = 100_000;
     const WORKERS: usize = 256;
 
-    /// Counts what it is sent.
+    /// Counts its messages.
     struct Counter(Arc<Vec<AtomicUsize>>);
 
     impl Actor for Counter {
@@ -629,7 +630,7 @@ async fn t02_messages_of_the_last_worker_that_is_disabled_are_dead_letters() {
 async fn t02_who_waits_for_room_at_a_wedged_worker_follows_its_key() {
     let desk = Desk::new();
     let pool = desk.pool(1).mailbox(2).capacity(20).spawn().await.unwrap();
-    // Which keys a second worker will have.
+    // The keys that a second worker will get.
     let change = pool.admin().add(1).unwrap();
     change.done(SOON).await;
     let homes = homes(&pool, 50).await;
@@ -685,7 +686,7 @@ async fn t01_a_pool_may_require_a_key() {
     assert!(pool.call(job(1, 1)).await.is_ok());
 }
 
-/// Senders on several threads, each with keys of its own, while the size changes all the time.
+/// Senders on several threads, each with its own keys, while the size changes all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn t02_order_holds_while_threads_send_and_the_size_changes() {
     const SENDERS: u64 = 4;

@@ -211,7 +211,7 @@ async fn a10_one_actor_stays_one_whatever_else_is_set() {
     assert!(pool.erase().ended().await.is_abnormal());
 }
 
-/// Its hooks panic when they are called, before there is a future to poll.
+/// Its hooks panic when they are called, before they return a future.
 struct Abrupt {
     starts: bool,
 }

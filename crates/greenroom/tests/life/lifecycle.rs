@@ -129,7 +129,7 @@ async fn a13_a_stop_during_a_start_does_not_wait_for_it() {
     assert_eq!(journal.all(), ["it started 0", "it stopped shut down"]);
 }
 
-/// Has a pool of two stopped from a handler or a hook of its own, and waits for its end.
+/// Stops a pool of two from one of its own handlers or hooks, and waits for its end.
 async fn stopped_from_inside(how: Stop, through: impl Fn(&Pool<Stopper>) -> Inside) {
     let pool = Pool::new(|_| Stopper(None)).workers(2).spawn().await.unwrap();
     let call = pool.call((through(&pool), how));

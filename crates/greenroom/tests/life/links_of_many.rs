@@ -9,7 +9,7 @@ use greenroom::{Actor, AnyAddress, Context, ExitReason, OnExit, Pool, Stop};
 
 use crate::life::probe::HOUR;
 
-/// Counts what it hears.
+/// Counts its signals.
 #[derive(Clone, Default)]
 struct Ear {
     exits: Arc<AtomicUsize>,
@@ -82,7 +82,7 @@ async fn a12_a_pool_of_a_thousand_links_is_told_to_all() {
     }
 }
 
-/// One ends while another is tied to it, on another thread: it hears of it exactly once.
+/// One ends while another is being linked to it on another thread: it is notified exactly once.
 #[test]
 fn a12_an_end_during_a_tie_is_heard_of_once() {
     let runtime =

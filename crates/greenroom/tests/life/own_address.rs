@@ -1,4 +1,4 @@
-//! An actor's own address, and addresses in threads that may not await (A20).
+//! An actor's own address, and addresses in threads that cannot await (A20).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts down by sending to itself, and tells each number.
+/// Counts down by sending to itself, and reports each number.
 #[derive(Clone)]
 struct Countdown(mpsc::UnboundedSender<u32>);
 
@@ -68,7 +68,7 @@ async fn a20_an_actor_sends_to_itself_by_its_own_typed_address() {
     assert_eq!(told(&mut seen).await, [Some(2), Some(1), Some(0)], "in a layer, by key");
 }
 
-/// Keeps its own address, strong or weak, and tells whether it has one.
+/// Keeps its own address, strong or weak, and reports whether it has one.
 struct Holder {
     tell: mpsc::UnboundedSender<bool>,
     strong: Option<AddressOf<Holder>>,
@@ -118,7 +118,7 @@ async fn a20_a_pool_that_drains_has_no_address_any_more() {
     assert_eq!(seen.recv().await, Some(false));
 }
 
-/// Answers of each of a batch whether it has an address of its own.
+/// Reports for each message of a batch whether the actor has its own address.
 struct Together;
 
 impl Actor for Together {
@@ -141,7 +141,7 @@ async fn a20_the_actor_of_a_batched_pool_has_no_address_that_takes_batches() {
     assert_eq!(pool.call(1).await, Ok(false));
 }
 
-/// Doubles, after a while.
+/// Doubles the number, after a while.
 struct Slow;
 
 impl Actor for Slow {

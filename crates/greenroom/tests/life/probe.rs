@@ -1,4 +1,4 @@
-//! An actor that does as it is told, and a journal of what it was told.
+//! An actor that does what it is told, and a journal of what happened to it.
 
 use std::{
     fmt,
@@ -20,7 +20,7 @@ pub(crate) const HOUR: Duration = Duration::from_secs(3_600);
 
 type Deed = Arc<dyn Fn(&mut Context<Probe>) + Send + Sync>;
 
-/// What a probe is asked to do.
+/// The request to a probe.
 #[derive(Clone)]
 pub(crate) enum Do {
     Nothing,
@@ -28,7 +28,7 @@ pub(crate) enum Do {
     Panic,
     PanicAfter(Duration),
     Fail,
-    /// Fails, and says that whoever did the work has died of it.
+    /// Fails, and reports that the process behind the handler has died.
     Crash,
     /// Has its own worker killed.
     Kill,
@@ -59,7 +59,7 @@ impl fmt::Debug for Do {
     }
 }
 
-/// What has happened to some probes, in order.
+/// The events of some probes, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
 
@@ -81,7 +81,7 @@ impl Journal {
 #[derive(Clone, Default)]
 pub(crate) struct Probe {
     pub(crate) journal: Journal,
-    /// What it is called in the journal.
+    /// Its name in the journal.
     pub(crate) name: &'static str,
     /// It traps exits.
     pub(crate) traps: bool,
@@ -134,7 +134,7 @@ impl Actor for Probe {
     type Reply = AnyAddress;
     type Error = &'static str;
 
-    /// Not of one that `consumes`.
+    /// Not true for one that `consumes`.
     const KEEPS_MESSAGE: bool = true;
 
     async fn handle(&mut self, _: Do, _cx: &mut Context<Self>) -> Result<AnyAddress, &'static str> {
@@ -195,12 +195,12 @@ pub(crate) async fn alone(probe: Probe) -> Pool<Probe> {
     Pool::one(probe).name(name).spawn().await.unwrap()
 }
 
-/// Lets everybody get on until nothing happens; under paused time.
+/// Lets all tasks run until nothing more happens; under paused time.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 
-/// Waits until a pool says so.
+/// Waits until the condition holds for a pool.
 pub(crate) async fn until(pool: &Pool<Probe>, done: impl Fn(PoolStats) -> bool) {
     let waited = tokio::time::timeout(HOUR, async {
         while !done(pool.stats()) {
@@ -210,14 +210,14 @@ pub(crate) async fn until(pool: &Pool<Probe>, done: impl Fn(PoolStats) -> bool) 
     waited.await.unwrap();
 }
 
-/// A pool of which every worker has started.
+/// A pool in which every worker has started.
 pub(crate) async fn up(pool: greenroom::PoolBuilder<Probe>) -> Pool<Probe> {
     let pool = pool.spawn().await.unwrap();
     until(&pool, |stats| stats.idle == stats.configured).await;
     pool
 }
 
-/// Begins a future, and drops it.
+/// Polls a future once, and drops it.
 pub(crate) async fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
     let mut future = std::pin::pin!(future);
     poll_fn(|task| Poll::Ready(future.as_mut().poll(task))).await

@@ -28,7 +28,7 @@ impl Actor for Doubler {
     }
 }
 
-/// Adds up; of the same messages as `Doubler`, and of other replies and errors.
+/// Adds up; it has the same messages as `Doubler`, and other replies and errors.
 struct Summer(Arc<AtomicU32>);
 
 impl Actor for Summer {
@@ -201,8 +201,8 @@ async fn a15_a_weak_address_is_the_same_sender_and_ends_with_the_last_address() 
     assert!(weak.upgrade().is_none(), "a pool that drains cannot be had back");
 }
 
-/// The last address is dropped while others upgrade: either they have it, and it works, or the pool
-/// ends.
+/// The last address is dropped while other threads upgrade: either they get an address that works,
+/// or the pool ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a15_an_upgrade_that_succeeds_gives_an_address_that_works() {
     for _ in 0..200 {

@@ -21,7 +21,7 @@ fn workers(journal: &Journal, workers: usize) -> PoolBuilder<Probe> {
     Pool::new(move |_| probe.clone()).workers(workers)
 }
 
-/// How a worker is ended.
+/// How a worker ends.
 #[derive(Debug, Clone, Copy)]
 enum End {
     Normally,
@@ -339,7 +339,7 @@ async fn p21_neither_a_workers_own_exit_nor_a_late_notice_stops_the_pool() {
     pool.erase().link(&other.erase());
     other.send(Do::with(|cx| cx.stop())).await.unwrap();
     other.erase().ended().await;
-    // Of workers that are gone already.
+    // The same for workers that are already gone.
     let me = pool.call(Do::Nothing).await.unwrap();
     me.stop(Stop::Now).await;
     for reason in [ExitReason::Normal, ExitReason::Killed, ExitReason::failed("late")] {

@@ -1,4 +1,4 @@
-//! How pools end: several stops at once, deadlines, runtimes that go, workers that are between two
+//! How pools end: several stops at once, deadlines, runtimes that shut down, workers between two
 //! lives (A13, P22).
 
 use std::{
@@ -128,7 +128,7 @@ async fn a13_a_worker_that_is_being_started_does_not_hold_up_the_stop() {
     drop(hold);
 }
 
-/// As `Desk`; if it has panicked, it never gets over it.
+/// Like `Desk`, but it never finishes restarting after a panic.
 struct Shocked;
 
 impl Actor for Shocked {
@@ -151,7 +151,8 @@ impl Actor for Shocked {
     }
 }
 
-/// A pool of one worker in a slot whose last one was given up and is not over it, and that slot.
+/// A pool of one worker, in a slot whose last worker was given up and is still stuck, and that
+/// slot.
 async fn given_up() -> (Pool<Shocked>, usize) {
     let restarts = Restarts { max: 0, ..Restarts::default() };
     let pool = Pool::new(|_| Shocked).workers(2).restarts(restarts).spawn().await.unwrap();

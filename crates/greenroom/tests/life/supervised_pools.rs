@@ -22,10 +22,10 @@ const NONE: Restarts = Restarts {
     backoff: greenroom::Backoff::new(SECOND, SECOND),
 };
 
-/// Writes down its starts and ends.
+/// Records its starts and ends.
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Panics at 0, sleeps otherwise for so many milliseconds.
+/// Panics at 0, otherwise sleeps for this many milliseconds.
 struct Clerk(&'static str, Log);
 
 impl Actor for Clerk {
@@ -192,7 +192,7 @@ async fn s01_nothing_is_left_running_of_a_pool_that_was_never_started() {
     assert_eq!(alive(), before);
 }
 
-/// It was accepted, for a worker that nobody was to start.
+/// The message was accepted for a worker that was never going to be started.
 #[tokio::test(start_paused = true)]
 async fn s02_p22_a_permit_of_a_sticky_pool_that_is_disabled_gives_its_message_back() {
     let pool = Pool::new(|_| Clerk("a", Log::default())).workers(1).restarts(NONE);
@@ -211,7 +211,7 @@ async fn s02_p22_a_permit_of_a_sticky_pool_that_is_disabled_gives_its_message_ba
     assert_eq!(pool.call(1).await, Ok(1));
 }
 
-/// Panics at 0. At 1 it blocks its thread until it is let go.
+/// Panics at 0. At 1 it blocks its thread until it is released.
 struct Blocks(Arc<Gate>);
 
 #[derive(Default)]
@@ -237,7 +237,7 @@ impl Actor for Blocks {
     }
 }
 
-/// Lets the worker go at the end of a test, also of one that fails.
+/// Releases the worker at the end of a test, even of one that fails.
 struct Opens(Arc<Gate>);
 
 impl Drop for Opens {
@@ -259,7 +259,7 @@ fn calls(pool: &Pool<Blocks>, number: u64) -> JoinHandle<Result<u64, CallError<(
     tokio::spawn(async move { address.call(number).await })
 }
 
-/// Polls until this is so. Nothing that it waits for depends on how long that takes.
+/// Polls until the condition holds. The result does not depend on how long that takes.
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let waits = async {
         while !is_so() {
@@ -269,7 +269,7 @@ async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     tokio::time::timeout(30 * SECOND, waits).await.expect(what);
 }
 
-/// It stayed open, and accepted messages that nobody handled once the worker had ended.
+/// The pool stayed open, and accepted messages that were never handled once the worker had ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s02_a_pool_is_disabled_although_a_worker_is_wedged() {
     let (gate, pool, child) = blocks(2);
@@ -299,7 +299,7 @@ async fn s02_a_pool_is_disabled_although_a_worker_is_wedged() {
     root.stop(Stop::within(SECOND)).await;
 }
 
-/// It was found busy when the others were started again, and stayed down when it had ended.
+/// The worker was found busy when the others were restarted, and stayed down when it had ended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s01_a_wedged_worker_of_a_pool_that_is_restarted_is_started_once_it_ends() {
     let (gate, pool, child) = blocks(1);
@@ -323,7 +323,7 @@ async fn s01_a_wedged_worker_of_a_pool_that_is_restarted_is_started_once_it_ends
     assert!(pool.stats().ledger_holds());
 }
 
-/// It was told to rest, and left the pool for good.
+/// The worker was told to rest, and left the pool for good.
 #[tokio::test(start_paused = true)]
 async fn s01_p28_an_adopted_worker_rests_with_its_pool_and_comes_back_with_it() {
     let log = Log::default();
@@ -335,7 +335,7 @@ async fn s01_p28_an_adopted_worker_rests_with_its_pool_and_comes_back_with_it() 
     let change = pool.admin().adopt(other.address()).unwrap();
     assert!(change.done(SECOND).await.is_complete());
     for round in 1..4 {
-        // The own worker is busy, and the adopted one waits for room or is idle.
+        // The pool's own worker is busy, and the adopted one waits for room or is idle.
         let busy = round % 2 * 5_000;
         pool.admin().workers()[0].address().send(busy + 1).await.unwrap();
         for _ in 0..busy / 1_000 {

@@ -1,4 +1,4 @@
-//! Nodes: who owns actors and pools, counts them, and stops them (A17).
+//! Systems: owning actors and pools, counting and stopping them (A17).
 
 use std::{
     sync::{Arc, Mutex, mpsc},
@@ -111,7 +111,7 @@ async fn a17_all_share_one_deadline_and_what_is_left_of_it_is_each_ones() {
     assert!(!report.is_clean());
 }
 
-/// Blocks its thread until it is told to let go.
+/// Blocks its thread until it is told to return.
 struct Wedge(Mutex<mpsc::Receiver<()>>);
 
 impl Actor for Wedge {
@@ -125,12 +125,11 @@ impl Actor for Wedge {
     }
 }
 
-/// Pools on threads of their own, each with a handler that does not let go, shut down on virtual
-/// time.
+/// Pools on their own threads, each with a stuck handler, shut down on virtual time.
 fn shut_down_wedged(within: Duration) {
     let busy =
         runtime::Builder::new_multi_thread().worker_threads(4).enable_time().build().unwrap();
-    // Dropped first, also when the test fails: the runtime waits for its handlers.
+    // Dropped first, even when the test fails: the runtime waits for its handlers.
     let mut let_go = Vec::new();
     let system = System::new();
     for name in ["one", "two", "three"] {

@@ -1,4 +1,4 @@
-//! P18: what becomes of the message in hand: one table.
+//! P18: the outcomes of the message in hand, in one table.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl Fault {
         }
     }
 
-    /// A table in which this row is unlike the others.
+    /// A table in which only this row differs from the others.
     fn table(self, row: Rule) -> FailureTable {
         let mut table = FailureTable::all(Rule::Once(FinalAction::DeadLetter));
         match self {
@@ -64,7 +64,7 @@ fn builder(journal: &Journal, consumes: bool) -> PoolBuilder<Probe> {
 
 type Answered = Result<AnyAddress, CallError<&'static str, Do>>;
 
-/// A send and a call of the same fault. What the call got, and the figures at the end.
+/// A send and a call with the same fault. Returns the result of the call, and the final figures.
 async fn both(pool: PoolBuilder<Probe>, fault: Fault) -> (Answered, PoolStats) {
     let pool = pool.spawn().await.unwrap();
     pool.send(fault.message()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Timers: messages later, and again and again (A18).
+//! Timers: messages later, or periodically (A18).
 
 use std::{
     sync::{
@@ -14,7 +14,7 @@ use tokio::{runtime::Handle, time::Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// When which message came.
+/// The time and the number of each message.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(u64, u32)>>>);
 
@@ -24,7 +24,7 @@ impl Log {
     }
 }
 
-/// Notes each message and the second at which it came, then takes its time.
+/// Notes each message and the second in which it came, then takes its time.
 struct Clerk {
     log: Log,
     since: Instant,
@@ -273,7 +273,7 @@ async fn a18_ticks_that_the_runtime_was_too_late_for_are_skipped_and_counted() {
     let (pool, log) = clerk(9, Duration::ZERO).await;
     let timer = pool.send_every(1, SECOND);
     tokio::time::sleep(Duration::from_millis(1_100)).await;
-    // The clock jumps as it does for a thread that was held up.
+    // The clock jumps, as for a thread that was held up.
     tokio::time::advance(Duration::from_millis(3_500)).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     // The tick of second 2 is sent late; those of 3 and 4 have passed.
@@ -307,7 +307,7 @@ async fn a18_a_timer_is_cancelled_or_fires_never_both() {
     }
     let handled = Arc::new(AtomicUsize::new(0));
     let theirs = handled.clone();
-    // Room for few, so that timers are cancelled while they wait in line as well.
+    // A small capacity, so that some timers are cancelled while they wait in line.
     let pool = Pool::new(move |_| Count(theirs.clone())).workers(1).capacity(2);
     let pool = pool.spawn().await.unwrap();
     let delay = |n: u64| Duration::from_micros(n * 5);

@@ -1,5 +1,5 @@
-//! Code of users that panics where nobody expects it: drops, comparisons, policies, hooks. Each
-//! message still has one outcome, and the pool goes on (P02, P18, A10).
+//! User code that panics in unexpected places: drops, comparisons, policies, hooks. Each message
+//! still has one outcome, and the pool continues (P02, P18, A10).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -18,7 +18,7 @@ use greenroom::{
     failure::FailedAttempt,
 };
 
-/// Panics when it is dropped, but not while something else panics.
+/// Panics when it is dropped, unless another panic is unwinding.
 #[derive(Debug)]
 struct Explosive(bool);
 
@@ -193,7 +193,7 @@ async fn p20_an_actor_whose_drop_panics_is_restarted() {
     assert_eq!(pool.call(Message::plain(2)).await, Ok(2));
 }
 
-/// An error of a start that can't be quoted.
+/// An error of a start that cannot be quoted.
 #[derive(Debug)]
 struct Unspeakable;
 
@@ -259,7 +259,7 @@ async fn p05_p20_a_first_start_whose_error_cannot_be_quoted_is_told_and_tried_ag
     pool.ready(3, Duration::from_secs(60)).await.unwrap();
 }
 
-/// On one thread, where no watchdog finds work that was left alone.
+/// On one thread, where no watchdog finds abandoned work.
 #[tokio::test(start_paused = true)]
 async fn p18_the_messages_behind_a_handler_whose_drop_panics_at_its_time_limit_go_on() {
     struct Stuck;
@@ -295,7 +295,8 @@ async fn p18_each_verdict_is_followed_for_sends_and_calls() {
     };
     let boom = || Some(CallError::Panicked("boom".to_owned()));
     let failed = || Some(CallError::Failed(1));
-    // The verdict, what a call gets, and of a call and a send: failed, dead letters, dropped.
+    // The verdict, the result of a call, and the figures of a call and a send: failed, dead
+    // letters, dropped.
     let rows: [(FinalAction, bool, Outcome); 6] = [
         (FinalAction::Return, false, (failed(), 1, 1, 0)),
         (FinalAction::DeadLetter, false, (failed(), 0, 2, 0)),
@@ -387,7 +388,7 @@ async fn a10_wakers_that_panic_end_no_pool() {
                     let _ = wait.as_mut().poll(&mut task);
                 }
                 tokio::time::sleep(Duration::from_millis(round % 3)).await;
-                // A wait that is given up passes its place on, and wakes who is next.
+                // An abandoned wait passes its place on, and wakes the next waiter.
                 for wait in waits {
                     let _ = catch_unwind(AssertUnwindSafe(|| drop(wait)));
                 }

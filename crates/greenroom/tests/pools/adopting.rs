@@ -55,7 +55,7 @@ async fn p28_a_pool_that_would_contain_itself_is_refused() {
     a.admin().adopt(b.address()).unwrap().done(SOON).await;
     b.admin().adopt(c.address()).unwrap().done(SOON).await;
     assert_eq!(c.admin().adopt(a.address()).unwrap_err(), AdminError::ContainsItself);
-    // Once the ring is open, it may be closed elsewhere.
+    // Once the ring is broken, it may be closed elsewhere.
     let slot = a.admin().workers()[1].slot();
     a.admin().remove_worker(slot).unwrap().done(SOON).await;
     c.admin().adopt(a.address()).unwrap().done(SOON).await;
@@ -125,7 +125,7 @@ impl<M> greenroom::policy::Policy<M> for Refuses {
     }
 }
 
-/// A pool that takes nothing, for this reason.
+/// A pool that refuses everything for this reason.
 async fn unwilling(why: NotAccepted) -> Pool<Clerk> {
     let builder = Pool::new(|_| Clerk("unwilling"));
     let spawned = match why {
@@ -145,7 +145,7 @@ const UNWILLING: [(NotAccepted, CallError<String, u64>); 3] = [
     (NotAccepted::KeyRequired, CallError::NotTaken(NotAccepted::KeyRequired)),
 ];
 
-/// At once: no time has passed.
+/// Checks that this completes at once: no time has passed.
 async fn at_once<T>(done: impl Future<Output = T>) -> T {
     let begun = tokio::time::Instant::now();
     let done = done.await;
@@ -230,7 +230,7 @@ async fn what_waits_when_the_last_worker_has_stopped_is_not_waited_for() {
     let all = Pool::new(|_| Clerk("none")).workers(0).spawn().await.unwrap();
     let other = pool("other", 1).await;
     adopt(&all, &other).await;
-    // One is in hand there, one waits for it there, and one here.
+    // One is in hand there, one waits for it there, and one waits here.
     let other_calls = [1_000, 1_000, 1_000].map(|ms| all.call(ms));
     let stop = async {
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -263,7 +263,7 @@ async fn what_waits_for_room_at_one_that_stops_is_for_the_others() {
     assert!(all.stats().ledger_holds());
 }
 
-/// It was passed over, because the refusal was noted by its slot.
+/// The new worker was skipped, because the refusal was noted only by slot.
 #[tokio::test(start_paused = true)]
 async fn who_has_come_into_the_slot_of_one_that_refused_a_message_is_asked() {
     let all = Pool::new(|_| Clerk("none")).workers(0).dispatch(RoundRobin::new());
@@ -305,14 +305,14 @@ async fn what_waits_when_the_last_worker_is_removed_by_hand_waits_for_the_next()
     assert!(all.stats().ledger_holds());
 }
 
-/// What every caller may hear while pools come and go.
+/// True for the results that a caller may get while pools come and go.
 fn is_an_outcome(reply: &Result<&'static str, CallError<String, u64>>) -> bool {
     use CallError::{Dropped, NoWorkers, NotAccepted, Stopped};
     matches!(reply, Ok(_) | Err(Stopped | NoWorkers | Dropped | NotAccepted(_)))
 }
 
-/// Adopts one pool after the other, and lets each go in another way, while the pool itself grows
-/// and shrinks.
+/// Adopts one pool after another, and ends each in a different way, while the pool itself grows and
+/// shrinks.
 async fn comes_and_goes(all: &Pool<Clerk>) {
     for round in 0..120_usize {
         let other = pool("other", 1 + round % 2).await;
@@ -367,7 +367,7 @@ async fn while_adopted_pools_come_and_go_on_several_threads_no_caller_waits_for_
     nobody_waits_for_ever().await;
 }
 
-/// It was one of the workers that the stop waited for, and the stop waited to its deadline.
+/// The adopted worker was one that the stop waited for, and the stop waited until its deadline.
 #[tokio::test(start_paused = true)]
 async fn a13_a_stop_does_not_wait_for_an_adopted_worker_that_has_stopped_meanwhile() {
     let all = Pool::new(|_| Clerk("none")).workers(0).spawn().await.unwrap();
@@ -383,7 +383,7 @@ async fn a13_a_stop_does_not_wait_for_an_adopted_worker_that_has_stopped_meanwhi
     assert_eq!((report.left_over.len(), report.stats.ledger_holds()), (2, true));
 }
 
-/// Its task was the last, and its end was taken for that of the runtime.
+/// Its task was the last one, and its end was taken for a shutdown of the runtime.
 #[tokio::test(start_paused = true)]
 async fn p28_a_pool_outlives_the_last_adopted_worker_that_is_killed() {
     let all = pool("own", 1).await;
@@ -451,7 +451,7 @@ async fn p13_p32_a_member_that_was_deleted_goes_on_by_itself() {
     assert_eq!(all.admin().delete(&put.address()).unwrap_err(), AdminError::NotRunning);
 }
 
-/// It said that the pool keeps order, or would contain itself.
+/// The error said that the pool keeps order, or would contain itself.
 #[tokio::test(start_paused = true)]
 async fn p22_a_pool_that_has_stopped_says_so_whatever_it_is_to_take_in() {
     let keyed = Pool::new(|_| Clerk("keyed")).ordered_by(|ms: &u64| *ms).spawn().await.unwrap();

@@ -22,7 +22,7 @@ use crate::pools::{
 const SOON: Duration = Duration::from_secs(60);
 const A_MOMENT: Duration = Duration::from_millis(1);
 
-/// A policy made of a function.
+/// A policy made from a function.
 struct By<F>(F);
 
 impl<F> Policy<u64> for By<F>
@@ -46,7 +46,7 @@ async fn slots(pool: &Pool<Sleeper>, calls: usize) -> Vec<usize> {
     slots
 }
 
-/// As `slots`, told from where the first worker answers.
+/// Like `slots`, but starting where the first worker answers.
 async fn a_round(pool: &Pool<Sleeper>, calls: usize) -> Vec<usize> {
     let mut slots = slots(pool, calls).await;
     let first = slots.iter().position(|slot| *slot == 0).unwrap();
@@ -58,7 +58,7 @@ fn is_untouched(stats: &PoolStats) -> bool {
     stats.accepted == 0 && stats.queued == 0 && stats.ledger_holds()
 }
 
-/// Sleeps for a moment, and says whose message it was.
+/// Sleeps for a moment, and reports the slot.
 struct Listed(Arc<Mutex<Vec<usize>>>);
 
 impl Actor for Listed {
@@ -102,7 +102,7 @@ async fn p09_five_workers_answer_in_turn_and_a_sixth_stands_behind_them() {
     pool.admin().remove_worker(2).unwrap().done(SOON).await;
     let after = a_round(&pool, 10).await;
     assert_eq!(after, [0, 1, 3, 4, 5, 0, 1, 3, 4, 5], "one that was removed is gone");
-    // The slot is taken again: by a worker that stands behind all others.
+    // The slot is taken again, by a worker that comes after all others.
     assert_eq!(pool.admin().add(1).unwrap().added(), [2]);
     tokio::time::sleep(SOON).await;
     let after = a_round(&pool, 6).await;
@@ -126,7 +126,7 @@ async fn p08_round_robin_passes_over_workers_that_are_full_disabled_or_being_res
     let pool = Pool::new(|_| Sleeper).workers(2).restarts(restarts);
     let pool = pool.dispatch(RoundRobin::new()).spawn().await.unwrap();
     for _ in 0..2 {
-        // The first restart is at once.
+        // The first restart is immediate.
         assert!(pool.admin().workers()[0].call(PANIC).await.is_err());
         tokio::time::sleep(A_MOMENT).await;
     }
@@ -145,7 +145,7 @@ async fn p08_random_and_least_loaded_spread_evenly() {
             pool.try_send(1).unwrap();
         }
         let mut counts = [0; 4];
-        // What has been chosen for each: nothing has been started yet.
+        // How many messages were assigned to each: nothing has been started yet.
         for worker in pool.admin().workers() {
             while worker.try_reserve().map(std::mem::forget).is_ok() {
                 counts[worker.slot()] += 1;
@@ -187,7 +187,7 @@ async fn p08_of_sixteen_workers_an_idle_one_gets_the_message_beside_any_that_are
 #[tokio::test(start_paused = true)]
 async fn p09_a_worker_that_leaves_costs_no_other_its_turn() {
     for (removed, expected) in [
-        // Before the one whose turn was last, that one itself, and the next one.
+        // Before the one with the last turn, that one itself, and the next one.
         (0, [2, 3, 4, 1, 2]),
         (1, [2, 3, 4, 0, 2]),
         (2, [3, 4, 0, 1, 3]),
@@ -257,7 +257,7 @@ async fn p08_several_get_a_copy_each_all_or_none() {
     tokio::time::sleep(SOON).await;
     assert_eq!((pool.stats().handled, pool.stats().ledger_holds()), (7, true));
     assert_room(&pool, 3);
-    // A reserved permit is one of the three that are needed, and is used or comes back.
+    // A reserved permit is one of the three that are needed, and is used or given back.
     let permit = pool.try_reserve().unwrap();
     permit.send(0).unwrap();
     assert_eq!(pool.stats().queued, 3);
@@ -278,7 +278,7 @@ async fn p08_several_without_copies_is_the_least_loaded_of_them_and_a_slot_named
     assert_eq!(pool.stats().accepted, 2);
 }
 
-/// A message whose copying may panic.
+/// A message whose clone may panic.
 #[derive(Debug)]
 struct Rare(bool);
 
@@ -393,7 +393,7 @@ async fn p08_a_policy_that_names_somebody_who_is_not_there_is_asked_three_times_
         let pool = sleepers(2).capacity(1).dispatch(By(by)).spawn().await.unwrap();
         assert!(pool.call(0).await.is_ok(), "{choice:?}");
         assert_eq!(asked.swap(0, Ordering::SeqCst), 3);
-        // Also where it has to wait for room.
+        // The same if it has to wait for room.
         for _ in 0..4 {
             tokio::time::timeout(SOON, pool.send(10)).await.unwrap().unwrap();
         }
@@ -457,7 +457,7 @@ fn p02_a_slow_policy_holds_up_nobody_else() {
     let runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        // Two senders are in the policy at once, or neither comes out of it.
+        // Two senders are in the policy at once; otherwise neither gets out of it.
         let (both, quick) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
         let (inside, released) = (both.clone(), quick.clone());
         let by = move |message: u64, _: &Crew<'_>| {
@@ -500,7 +500,7 @@ async fn p08_no_worker_stays_parked_beside_a_waiting_message() {
         for _ in 0..3 {
             pool.try_send(1).unwrap();
         }
-        // One scheduling turn for each worker that has to get up, and one for who wakes it.
+        // One scheduling turn for each worker that has to wake up, and one for its waker.
         for _ in 0..4 {
             tokio::task::yield_now().await;
         }
@@ -534,7 +534,7 @@ async fn p27_one_sender_one_worker_one_order_per_class() {
     let pool = pool.dispatch(By(by)).spawn().await.unwrap();
     for number in 0..200 {
         match number % 10 {
-            // To one worker past the policy.
+            // To one worker, bypassing the policy.
             8 | 9 => pool.send_many(&mut [number].into()).await.unwrap(),
             _ => pool.send(number).await.unwrap(),
         }
@@ -593,8 +593,8 @@ async fn p05_a_spawn_that_is_given_up_leaves_nothing_running() {
     let alive = Arc::new(());
     let of_workers = alive.clone();
     let factory = move |slot| {
-        // The second one takes for ever to start, and the spawn of a pool with a policy waits for
-        // its first try.
+        // The second one never finishes starting, and the spawn of a pool with a policy waits for
+        // its first attempt.
         Starter { slow: slot == 1, _alive: of_workers.clone() }
     };
     let spawn = Pool::new(factory).workers(2).dispatch(RoundRobin::new()).spawn();
@@ -639,7 +639,7 @@ impl Actor for Notes {
     }
 }
 
-/// What a policy does when it is asked again, of a pool that is made after it.
+/// A function that a policy runs when it is asked again, for a pool that is made after the policy.
 type Asked<T> = Arc<Mutex<Option<T>>>;
 
 fn notes<F>(by: F) -> (PoolBuilder<Notes>, Arc<Mutex<Vec<u64>>>)
@@ -677,7 +677,7 @@ async fn p32_what_is_held_goes_before_what_is_sent_while_the_policy_is_asked_aga
     assert!(pool.stats().ledger_holds());
 }
 
-/// A message that came meanwhile got a place before those that were held again.
+/// A message that arrived in between got a place before those that were held again.
 #[tokio::test(start_paused = true)]
 async fn p32_what_is_held_again_keeps_its_place() {
     let address: Asked<greenroom::Address<u64, (), ()>> = Arc::default();
@@ -704,7 +704,7 @@ async fn p32_what_is_held_again_keeps_its_place() {
     assert_eq!(*order.lock().unwrap(), [1, 2, 3]);
 }
 
-/// One of them had it, and the others nothing.
+/// One of the workers got it, and the others got nothing.
 #[tokio::test(start_paused = true)]
 async fn p32_a_held_message_for_several_workers_reaches_all_of_them() {
     let (pool, order) = notes(|_, crew: &Crew<'_>| match crew.len() {
@@ -720,7 +720,7 @@ async fn p32_a_held_message_for_several_workers_reaches_all_of_them() {
     assert_room(&pool, 10);
 }
 
-/// The stop had looked while the message was with the policy, and waited to its deadline.
+/// The stop had checked while the policy had the message, and waited until its deadline.
 #[tokio::test(start_paused = true)]
 async fn p22_a_stop_that_begins_while_the_policy_is_asked_again_does_not_wait_for_what_is_held() {
     type Stopping = std::pin::Pin<Box<dyn Future<Output = Vec<u64>> + Send>>;

@@ -1,4 +1,4 @@
-//! Looking at a pool and its workers while they are full and stuck (A16).
+//! Inspecting a pool and its workers while they are full and stuck (A16).
 
 use std::{
     sync::{
@@ -63,7 +63,7 @@ async fn a16_a_full_pool_with_a_stuck_handler_is_seen_at_once() {
     assert_eq!(worker.value("cached"), Some(&Value::Int(17)));
 }
 
-/// Blocks its thread, and tells when it does.
+/// Blocks its thread, and reports when it does.
 struct Stone {
     stuck: Arc<AtomicBool>,
     held: Arc<Mutex<mpsc::Receiver<()>>>,

@@ -84,7 +84,7 @@ fn readers() -> PoolBuilder<Reader> {
     Pool::new(|_| Reader).workers(1).pool_events(PoolEvents::off())
 }
 
-/// Until everything has failed as often as it will.
+/// Waits until everything has failed as often as it will.
 async fn settle() {
     tokio::time::sleep(100 * SECOND).await;
 }
@@ -176,7 +176,7 @@ async fn p00_p18_an_actor_that_keeps_its_messages_retries_parks_and_replays_what
     assert_eq!((pool.stats().handled, pool.stats().dead_lettered), (1, 0));
 }
 
-/// As [`Owner`], but leaves its messages in place.
+/// Like [`Owner`], but leaves its messages in place.
 struct Looker;
 
 impl Actor for Looker {

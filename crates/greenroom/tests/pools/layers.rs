@@ -21,7 +21,7 @@ enum Ask {
     /// Where the handler runs: pool, slot, restarts.
     Where,
     Sleep(Duration),
-    /// As `Sleep`, with the message left in its delivery.
+    /// Like `Sleep`, with the message left in its delivery.
     LookAndSleep(Duration),
     Fail,
     Panic,
@@ -91,7 +91,7 @@ fn taken(log: &Log) -> Vec<String> {
     std::mem::take(&mut log.lock().unwrap())
 }
 
-/// Writes down what passes.
+/// Records what passes through.
 pub(super) struct Noted {
     name: &'static str,
     log: Log,
@@ -158,7 +158,7 @@ async fn a19_a_message_passes_the_layers_from_outside_in_and_its_answer_back() {
 async fn a19_a_layer_sees_errors_which_are_then_the_policy_s() {
     let log = Log::default();
     let pool = Pool::new(around(desks(&log), noted("layer", &log)));
-    // Others would start, and say so, when they are ready.
+    // More workers would start later, and log that.
     let pool = pool.workers(1).spawn().await.unwrap();
     assert_eq!(pool.call(Ask::Fail).await, Err(CallError::Failed("failed")));
     assert_eq!(taken(&log).last().unwrap(), "layer saw \"failed\"");
@@ -242,7 +242,7 @@ async fn a19_a_panic_passes_through_and_the_message_survives_as_without_a_layer(
     assert_eq!(pool.stats().restarts, 1);
 }
 
-/// Tries again by itself what the handler has left in place.
+/// Retries by itself if the handler has left the message in place.
 struct Again;
 
 impl<A: Actor> Layer<A> for Again {
@@ -280,7 +280,7 @@ async fn a19_keys_keep_their_order_through_layers() {
     }
     pool.stop(Stop::within(HOUR)).await;
     let one = ["into layer", "actor", "layer saw ok"].map(str::to_owned);
-    // The other workers start when they get to it.
+    // The other workers start in their own time.
     let mut lines = taken(&log);
     lines.retain(|line| !line.starts_with("started"));
     assert_eq!(lines[..9].chunks(3).collect::<Vec<_>>(), [one.as_slice(); 3], "one at a time");

@@ -1,5 +1,5 @@
-//! Pools: what each promises, which worker handles a message, what becomes of it, and how a pool
-//! changes while it works.
+//! Pools: the promises of each, the choice of the worker for a message, the outcomes of messages,
+//! and changes to a running pool.
 
 mod adopting;
 mod dispatch;

@@ -1,4 +1,4 @@
-//! What becomes of messages: calls that always resolve, panics, restarts, bounds, stops
+//! The outcomes of messages: calls that always resolve, panics, restarts, bounds, stops
 //! (actors-and-pools.md).
 
 use std::{
@@ -228,7 +228,7 @@ async fn p02_a_key_function_that_panics_among_many_leaves_the_others_whole() {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.try_send_many(&mut asks)));
     assert!(sent.is_err());
     assert_eq!(asks, [Ask::Panic, Ask::Echo(2)], "what was not queued is left with its sender");
-    // What was queued before the panic is announced, and the permits of the rest are back.
+    // The messages queued before the panic are announced, and the permits of the rest are back.
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert_eq!((pool.stats().accepted, pool.stats().handled), (1, 1));
     let room: Vec<_> = (0..4).map(|_| pool.try_reserve().unwrap()).collect();
@@ -486,8 +486,7 @@ impl Actor for Shy {
     }
 }
 
-/// A message that is attempted again comes back to the first shard, where perhaps nobody has ever
-/// sent anything.
+/// A retried message returns to the first shard, to which perhaps no sender has ever sent anything.
 #[tokio::test(start_paused = true)]
 async fn p18_a_message_is_attempted_again_whichever_worker_is_woken_for_it() {
     for senders in 1..5 {

@@ -1,6 +1,6 @@
-//! What every pool is to whoever uses it: an address like any other (P01), with nothing in between
-//! (P03), in front of workers that are made and started each on its own (P04), take what waits
-//! (P08), in order (P27), one at a time (A01), as many as there is room for (P06).
+//! What every pool is for its users: an address like any other (P01), with nothing in between
+//! (P03), in front of workers that are made and started separately (P04) and take waiting messages
+//! (P08), in order (P27), one at a time (A01), within the bound (P06).
 
 use std::{
     collections::HashSet,
@@ -26,14 +26,14 @@ const MS: Duration = Duration::from_millis(1);
 enum Ask {
     /// Answered with the number.
     Echo(u32),
-    /// Answered with the number of milliseconds, after these.
+    /// Answered with the number of milliseconds, after that time.
     Sleep(u32),
-    /// Answered from elsewhere, whenever that is.
+    /// Answered later from elsewhere.
     Later,
     Panic,
 }
 
-/// What the workers of a pool have seen and been given.
+/// What the workers of a pool have seen and received.
 #[derive(Clone, Default)]
 struct Seen {
     senders: Arc<Mutex<Vec<Option<AnyAddress>>>>,
@@ -165,7 +165,7 @@ async fn p03_a_reply_reaches_its_caller_when_the_pool_has_gone() {
     assert_eq!(call.await.unwrap(), Ok(7));
 }
 
-/// Takes its time to start, and tells its name.
+/// Starts slowly, and reports its name.
 struct Slow(Duration);
 
 impl Actor for Slow {
@@ -246,7 +246,7 @@ async fn p04_a_factory_that_blocks_holds_up_neither_the_runtime_nor_the_pool() {
     let (gate, gave_up) = (Mutex::new(gate), Arc::new(AtomicBool::new(false)));
     let by_factory = gave_up.clone();
     let pool = Pool::new(move |slot| {
-        // For as long as the test wants, which is for ever where it cannot go on meanwhile.
+        // For as long as the test needs: forever, if the test cannot continue.
         let waits = |gate: &mpsc::Receiver<()>| gate.recv_timeout(Duration::from_secs(20));
         if slot == 1 && waits(&gate.lock().unwrap()).is_err() {
             by_factory.store(true, Ordering::SeqCst);
@@ -272,7 +272,8 @@ async fn p08_nothing_waits_behind_a_long_handler_while_another_worker_is_free() 
         for _ in 1..workers {
             pool.send(Ask::Sleep(1_000_000)).await.unwrap();
         }
-        // From one sender and from new ones: wherever it is queued, the one who is free finds it.
+        // From one sender and from new ones: wherever the message is queued, the free worker finds
+        // it.
         for number in 0..50 {
             let began = Instant::now();
             let address = if number % 2 == 0 { &pool } else { &pool.address() };
@@ -303,7 +304,7 @@ async fn p27_a_pool_of_one_worker_is_one_line_however_and_by_whom_it_is_sent() {
     assert!(echoes.is_sorted(), "{echoes:?}");
 }
 
-/// Counts how many are inside a handler at once, awaiting in between.
+/// Counts how many handlers run at once, with awaits in between.
 #[derive(Clone, Default)]
 struct Inside {
     now: Arc<AtomicUsize>,
@@ -342,7 +343,7 @@ async fn a01_a_worker_handles_one_message_at_a_time_also_while_it_awaits() {
     }
 }
 
-/// Looks at a list, adds to it, and fails or panics until it is long enough.
+/// Reads a list, adds to it, and fails or panics until it is long enough.
 struct Looks;
 
 impl Actor for Looks {
@@ -429,7 +430,7 @@ async fn p27_a_pool_built_with_one_worker_or_none_is_one_line_again_after_it_has
             pool.send(Ask::Sleep(1_000)).await.unwrap();
         }
         tokio::time::sleep(MS).await;
-        // All of them are busy; four are told to leave.
+        // All workers are busy; four are told to leave.
         three_send(&pool, 0..100).await;
         let shrunk = pool.admin().resize(1).unwrap();
         three_send(&pool, 100..200).await;
@@ -441,7 +442,7 @@ async fn p27_a_pool_built_with_one_worker_or_none_is_one_line_again_after_it_has
     }
 }
 
-/// Checks that nothing came with a message besides itself.
+/// Checks that a message came without extra parts.
 struct Bare;
 
 impl Actor for Bare {

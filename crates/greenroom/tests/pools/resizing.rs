@@ -150,7 +150,7 @@ async fn p15_a_worker_leaves_between_restarts_and_while_it_starts() {
     assert_eq!(left.left, [0], "it does not wait for the end of its backoff");
 }
 
-/// A sender in a task of its own.
+/// A sender in its own task.
 fn sends(address: &Address<u64, usize, ()>, ms: u64) -> JoinHandle<Result<(), NotAccepted>> {
     let address = address.clone();
     tokio::spawn(async move { address.send(ms).await.map_err(|error| error.without_message()) })
@@ -270,7 +270,7 @@ async fn p15_what_a_worker_had_queued_is_handled_by_others_when_it_leaves_or_is_
     }
 }
 
-/// Sleeps for so many milliseconds and fails; panics when told [`PANIC`].
+/// Sleeps for this many milliseconds and fails; panics at [`PANIC`].
 struct Failing;
 
 impl Actor for Failing {
@@ -304,8 +304,8 @@ async fn p15_p19_a_pool_that_shrinks_lets_go_of_disabled_workers_first() {
     assert_eq!((stats.live, stats.handled, stats.queued), (1, 4, 0), "{stats:?}");
 }
 
-/// The last worker is disabled while another one, which is to leave, has a message in hand that is
-/// then to be attempted again.
+/// The last worker is disabled while another one, which is leaving, has a message in hand that is
+/// then to be retried.
 #[tokio::test(start_paused = true)]
 async fn p15_p19_what_a_leaving_worker_leaves_to_nobody_is_a_dead_letter() {
     let a_while = Duration::from_millis(50);
@@ -421,7 +421,7 @@ async fn p15_who_waits_for_room_is_refused_when_the_last_worker_goes_unless_mess
         pool.admin().remove(1).unwrap().done(SOON).await;
         tokio::time::sleep(A_MOMENT).await;
         assert_eq!(waiting.is_finished(), !holds);
-        // A permit from before is honoured only where messages are.
+        // An older permit is honoured only if messages are accepted.
         assert_eq!(permit.send(0).is_ok(), holds);
         let _comes = pool.admin().add(1).unwrap();
         let sent = waiting.await.unwrap();
@@ -471,7 +471,7 @@ async fn p22_stops_race_with_starts_changes_and_each_other_and_everybody_is_told
         assert!(stats.ledger_holds() && stats.queued == 0 && stats.in_hand == 0, "{stats:?}");
         assert_eq!((stats.returned as usize, stats.accepted), (left_over, 6));
         for change in changes {
-            // What has ended with the pool is told at once.
+            // Changes that ended with the pool are reported at once.
             let begun = tokio::time::Instant::now();
             let report = change.unwrap().done(SOON).await;
             assert!(begun.elapsed() < SOON, "{report:?}");
@@ -576,7 +576,7 @@ async fn p13_a_pool_that_several_resize_at_once_has_the_size_that_they_ask_for()
     assert_eq!(wrong, 0);
 }
 
-/// Whoever is woken may ask the pool at once, on the spot.
+/// A woken task may call the pool immediately.
 struct Asks(Mutex<Option<Pool<Sleeper>>>, AtomicUsize);
 
 impl std::task::Wake for Asks {
@@ -587,7 +587,7 @@ impl std::task::Wake for Asks {
     }
 }
 
-/// Runs this on a thread that may wait for ever for a lock that it holds.
+/// Runs this on a thread of its own: it may wait forever for a lock that it holds.
 fn finishes(work: impl AsyncFnOnce() + Send + 'static) {
     let (done, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

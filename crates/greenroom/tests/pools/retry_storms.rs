@@ -1,5 +1,5 @@
-//! Messages that are attempted again at once, for as long as they like: what else there is has its
-//! turn between their attempts.
+//! Messages that are retried at once, again and again: other messages get their turn between the
+//! attempts.
 
 use std::{
     sync::{
@@ -16,10 +16,10 @@ use greenroom::{
     prelude::*,
 };
 
-/// Attempts after which a storm ends by itself: what has not been handled by then has starved.
+/// Attempts after which a storm ends by itself: messages not handled by then have starved.
 const LONG: u32 = 20_000;
 
-/// What there is besides the storm.
+/// The number of messages besides the storm.
 const OTHERS: u32 = 40;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ struct Job {
     fails: bool,
 }
 
-/// What is seen of a storm.
+/// The record of a storm.
 #[derive(Default)]
 struct Seen {
     attempts: AtomicU32,
@@ -53,7 +53,7 @@ impl Seen {
         Ok(job.number)
     }
 
-    /// The numbers of this key in the order in which they were handled.
+    /// The numbers of this key, in the order in which they were handled.
     fn numbers(&self, key: u32) -> Vec<u32> {
         let handled = self.handled.lock().unwrap();
         handled.iter().filter(|job| job.key == key).map(|job| job.number).collect()
@@ -73,7 +73,7 @@ impl Actor for Clerk {
     }
 }
 
-/// As `Clerk`, several at a time.
+/// Like `Clerk`, several at a time.
 #[derive(Clone)]
 struct Office(Arc<Seen>);
 
@@ -95,7 +95,7 @@ const AT_ONCE: Backoff = Backoff::new(Duration::ZERO, Duration::ZERO);
 
 const PATIENCE: Stop = Stop::within(Duration::from_secs(60));
 
-/// How a pool gives its messages to its workers.
+/// How a pool distributes its messages to its workers.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Shared,
@@ -117,15 +117,14 @@ where
         Kind::Shared => builder.spawn().await,
         Kind::Keyed => builder.ordered_by(|job: &Job| job.key).spawn().await,
         Kind::Keyless => builder.ordered_by_opt(|_: &Job| None::<u32>).spawn().await,
-        // A table so large that no two keys share a slot of it.
+        // A table so large that no two keys share a slot.
         Kind::Sticky => builder.sticky_by(|job: &Job| job.key).sticky_table(1 << 20).spawn().await,
         Kind::ByPolicy => builder.dispatch(RoundRobin::new()).spawn().await,
     };
     spawned.unwrap()
 }
 
-/// So many messages that fail whenever they are attempted, each of a key of its own, and one behind
-/// each.
+/// This many messages that fail at every attempt, each with its own key and one message behind it.
 #[derive(Debug, Clone, Copy)]
 struct Storm {
     messages: u32,
@@ -139,7 +138,7 @@ const STORMS: [Storm; 4] = [
     Storm { messages: 3, urgent: true },
 ];
 
-/// Begins a storm, and returns once the other messages have been handled.
+/// Starts a storm, and returns once the other messages have been handled.
 async fn weather<A>(pool: &Pool<A>, seen: &Arc<Seen>, storm: Storm)
 where
     A: Actor<Message = Job, Reply = u32, Error = ()>,
@@ -165,7 +164,7 @@ where
     }
 }
 
-/// Says what has starved, if anything.
+/// Reports what has starved, if anything.
 async fn tried<A>(builder: PoolBuilder<A>, seen: &Arc<Seen>, kind: Kind, storm: Storm) -> String
 where
     A: Actor<Message = Job, Reply = u32, Error = ()>,
@@ -178,7 +177,7 @@ where
     if starved { format!("{kind:?} {storm:?}\n") } else { String::new() }
 }
 
-/// As `tried`, where messages of a key are handled one by one.
+/// Like `tried`, in a pool where messages of a key are handled one by one.
 async fn tried_in_order(workers: usize, kind: Kind, storm: Storm) -> String {
     let clerk = Clerk::default();
     let seen = clerk.0.clone();
@@ -221,7 +220,7 @@ async fn a_message_that_is_attempted_at_once_again_starves_nobody_on_several_thr
     every_kind_weathers_every_storm().await;
 }
 
-/// As a storm, of an actor that stands alone.
+/// Like a storm, for an actor that stands alone.
 #[tokio::test]
 async fn an_actor_that_attempts_a_message_at_once_again_answers_its_callers() {
     let clerk = Clerk::default();

@@ -1,4 +1,5 @@
-//! Where pools are spawned, stopped and called: on runtimes with time, without, and on none.
+//! The places where pools are spawned, stopped and called: on runtimes with time, without time, and
+//! on none.
 
 use std::{
     convert::Infallible,
@@ -38,7 +39,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs a future where there is no runtime.
+/// Runs a future without a runtime.
 fn alone<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -85,7 +86,7 @@ fn a_pool_is_not_spawned_outside_of_a_runtime() {
     assert!(matches!(supervisor, SupervisorError::NoRuntime), "{supervisor}");
 }
 
-/// Calls with limits, retries' and stops' waits, from where there is no time.
+/// Calls with limits, and the waits of retries and stops, from a place without time.
 async fn uses_a_pool_with_threads_of_its_own() {
     let retries = Backoff::new(Duration::from_millis(1), Duration::from_millis(1));
     let pool = Pool::new(|_| Clerk).workers(2).dedicated_threads(1).retry(2, retries);
@@ -120,7 +121,7 @@ fn a_pool_is_stopped_from_a_runtime_without_time() {
     alone(pool.stop(Stop::Now));
 }
 
-/// As it goes, it removes the other.
+/// Removes the other one when it goes.
 struct Remover {
     slot: usize,
     pool: Arc<OnceLock<Pool<Self>>>,
@@ -146,7 +147,7 @@ impl Drop for Remover {
     }
 }
 
-/// The second that goes removes one whose task has gone before: nobody is left to report that.
+/// The second one to go removes one whose task has already gone: nothing is left to report that.
 #[test]
 fn p13_a_change_of_a_pool_whose_runtime_goes_meanwhile_is_not_waited_for_to_its_deadline() {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use greenroom::prelude::*;
 
-/// What panics, instead of a time.
+/// The value that panics, instead of a time.
 pub(crate) const PANIC: u64 = u64::MAX;
 
-/// Sleeps for so many milliseconds, or panics. Answers with its slot.
+/// Sleeps for this many milliseconds, or panics. Answers with its slot.
 pub(crate) struct Sleeper;
 
 impl Actor for Sleeper {

@@ -1,5 +1,4 @@
-//! What a pool and its workers say of themselves (P25), and that every message is accounted for
-//! (P26).
+//! The figures of a pool and its workers (P25), and that every message is accounted for (P26).
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -22,7 +21,7 @@ enum Deed {
     Forward,
 }
 
-/// A key, and what to do.
+/// A key, and an instruction.
 type Task = (u64, Deed);
 
 struct Desk(Option<greenroom::Address<Task, (), ()>>);
@@ -32,7 +31,7 @@ impl Actor for Desk {
     type Reply = ();
     type Error = ();
 
-    /// Not always true: what was taken out is a letter without its message.
+    /// Not always true: a message that was taken out leaves a letter without it.
     const KEEPS_MESSAGE: bool = true;
 
     async fn receive(
@@ -152,10 +151,10 @@ async fn p25_messages_that_were_sent_together_have_an_age_and_are_measured() {
     tokio::time::sleep(ms(8_000)).await;
     let stats = pool.stats();
     assert_eq!((stats.handled, stats.oldest), (1_281, None));
-    // Of quick ones, one of the first 256 of each 512; each stands for 512.
+    // For quick ones, one of the first 256 of each 512 is measured; each represents 512.
     assert_eq!(stats.queueing.count, 1_536);
-    // The first waited for nothing; the second, of the numbers from 512 on, was in the eighth group
-    // or one of the next four.
+    // The first did not wait; the second, from number 512 on, was in the eighth group or one of the
+    // next four.
     let waited = (ms(10_000 - 1_250)..ms(10_000 - 650)).contains(&stats.queueing.max);
     assert!(waited, "{:?}", stats.queueing);
 }

@@ -1,4 +1,4 @@
-//! Pools with threads of their own.
+//! Pools with their own threads.
 
 use std::{
     sync::{Arc, Barrier},
@@ -8,7 +8,7 @@ use std::{
 
 use greenroom::{SpawnError, prelude::*};
 
-/// Blocks its thread until everybody has come, then names the thread.
+/// Blocks its thread until all have arrived, then returns the thread's name.
 struct Blocker(Arc<Barrier>);
 
 impl Actor for Blocker {
@@ -22,7 +22,7 @@ impl Actor for Blocker {
     }
 }
 
-/// The names of threads end at a NUL, and tokio panics on one.
+/// Thread names end at a NUL, and tokio panics on one.
 #[tokio::test]
 async fn p30_a_pool_with_a_nul_in_its_name_has_threads_too() {
     let alone = Arc::new(Barrier::new(1));
@@ -31,8 +31,8 @@ async fn p30_a_pool_with_a_nul_in_its_name_has_threads_too() {
     assert_eq!(pool.call(()).await.unwrap(), "blockers");
 }
 
-/// The test's runtime has one thread: were a handler to block it, nobody would ever come to the
-/// barrier.
+/// The test's runtime has one thread: if a handler blocked it, no other handler would ever reach
+/// the barrier.
 #[tokio::test]
 async fn p30_handlers_that_block_hold_up_nobody_outside_of_the_pool() {
     let barrier = Arc::new(Barrier::new(3));

@@ -1,6 +1,6 @@
 //! Random programs on virtual time with pools that adopt pools, which stop, shrink, refuse and are
-//! adopted by one another, and with messages that are attempted again at once: each message has one
-//! outcome, all ledgers add up, and no caller waits for ever.
+//! adopted by one another, and with messages that are retried at once: each message has one
+//! outcome, all ledgers add up, and no caller waits forever.
 
 use std::{
     collections::HashMap,
@@ -29,7 +29,7 @@ struct Job {
     ms: u64,
 }
 
-/// What became of each message.
+/// The outcomes of each message.
 #[derive(Debug, Default)]
 struct Seen {
     attempts: HashMap<u32, u32>,
@@ -99,7 +99,7 @@ enum Kind {
     RoundRobin,
     LeastLoaded,
     Choosy,
-    /// Every message would need a key, and none has one.
+    /// Every message would need a key, but none has one.
     Keyed,
     /// One actor.
     Single,
@@ -207,7 +207,8 @@ async fn send(to: Address<Job, u32, ()>, job: Job, envelope: Envelope, log: Log)
     }
 }
 
-/// A call that was not accepted leaves no trace of its message; one that was is seen elsewhere.
+/// A call that was not accepted leaves no trace of its message; an accepted one is recorded
+/// elsewhere.
 async fn call(to: Address<Job, u32, ()>, job: Job) {
     if let Ok(reply) = to.call(job).await {
         assert_eq!(reply, job.number);
@@ -234,7 +235,7 @@ fn change(pools: &[Arc<Pool<Clerk>>], step: &Step) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// On virtual time: longer than anything takes.
+/// On virtual time, longer than anything takes.
 const AN_HOUR: Duration = Duration::from_secs(3_600);
 
 async fn run(plans: Vec<Plan>, steps: Vec<Step>) -> Result<(), TestCaseError> {
@@ -290,7 +291,7 @@ async fn run(plans: Vec<Plan>, steps: Vec<Step>) -> Result<(), TestCaseError> {
     check(&pools, &log)
 }
 
-/// Every message has its outcome, with a worker in each pool that goes on.
+/// Settles every message, with a worker in each pool that continues.
 async fn settle(
     pools: &[Arc<Pool<Clerk>>],
     plans: &[Plan],
@@ -298,7 +299,7 @@ async fn settle(
 ) -> Result<(), TestCaseError> {
     for _ in 0..2 {
         for (pool, plan) in pools.iter().zip(plans) {
-            // None where it has stopped.
+            // `None` if it has stopped.
             if !matches!(plan.kind, Kind::Single) && pool.stats().live == 0 {
                 drop(pool.admin().add(1));
             }
@@ -339,7 +340,7 @@ proptest! {
     }
 }
 
-/// The last other worker goes first, so that nothing is left in the pool but one that leaves.
+/// The last other worker goes first, so that only a leaving worker is left in the pool.
 #[test]
 fn a_worker_that_leaves_a_deserted_pool_is_missed_by_whoever_has_adopted_it() {
     let plan = |holds| Plan { kind: Kind::Shared, workers: 0, capacity: 1, holds };

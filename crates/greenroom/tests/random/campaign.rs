@@ -1,4 +1,4 @@
-//! How random programs are tried: as many as the environment says, each on a clock of its own.
+//! Running random programs: as many as the environment says, each on its own clock.
 
 use std::{str::FromStr, time::Duration};
 
@@ -6,7 +6,7 @@ use proptest::test_runner::Config;
 
 use crate::quiet;
 
-/// What a variable of the environment says, such as `GREENROOM_PROGRAMS`.
+/// The value of an environment variable, such as `GREENROOM_PROGRAMS`.
 pub(crate) fn from_env<T: FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()
 }
@@ -21,8 +21,8 @@ pub(crate) fn config() -> Config {
     }
 }
 
-/// Runs a program on virtual time. None if it has not ended within so much of that: a wake-up or
-/// an outcome was lost.
+/// Runs a program on virtual time. `None` if it has not ended within this time: a wake-up or an
+/// outcome was lost.
 pub(crate) fn run<T>(limit: Duration, program: impl Future<Output = T>) -> Option<T> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_time().start_paused(true).build().expect("there is a runtime");

@@ -26,7 +26,7 @@ enum Deed {
     Sleep(u64),
     Fail,
     Panic,
-    /// Panics with the message in place: a retry is possible.
+    /// Panics with the message in place, so a retry is possible.
     LookAndPanicOnce,
 }
 
@@ -36,7 +36,7 @@ struct Message {
     deed: Deed,
 }
 
-/// What became of each message, by its number.
+/// The outcomes of messages, by number.
 #[derive(Debug, Default)]
 struct Seen {
     handled: Vec<u32>,
@@ -87,9 +87,9 @@ enum Dispatching {
     Keyed,
     RoundRobin,
     LeastLoaded,
-    /// Any choice that there is, by a hash of the message.
+    /// Any possible choice, by a hash of the message.
     Custom,
-    /// The same, without ever holding a message back.
+    /// The same, but never holds a message.
     Strict,
 }
 
@@ -140,16 +140,16 @@ enum How {
 #[derive(Debug, Clone)]
 enum Step {
     Work(How, Deed),
-    /// To one worker and no other.
+    /// To one particular worker.
     Direct(u8, How, Deed),
     Add(usize),
     Remove(usize),
     RemoveWorker(usize),
     Resize(usize),
     Enable(usize),
-    /// Of the worker at this place, going round.
+    /// The worker at this place, wrapping around.
     Kill(usize),
-    /// The bound, in all.
+    /// The total bound.
     Capacity(usize),
     Wait(u64),
     Breathe,
@@ -157,7 +157,7 @@ enum Step {
 
 #[derive(Debug, Clone, Copy)]
 enum Ending {
-    /// Everything that can be handled is, then the pool is looked at and stopped.
+    /// Handles everything that can be handled; then the pool is checked and stopped.
     Quiet,
     Within(u64),
     Now,
@@ -199,7 +199,7 @@ fn how() -> impl Strategy<Value = How> {
         1 => Just(How::CancelledCall),
         1 => any::<bool>().prop_map(How::Reserve),
         1 => (1u8..6).prop_map(How::Many),
-        // So many stay where they lie, where there is room for all.
+        // This many stay where they are, if there is room for all.
         1 => (16u8..30).prop_map(How::Many),
     ]
 }
@@ -312,7 +312,7 @@ async fn spawn(program: &Program, log: &Log) -> Pool<Clerk> {
     .unwrap()
 }
 
-/// One sender at work, to its end.
+/// One sender at work, until it is done.
 async fn work(address: Address<Message, u32, ()>, how: How, message: Message, log: Log) {
     let number = message.number;
     let note = |accepted: Result<(), NotAccepted>| {
@@ -354,8 +354,8 @@ async fn work(address: Address<Message, u32, ()>, how: How, message: Message, lo
             }
         }
         How::Many(count) => {
-            // Of many, most just return: no crew could bury dozens that panic before the program's
-            // end.
+            // Of many, most just return: a crew could not handle dozens of panics before the
+            // program's end.
             let deed = |copy: u8| if copy < 6 { message.deed } else { Deed::Return };
             let copies =
                 |copy: u8| Message { number: number + 1_000 * u32::from(copy), deed: deed(copy) };
@@ -374,14 +374,14 @@ async fn work(address: Address<Message, u32, ()>, how: How, message: Message, lo
     }
 }
 
-/// What may be queued at most. A pool that has shrunk keeps what it had taken in, and honours
-/// permits that were out.
+/// The most that may be queued. A pool that has shrunk keeps the messages that it had accepted, and
+/// honours earlier permits.
 struct Bound {
     most: usize,
     changed: Instant,
 }
 
-/// Longer than anybody here keeps a permit.
+/// Longer than any permit is kept here.
 const PERMITS: Duration = Duration::from_millis(10);
 
 impl Bound {
@@ -414,7 +414,7 @@ fn apply(admin: &PoolAdmin<Clerk>, step: &Step) {
     drop(begun);
 }
 
-/// On virtual time: longer than all retries and restarts take.
+/// On virtual time, longer than all retries and restarts take.
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
 async fn run(program: Program) -> Result<(), TestCaseError> {
@@ -476,7 +476,7 @@ async fn run(program: Program) -> Result<(), TestCaseError> {
     check_outcomes(&log, report.left_over, &stats)
 }
 
-/// Everything is handled that can be, with workers that do not panic any more.
+/// Handles everything that can be handled, with workers that no longer panic.
 async fn come_to_rest(pool: &Pool<Clerk>, program: &Program) -> Result<(), TestCaseError> {
     tokio::time::sleep(AN_HOUR).await;
     let stats = pool.stats();
@@ -494,7 +494,7 @@ async fn come_to_rest(pool: &Pool<Clerk>, program: &Program) -> Result<(), TestC
     let holds = program.dispatching == Dispatching::Custom;
     prop_assert!(holds || stats.accepted == stats.settled(), "something is left: {stats:?}");
     prop_assert!(stats.accepted == stats.settled() + stats.queued, "something is left: {stats:?}");
-    // What is held may be more than a pool that has shrunk accepts.
+    // There may be more held messages than a pool that has shrunk accepts.
     let room = stats.capacity.saturating_sub(stats.queued as usize);
     let permits: Vec<_> = (0..room).map(|_| pool.try_reserve()).collect();
     prop_assert!(permits.iter().all(Result::is_ok), "a permit was lost: {stats:?}");

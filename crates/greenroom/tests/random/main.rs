@@ -1,5 +1,5 @@
-//! Programs that nobody has thought of, against models, and pools under load. `GREENROOM_PROGRAMS`
-//! says how many programs a test tries.
+//! Random programs against models, and pools under load. `GREENROOM_PROGRAMS` sets how many
+//! programs a test tries.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,6 +1,6 @@
 //! Random programs on virtual time: whatever handlers, callers and stops do, the ledger adds up, no
-//! two messages of a key are in hand at once, keys keep their order, the bound holds, and what was
-//! withdrawn is not started any more.
+//! two messages of a key are in hand at once, keys keep their order, the bound holds, and withdrawn
+//! messages are not started.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -36,8 +36,8 @@ enum Deed {
     LookAndPanic,
 }
 
-/// What the scripted policy makes of an error: the handler's wish (above these: another attempt),
-/// plus [`ONCE`] where the next attempt will work.
+/// The scripted policy's verdict on an error: the handler's wish (above these: a retry), plus
+/// [`ONCE`] if the next attempt will work.
 const RETURN: u8 = 0;
 const BURY: u8 = 1;
 const DROP: u8 = 2;
@@ -56,7 +56,7 @@ fn scripted(attempt: FailedAttempt<'_, u8>, chance: f64) -> FailureAction {
     }
 }
 
-/// Who decides what follows from a failure.
+/// The policy that decides on failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Policy {
     Plain,
@@ -66,11 +66,11 @@ enum Policy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// Everything is handled, then looked at, then the pool is stopped.
+    /// Everything is handled; then the pool is checked and stopped.
     Quiet,
     Within(u64),
     Now,
-    /// A graceful stop with this deadline, and after a while another that wants it now.
+    /// A graceful stop with this deadline, and a more urgent one after a while.
     Both(u64, u64),
     /// The pool is dropped.
     Dropped,
@@ -83,7 +83,7 @@ struct Message {
     class: Class,
     /// Sent in turn: other tasks may be overtaken between their permit and their place in line.
     in_turn: bool,
-    /// How many were revoked before it was sent.
+    /// The number of revocations before it was sent.
     edition: u32,
     deed: Deed,
 }
@@ -98,7 +98,7 @@ struct Seen {
     violations: Vec<String>,
 }
 
-/// A key that hashes to few values.
+/// A key with few hash values.
 #[derive(PartialEq, Eq)]
 struct Key(u8, u8);
 
@@ -151,7 +151,7 @@ impl Actor for Worker {
     type Reply = u32;
     type Error = u8;
 
-    /// Not always true: what was taken out is a letter without its message.
+    /// Not always true: a message that was taken out leaves a letter without it.
     const KEEPS_MESSAGE: bool = true;
 
     async fn handle(&mut self, message: Message, _cx: &mut Context<Self>) -> Result<u32, u8> {
@@ -209,11 +209,11 @@ enum Step {
     TrySend(Option<u8>, Deed),
     Call(Option<u8>, Deed),
     AbandonedCall(Option<u8>, Deed),
-    /// Of the worker at this place, going round.
+    /// The worker at this place, wrapping around.
     Kill(usize),
-    /// Every fifth number, beginning with this one.
+    /// Every fifth number from this one on.
     Withdraw(u32),
-    /// All that was sent before.
+    /// All messages sent before.
     Revoke,
     Wait(u64),
     Breathe,
@@ -226,7 +226,7 @@ struct Program {
     keyed: bool,
     policy: Policy,
     seed: u64,
-    /// Keys hash to this many values, so that different keys collide.
+    /// Keys have this many hash values, so that different keys collide.
     hashes: u8,
     steps: Vec<(Step, Class)>,
     ending: Ending,
@@ -294,7 +294,7 @@ fn program() -> impl Strategy<Value = Program> {
         })
 }
 
-/// So many that the pool takes this for usual.
+/// Enough that the pool takes this for usual.
 fn handlers_that_wait(workers: usize) -> impl Iterator<Item = (Step, Class)> {
     let key = |n: usize| (!n.is_multiple_of(7)).then_some((n % 5) as u8);
     (0..20 * workers).map(move |n| (Step::Send(key(n), Deed::YieldTwice), Class::Normal))
@@ -311,7 +311,7 @@ struct Outcomes {
 }
 
 impl Program {
-    /// Messages are asked about before they are started.
+    /// Messages are checked before they are started.
     fn revokes(&self) -> bool {
         self.seed & 128 != 0
     }
@@ -353,10 +353,10 @@ fn builder(
     }
 }
 
-/// On virtual time: longer than all retries and restarts take.
+/// On virtual time, longer than all retries and restarts take.
 const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Nothing happens any more: nothing is owned, and nobody is forgotten.
+/// Nothing happens any more: nothing is owned, and no caller is forgotten.
 fn check_quiet(pool: &Pool<Worker>, program: &Program) -> Result<(), TestCaseError> {
     let stats = pool.stats();
     prop_assert_eq!(stats.accepted, stats.settled(), "{:?}", stats);
@@ -398,7 +398,7 @@ async fn stop(pool: &Pool<Worker>, ending: Ending) -> Stopped {
     Stopped { left_over, wedged, stats: pool.stats() }
 }
 
-/// Withdraws what waits and is chosen, and sees that each is told once.
+/// Withdraws the selected waiting messages, and checks that each caller is notified once.
 fn withdraw(pool: &Pool<Worker>, seen: &Mutex<Seen>, chosen: impl Fn(&Message) -> bool) -> usize {
     let mut before = HashSet::new();
     let withdrawn = pool.admin().withdraw(|message| {

@@ -1,8 +1,8 @@
 //! Panics that print nothing: random programs panic on purpose, thousands of times.
 //!
 //! A process has one panic hook, and the tests of a binary run side by side. So the hook is set
-//! once, stays, and passes over the panics of those threads only that have asked for it: a test
-//! that fails beside a random program is heard.
+//! once, stays, and skips only the panics of threads that have asked for it: a test that fails next
+//! to a random program is still reported.
 
 use std::{cell::Cell, panic, sync::Once};
 
@@ -21,7 +21,7 @@ impl Drop for Loud {
     }
 }
 
-/// From now on the panics of this thread print nothing.
+/// From now on, panics of this thread print nothing.
 pub(crate) fn on_this_thread() {
     HOOK.call_once(|| {
         let before = panic::take_hook();
@@ -34,7 +34,7 @@ pub(crate) fn on_this_thread() {
     QUIET.set(true);
 }
 
-/// While this runs the panics of this thread print nothing.
+/// While this runs, panics of this thread print nothing.
 pub(crate) fn during<T>(run: impl FnOnce() -> T) -> T {
     let _loud_after = Loud;
     on_this_thread();

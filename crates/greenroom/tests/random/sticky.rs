@@ -1,7 +1,7 @@
 //! Random programs of sticky pools on virtual time: whatever handlers do, and however workers come
 //! and go, keys keep their order and their worker, and every message has one outcome.
 //!
-//! `GREENROOM_PROGRAMS` says how many, `GREENROOM_SEED` which one is tried alone.
+//! `GREENROOM_PROGRAMS` sets how many, `GREENROOM_SEED` selects a single one.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -17,7 +17,7 @@ use greenroom::{
 
 use crate::campaign;
 
-/// On virtual time: longer than all retries and restarts take.
+/// On virtual time, longer than all retries and restarts take.
 const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Steele, Lea, Flood: SplitMix64.
@@ -55,18 +55,18 @@ struct Message {
     number: u32,
     class: Class,
     deed: Deed,
-    /// Who was accepted before is known: a task of its own may wait for room.
+    /// The order of acceptance is known: a separate task may wait for room.
     in_turn: bool,
 }
 
-/// How often the crew has changed, and in which slot the last attempt was.
+/// How often the crew has changed, and the slot of the last attempt.
 type Home = (u64, usize);
 
 #[derive(Default)]
 struct Seen {
     in_hand: HashSet<u64>,
     last_started: HashMap<(u64, Class), u32>,
-    /// Attempted, and not settled.
+    /// Attempted, but not settled.
     open: HashMap<(u64, Class), BTreeSet<u32>>,
     attempts: HashMap<u32, u32>,
     homes: HashMap<u64, Home>,
@@ -76,7 +76,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Returns which attempt it is, from 1.
+    /// Returns the number of the attempt, from 1.
     fn begin(&mut self, message: &Message, home: Home) -> u32 {
         let attempt = self.attempts.entry(message.number).or_default();
         *attempt += 1;
@@ -255,7 +255,7 @@ async fn step(
     }
 }
 
-/// In an idle pool each worker has room for so many messages, and for no more.
+/// In an idle pool each worker has room for exactly this many messages.
 fn check_places(pool: &Pool<Worker>, mailbox: usize) -> Result<(), String> {
     for worker in pool.admin().workers() {
         let places: Vec<_> = (0..mailbox).map_while(|_| worker.try_reserve().ok()).collect();
@@ -281,7 +281,7 @@ async fn run(seed: u64) -> Result<(), String> {
     let is_quiet = chance.one_in(2);
     if is_quiet {
         pool.admin().resize(6).unwrap().done(A_DAY).await;
-        // Those that are enabled may be disabled again by what waits.
+        // Waiting messages may disable enabled workers again.
         for _ in 0..9 {
             (0..6).for_each(|slot| drop(pool.admin().enable(slot)));
             tokio::time::sleep(A_DAY).await;

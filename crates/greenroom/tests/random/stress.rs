@@ -1,6 +1,6 @@
-//! Real threads, every kind of handler, producers that come and go, and a stop in the middle: what
-//! random programs on one thread cannot see, the clock taking shards away from handlers that
-//! compute, and wake-ups that cross.
+//! Real threads, every kind of handler, producers that come and go, and a stop in the middle. This
+//! covers what random programs on one thread cannot: the watchdog takes shards away from computing
+//! handlers, and wake-ups cross.
 
 use std::{
     collections::HashMap,
@@ -30,10 +30,10 @@ struct Job {
     turn: u32,
 }
 
-/// What the handlers have seen.
+/// What the handlers have observed.
 struct Seen {
     keyed: bool,
-    /// Per key: the turn handled last, and who has it in hand.
+    /// Per key: the turn handled last, and the message in hand.
     last: Vec<AtomicU32>,
     in_hand: Vec<AtomicBool>,
     handled: Vec<AtomicU8>,
@@ -88,8 +88,8 @@ impl Actor for Worker {
     async fn handle(&mut self, job: Job, _cx: &mut Context<Self>) -> Result<u32, ()> {
         let in_hand = self.0.begin(job);
         match job.id % 1_009 {
-            // Long enough for the clock to take the shard away, ended at no particular phase of its
-            // ticks.
+            // Long enough for the watchdog to take the shard away, and ending at a random phase of
+            // its ticks.
             0 => compute(Duration::from_micros(2_000 + u64::from(job.id % 3_000))),
             1..5 => tokio::time::sleep(Duration::from_millis(1)).await,
             5..7 => panic!("on purpose"),
@@ -115,7 +115,7 @@ fn compute(time: Duration) {
     }
 }
 
-/// Sends until told to stop. Each producer has keys of its own. Returns what was accepted.
+/// Sends until told to stop. Each producer has its own keys. Returns the accepted messages.
 async fn produce(
     address: Address<Job, u32, ()>,
     producer: usize,
@@ -216,11 +216,11 @@ async fn run(
         })
         .collect();
     tokio::time::sleep(time).await;
-    // However slow the machine: a run of a few messages shows nothing.
+    // Even on a slow machine: a run of a few messages shows nothing.
     while pool.stats().accepted <= ENOUGH {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // The stop comes while everybody sends; a few come at once.
+    // The stop comes while all producers send; several stops come at once.
     let (report, other, another) = tokio::join!(pool.stop(stop), pool.stop(stop), pool.stop(stop));
     let mut report = report;
     report.left_over.extend(other.left_over.into_iter().chain(another.left_over));

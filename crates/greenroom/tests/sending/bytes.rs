@@ -135,7 +135,7 @@ async fn k10_a18_a_timer_waits_in_line_where_bytes_are_full() {
     }
 }
 
-/// Hands its pages on, and waits for that for a second.
+/// Hands its pages on, waiting at most a second.
 struct Mover(Address<Page, usize, ()>);
 
 impl Actor for Mover {
@@ -222,7 +222,7 @@ async fn k10_a_bound_of_no_bytes_is_refused() {
     assert!(matches!(none, SpawnError::OutOfRange { setting: "max bytes", .. }), "{none}");
 }
 
-/// It heard that there were no workers, of a pool that had one.
+/// The sender was told that there were no workers, although the pool had one.
 #[tokio::test(start_paused = true)]
 async fn k10_p15_who_waits_for_bytes_goes_on_in_a_pool_that_has_a_worker_again() {
     let (builder, gate) = press(100);

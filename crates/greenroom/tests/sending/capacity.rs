@@ -13,7 +13,7 @@ use tokio::{sync::Semaphore, task::JoinHandle};
 
 const SOON: Duration = Duration::from_secs(60);
 
-/// Handles a message for each permit that it is given, and notes it.
+/// Handles a message for each permit that it gets, and notes it.
 struct Gated {
     gate: Arc<Semaphore>,
     seen: Arc<Mutex<Vec<u32>>>,
@@ -31,7 +31,7 @@ impl Actor for Gated {
     }
 }
 
-/// Gives way once, or waits until it may go on.
+/// Yields once, or waits until it may continue.
 struct Waiting(Arc<Semaphore>);
 
 impl Actor for Waiting {
@@ -49,7 +49,7 @@ impl Actor for Waiting {
 }
 
 /// Senders are served in blocks behind handlers that wait, and a block is a sixteenth of the
-/// capacity. Nobody would ever wake them for less, if the watch did not.
+/// capacity. Only the watchdog wakes them for less.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a05_a_sender_that_waits_for_less_than_a_block_is_served_soon() {
     let gate = Arc::new(Semaphore::new(0));
@@ -97,7 +97,7 @@ async fn full(capacity: usize) -> Setting {
     Setting { pool, gate, seen }
 }
 
-/// Lets everybody do what is to be done.
+/// Lets all tasks do what they can.
 async fn turns() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
@@ -232,7 +232,7 @@ impl Actor for Idle {
     }
 }
 
-/// Notes which messages of each key it has handled.
+/// Notes the messages that it has handled for each key.
 #[derive(Clone, Default)]
 struct Noter(Arc<Mutex<HashMap<u8, Vec<u32>>>>);
 

@@ -1,4 +1,4 @@
-//! Pools that start no more than so many a second, and have no more in hand than so many (P24).
+//! Pools with a limit on starts per second and on messages in hand (P24).
 
 use std::{
     sync::{Arc, Mutex},
@@ -23,7 +23,7 @@ enum Deed {
     Panic,
 }
 
-/// Says when each message was started, and its number.
+/// Records when each message was started, and its number.
 #[derive(Clone, Default)]
 struct Book(Arc<Mutex<Vec<(Instant, u64)>>>);
 
@@ -260,7 +260,7 @@ async fn p24_a_rate_comes_and_goes_while_the_pool_runs() {
     assert_eq!(started(), 4, "nothing but the workers holds them back");
     pool.admin().set_rate(Rate::per_second(10)).unwrap();
     tokio::time::sleep(ms(1_000)).await;
-    // A token at once, ten a second.
+    // One token at once, then ten a second.
     assert_eq!(started(), 4 + 1 + 9);
     pool.admin().set_rate(None).unwrap();
     tokio::time::sleep(ms(105)).await;

@@ -1,5 +1,5 @@
-//! What is sent to a pool: how much it takes, in which order and how soon, what becomes of the
-//! rest, permits, services and sinks, and what is withdrawn again.
+//! Sending to a pool: how much it accepts, in which order and how soon, the outcome of the rest,
+//! permits, services and sinks, and withdrawals.
 
 mod bytes;
 mod capacity;

@@ -1,4 +1,4 @@
-//! What becomes of messages for which there is no room.
+//! The outcomes of messages for which there is no room.
 
 use std::{
     collections::VecDeque,
@@ -16,7 +16,7 @@ use greenroom::{
 const SOON: Duration = Duration::from_secs(60);
 const A_MOMENT: Duration = Duration::from_millis(1);
 
-/// A number, and for how long its handler sleeps.
+/// A number, and how long its handler sleeps.
 type Message = (u64, u64);
 type Letters = Arc<Mutex<Vec<(u64, DeadLetterReason)>>>;
 
@@ -45,7 +45,7 @@ fn desk(capacity: usize, overflow: Overflow<Message, u64, ()>) -> (PoolBuilder<D
     (builder, letters)
 }
 
-/// One message in hand for ten seconds, and nobody waiting.
+/// One message in hand for ten seconds, and none waiting.
 async fn busy(builder: PoolBuilder<Desk>) -> Pool<Desk> {
     let pool = builder.spawn().await.unwrap();
     pool.send((0, 10_000)).await.unwrap();
@@ -204,16 +204,16 @@ async fn p07_lanes_of_a_keyed_pool_make_room_and_their_keys_go_on() {
     }
 }
 
-/// A key that has had its quota stands aside in a lane that nobody runs. What waits there can be
-/// evicted, to the last.
+/// A key that has used up its quota yields in a lane that no worker runs. Messages that wait there
+/// can be evicted, to the last one.
 #[tokio::test(start_paused = true)]
 async fn p07_a_lane_that_is_emptied_while_nobody_runs_it_is_closed() {
     let (builder, letters) = desk(100, Overflow::DropOldest);
-    // One worker; a key function that tells one key from all others.
+    // One worker; a key function that separates one key from all others.
     let pool = builder.ordered_by(|message: &Message| message.0.min(1));
     let pool = pool.spawn().await.unwrap();
-    // Seventeen of key 1, then one of key 0 that sleeps: the seventeenth waits in a ready lane
-    // meanwhile.
+    // Seventeen of key 1, then one of key 0 that sleeps: in that time the seventeenth waits in a
+    // ready lane.
     for number in 1..18 {
         pool.try_send((number, 0)).unwrap();
     }
@@ -317,7 +317,7 @@ async fn p07_the_worker_that_is_chosen_makes_room_and_no_other() {
     let permits: Vec<_> = (0..96).map(|_| pool.try_reserve()).collect();
     assert!(permits.iter().all(Result::is_ok), "a permit was lost");
     assert_eq!(pool.try_reserve().err(), Some(NotAccepted::Full), "one came from nowhere");
-    // Now the pool is full, and so is nobody's mailbox once one has been emptied.
+    // Now the pool is full, but no mailbox is full once one has been emptied.
     tokio::time::sleep(SOON).await;
     assert_eq!(pool.stats().handled, 6);
     drop(permits);
@@ -376,7 +376,7 @@ async fn p07_a_fallback_takes_what_there_is_no_room_for_and_answers_its_calls() 
         let mut many = numbered(3..7);
         assert_eq!(first.try_send_many(&mut many), Ok(2));
         assert_eq!(many, numbered(5..7));
-        // Both are full: it goes back, and nobody waits.
+        // Both are full: it goes back, and no sender waits.
         assert_eq!(first.send((5, 0)).await.unwrap_err().into_message(), Some((5, 0)));
         assert_eq!(first.call((5, 0)).await, Err(SendError::Full((5, 0)).into()));
         assert_eq!(first.send_many(&mut many).await, Err(NotAccepted::Full));
@@ -453,7 +453,7 @@ async fn two_busy(builder: PoolBuilder<Desk>) -> Pool<Desk> {
     pool
 }
 
-/// Stops a pool, of whose messages so many are handled, and which has room for so many.
+/// Stops a pool that has handled this many messages, and has this capacity.
 async fn finish(pool: &Pool<Desk>, handled: u64, capacity: usize) {
     tokio::time::sleep(SOON).await;
     let permits: Vec<_> = (0..capacity).map_while(|_| pool.try_reserve().ok()).collect();

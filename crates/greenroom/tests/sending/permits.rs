@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::{Actor, Context, NotAccepted, Pool, SendError, Stop};
 use tokio::sync::mpsc;
 
-/// Passes on what it is given.
+/// Passes on its messages.
 struct Relay(mpsc::UnboundedSender<u32>);
 
 impl Actor for Relay {

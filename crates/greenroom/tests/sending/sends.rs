@@ -1,4 +1,4 @@
-//! Sending: bounds, room, and what a cancelled send has done.
+//! Sending: bounds, room, and the effect of a cancelled send.
 
 use std::{
     collections::VecDeque,
@@ -63,8 +63,8 @@ async fn a04_many_senders_together_get_the_capacity_and_not_one_message_more() {
         let senders: Vec<_> = (0..7).map(|_| pool.address()).collect();
         let mut accepted = 0;
         let mut refused = 0;
-        // One after the other, so that each leaves credit behind in its shard which the next must
-        // get at.
+        // One after the other, so that each leaves credit behind in its shard, which the next one
+        // must reclaim.
         while refused < senders.len() {
             for sender in &senders {
                 match sender.try_send(0) {
@@ -156,8 +156,8 @@ async fn a05_a_key_function_that_panics_after_a_wait_for_room_leaves_the_message
     let mut messages: VecDeque<u64> = (1..=3).collect();
     let sending = AssertUnwindSafe(pool.send_many(&mut messages)).catch_unwind();
     let (sent, ()) = tokio::join!(sending, async {
-        // The first has the only room; the second waits, and its key is asked for when the first is
-        // started.
+        // The first has the only room; the second waits, and its key function is called when the
+        // first is started.
         careless.store(true, Ordering::Relaxed);
         gate.add_permits(1);
     });

@@ -1,8 +1,8 @@
-//! Waiting on virtual time for what can happen at once.
+//! Waiting on virtual time for everything that can happen at once.
 
 use std::time::Duration;
 
-/// Lets everybody do what there is to do at this moment.
+/// Lets all tasks do everything that they can do now.
 pub(crate) async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

@@ -10,7 +10,7 @@ use std::{
 use futures_util::{Sink, SinkExt, StreamExt, stream};
 use greenroom::{Actor, Context, NotAccepted, Pool, Stop, service::PoolSink};
 
-/// Notes what it is given.
+/// Records its messages.
 struct Recorder(Arc<Mutex<Vec<u32>>>);
 
 impl Actor for Recorder {
@@ -36,7 +36,7 @@ async fn recorder(capacity: usize) -> (Pool<Recorder>, Arc<Mutex<Vec<u32>>>) {
     (pool.spawn().await.unwrap(), record)
 }
 
-/// What one poll for readiness comes to, without the error's message.
+/// The result of one poll for readiness, without the error's message.
 fn poll_ready(sink: &mut PoolSink<u32, (), ()>) -> Poll<Result<(), NotAccepted>> {
     let ready = Pin::new(sink).poll_ready(&mut Task::from_waker(Waker::noop()));
     ready.map_err(|error| error.without_message())

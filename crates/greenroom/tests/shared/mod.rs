@@ -1,3 +1,3 @@
-//! What the tests of several folders use.
+//! Helpers for the tests of several folders.
 
 pub(crate) mod room;

@@ -1,4 +1,4 @@
-//! An actor whose messages say how long they take, and what became of them.
+//! An actor whose messages say how long they take, and a record of their attempts.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use std::{
 use greenroom::{Actor, Context, Pool, PoolBuilder};
 use tokio::time::{Instant, sleep};
 
-/// What a message is of, and what its handler does.
+/// The owner of a message, and what its handler does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Job {
     pub(crate) tenant: &'static str,
@@ -24,7 +24,7 @@ pub(crate) enum Wish {
     Well,
     Fail,
     Panic,
-    /// Holds its share for so long, and fails.
+    /// Holds its share for this long, and fails.
     Hold(Duration),
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct Attempt {
     pub(crate) job: Job,
     /// Since the clerk was made.
     pub(crate) began: Duration,
-    /// Or now, if it has not ended.
+    /// Or the present time, if it has not ended.
     pub(crate) ended: Option<Duration>,
 }
 
@@ -153,7 +153,7 @@ pub(crate) async fn settle(millis: u64) {
     sleep(Duration::from_millis(millis)).await;
 }
 
-/// As many messages of a tenant, each of a key of its own.
+/// This many messages of a tenant, each with its own key.
 pub(crate) async fn flood(pool: &Pool<Clerk>, tenant: &'static str, many: u64, millis: u64) {
     let first = tenant.bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte)) << 32;
     for key in 0..many {

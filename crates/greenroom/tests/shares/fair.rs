@@ -142,8 +142,8 @@ async fn q02_handlers_that_take_no_time_take_turns_as_well() {
     pool.stop(SECOND).await;
 }
 
-/// 99 shares of ten messages a second each for two seconds, beside a flood of so many messages: the
-/// 99th percentile of the time from sent to done of the others' messages.
+/// 99 shares with ten messages a second each for two seconds, next to a flood of this many
+/// messages: the 99th percentile of the others' time from sent to done.
 async fn p99_beside(clerk: &Clerk, many: u64) -> Duration {
     let pool = clerk.keyed(64).spawn().await.unwrap();
     flood(&pool, "flood", many, 5).await;

@@ -1,4 +1,4 @@
-//! A share that is held, and the attempt that probes (Q06).
+//! A held share, and the attempt that probes (Q06).
 
 use std::time::Duration;
 

@@ -1,14 +1,14 @@
-//! Whether STATEMENTS.md says the truth: every statement is there and has tests, and those that it
+//! Checks that STATEMENTS.md is true: every statement is there and has tests, and the tests that it
 //! names exist.
 //!
-//! A test belongs to the statements with whose numbers its name begins: `a04_a05_...` holds A04 and
-//! A05. After a test was added, renamed or removed,
+//! A test belongs to the statements whose numbers begin its name: `a04_a05_...` covers A04 and A05.
+//! After a test was added, renamed or removed,
 //!
 //! ```text
 //! GREENROOM_WRITE_STATEMENTS=1 cargo test -p greenroom --test actors statements
 //! ```
 //!
-//! writes the names into the page. What a statement promises, its heading, is written by hand.
+//! writes the names into the page. The text and the heading of a statement are written by hand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,7 +17,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Which statements there are of each kind.
+/// The statements of each kind.
 const STATEMENTS: [(char, RangeInclusive<u32>); 10] = [
     ('A', 1..=20),
     ('P', 0..=30),
@@ -77,7 +77,7 @@ fn all_numbers() -> Vec<String> {
     STATEMENTS.into_iter().flat_map(of_kind).collect()
 }
 
-/// The numbers that a test's name begins with, as far as there are such statements.
+/// The numbers at the start of a test's name that are existing statements.
 fn numbers_of(test: &str) -> Vec<String> {
     let is_number = |part: &&str| {
         matches!(part.as_bytes(), [kind, tens, units]
@@ -103,7 +103,7 @@ fn tests_in(source: &str) -> Vec<&str> {
     names
 }
 
-/// The tests of this package, and of the queues below it.
+/// The tests of this package, and of the queue package below it.
 fn tests_below(package: &Path) -> Tests {
     let mut tests = Tests::new();
     let folders = ["src", "tests", "../greenroom-queue/src"].map(|folder| package.join(folder));
@@ -131,7 +131,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The number of a statement whose heading this is.
+/// The number of the statement that this is the heading of.
 fn heading(line: &str) -> Option<&str> {
     line.strip_prefix("### ")?.split(' ').next()
 }
@@ -140,8 +140,7 @@ fn headings(page: &str) -> Vec<String> {
     page.lines().filter_map(heading).map(str::to_owned).collect()
 }
 
-/// The page with the names of the tests at the end of what is said of their statements, before the
-/// empty line.
+/// The page with the names of the tests at the end of each statement's text, before the empty line.
 fn with_tests(page: &str, tests: &Tests) -> String {
     let (mut written, mut statement) = (String::new(), None);
     for line in page.lines().filter(|line| !line.starts_with("* `")).chain([""]) {

@@ -65,16 +65,9 @@ impl Default for InputConfig {
     }
 }
 
-impl InputConfig {
-    /// The events that the matcher takes, with the usual bounds.
-    pub fn of(matcher: Matcher) -> Self {
-        Self { matcher, ..Self::default() }
-    }
-}
-
 impl From<Matcher> for InputConfig {
     fn from(matcher: Matcher) -> Self {
-        Self::of(matcher)
+        Self { matcher, ..Self::default() }
     }
 }
 

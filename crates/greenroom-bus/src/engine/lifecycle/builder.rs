@@ -162,7 +162,7 @@ impl EngineBuilder {
     /// Reads from here the events that the matcher takes. The others are acknowledged, and count as
     /// ignored; one on which it panics is a dead letter.
     pub fn input_where(self, source: Box<dyn Source>, matcher: Matcher) -> Self {
-        self.input_with(source, InputConfig::of(matcher))
+        self.input_with(source, matcher.into())
     }
 
     /// Reads from this source the events that its matcher takes, with limits of its own on events

@@ -34,7 +34,6 @@ use crate::{
     name::Name,
     router::{OnFull, Route, Router},
     settlement::{Ack, Settle, Settled},
-    sink::SinkError,
 };
 
 /// The name of a router's callers, in place of an input.
@@ -275,14 +274,6 @@ impl DeadLetterStore for Callers {
 
     fn store(&self, letter: DeadLetter) {
         letter.ack.confirm();
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn wait(
 ) {
     if pool.pause.is_on() {
         tokio::select! {
-            () = pool.pause.off() => {}
+            () = pool.pause.lifted() => {}
             () = shared.inputs.revocations.until(jobs[0].origin.assigned) => {}
         }
     }

@@ -30,7 +30,7 @@ impl PauseGate {
     ///
     /// # Cancel safety
     /// A dropped future has done nothing.
-    pub(crate) async fn off(&self) {
+    pub(crate) async fn lifted(&self) {
         while self.is_on() {
             let mut released = std::pin::pin!(self.released.notified());
             released.as_mut().enable();

@@ -145,11 +145,11 @@ fn field(text: &str) -> Result<OrderBy, String> {
 impl HttpOptions {
     /// To this URL, with the defaults of a configuration.
     pub fn new(url: impl Into<String>) -> Self {
-        Self::to(PostTo { to: Some(Secret(url.into())), from: None, allow: None })
+        Self::with_url(PostTo { to: Some(Secret(url.into())), from: None, allow: None })
     }
 
     /// To where `url` says.
-    pub fn to(url: PostTo) -> Self {
+    pub fn with_url(url: PostTo) -> Self {
         Self { url, ..defaults_beside(&[("url", "http://host/")]) }
     }
 

@@ -57,7 +57,9 @@ use super::{
 use crate::{
     BoxFuture,
     settlement::Settled,
-    source::{Committer, Partition, Place, Places, Pull, Receipts, Source, SourceError, Taken},
+    source::{
+        Committer, Partition, Place, Places, Pull, Pulling, Receipts, Source, SourceError, Taken,
+    },
 };
 
 /// Turns of files that are remembered, so that reports can name a line; more, when lines of as many
@@ -347,10 +349,7 @@ impl Source for FollowSource {
         self.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             loop {
                 while !self.ready.is_empty() {

@@ -116,7 +116,7 @@ impl FileInput {
             true => self.followed(options, looks),
             false => {
                 let path = self.path.display();
-                let set = FileSet::at(&self.path).map_err(|why| format!("file:{path}: {why}"))?;
+                let set = FileSet::find(&self.path).map_err(|why| format!("file:{path}: {why}"))?;
                 self.read(set, options, looks)
             }
         };

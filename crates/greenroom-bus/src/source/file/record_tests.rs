@@ -13,8 +13,8 @@ use crate::{
 };
 
 fn options() -> FileSourceOptions {
-    let kind = Pick::of(RecordPart::Pointer("/kind".parse().unwrap())).or("line");
-    let mapping = Mapping::new(kind, Pick::of(RecordPart::Path))
+    let kind = Pick::part(RecordPart::Pointer("/kind".parse().unwrap())).or("line");
+    let mapping = Mapping::new(kind, Pick::part(RecordPart::Path))
         .content_type(Pick::literal("application/json"));
     FileSourceOptions { records: Some(Arc::new(mapping)), ..FileSourceOptions::default() }
 }

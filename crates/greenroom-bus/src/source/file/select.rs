@@ -56,7 +56,7 @@ impl FileSet {
     /// # Errors
     /// It is no pattern, or the directory that it begins with cannot be read; in words for an
     /// operator.
-    pub fn at(path: &Path) -> Result<Option<Self>, String> {
+    pub fn find(path: &Path) -> Result<Option<Self>, String> {
         if path == Path::new("-") {
             return Ok(None);
         }
@@ -201,7 +201,7 @@ mod tests {
     }
 
     fn found(directory: &TempDir, path: &str) -> Vec<String> {
-        let set = FileSet::at(&directory.path().join(path)).unwrap().unwrap();
+        let set = FileSet::find(&directory.path().join(path)).unwrap().unwrap();
         let name = |file: &PathBuf| {
             file.strip_prefix(directory.path()).unwrap().to_str().unwrap().to_owned()
         };
@@ -256,10 +256,10 @@ mod tests {
         let directory =
             directory(&["a[1].ndjson", "a1.ndjson", "d[x]/b.ndjson", "dx/c.ndjson", "*"]);
         let path = |name: &str| directory.path().join(name);
-        assert!(FileSet::at(&path("a[1].ndjson")).unwrap().is_none());
-        assert!(FileSet::at(&path("*")).unwrap().is_none());
-        assert!(FileSet::at(&path("none.ndjson")).unwrap().is_none());
-        assert!(FileSet::at(Path::new("-")).unwrap().is_none());
+        assert!(FileSet::find(&path("a[1].ndjson")).unwrap().is_none());
+        assert!(FileSet::find(&path("*")).unwrap().is_none());
+        assert!(FileSet::find(&path("none.ndjson")).unwrap().is_none());
+        assert!(FileSet::find(Path::new("-")).unwrap().is_none());
         assert_eq!(found(&directory, "d[x]/*.ndjson"), ["d[x]/b.ndjson"]);
         assert_eq!(found(&directory, "a[12].ndjson"), ["a1.ndjson"]);
     }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn b01_what_is_no_pattern_is_told() {
         let directory = directory(&["a.ndjson"]);
-        let wrong = FileSet::at(&directory.path().join("[a.ndjson")).unwrap_err();
+        let wrong = FileSet::find(&directory.path().join("[a.ndjson")).unwrap_err();
         assert!(wrong.starts_with("there is no such file, and it is no pattern: "), "{wrong}");
     }
 
@@ -277,7 +277,7 @@ mod tests {
         let second = directory.path().join("b.ndjson");
         fs::hard_link(directory.path().join("a.ndjson"), &second).unwrap();
         assert_eq!(found(&directory, "*"), ["a.ndjson"]);
-        let set = FileSet::at(directory.path()).unwrap().unwrap();
+        let set = FileSet::find(directory.path()).unwrap().unwrap();
         assert_eq!(set.named_twice(), [(second, directory.path().join("a.ndjson"))]);
     }
 
@@ -286,7 +286,7 @@ mod tests {
         let directory = directory(&FILES);
         let full = directory.path().canonicalize().unwrap();
         let takes = |path: &str, file: &str| {
-            FileSet::at(&directory.path().join(path)).unwrap().unwrap().takes(&full.join(file))
+            FileSet::find(&directory.path().join(path)).unwrap().unwrap().takes(&full.join(file))
         };
         assert!(takes("", "done.ndjson") && !takes("", "done.txt") && !takes("", "more/x.ndjson"));
         assert!(takes("*.ndjson", "done.ndjson") && !takes("*.ndjson", "more/done.ndjson"));

@@ -32,9 +32,10 @@ use super::{
     select::{FileSet, UnreadableEntry},
 };
 use crate::{
-    BoxFuture,
     settlement::Settled,
-    source::{Committer, Partition, Place, Places, Pull, Receipts, Source, SourceError, Taken},
+    source::{
+        Committer, Partition, Place, Places, Pull, Pulling, Receipts, Source, SourceError, Taken,
+    },
 };
 
 /// At most this many files are opened ahead.
@@ -301,10 +302,7 @@ impl Source for FileSetSource {
         self.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             loop {
                 let Some(CurrentFile { source, base, .. }) = &mut self.current else {

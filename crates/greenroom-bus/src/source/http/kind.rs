@@ -61,7 +61,7 @@ impl InputKind for HttpInput {
             let source = log.source(CONSUMER).map_err(|error| error.to_string())?;
             let server = Intake::new(listener, &self.path, settings, Arc::new(log.clone()));
             let intake = Arc::new(server.map_err(|error| error.to_string())?);
-            let source = Box::new(HttpSource::new(intake.clone(), Box::new(source)));
+            let source = Box::new(HttpSource::new(intake.clone(), source));
             let server =
                 Arc::new(HttpServer { intake, log, listen: self.listen, setup: setup.clone() });
             let live = Arc::downgrade(&server) as _;

@@ -60,7 +60,7 @@ impl Order {
 
 impl Filter {
     /// These letters.
-    pub fn of(ids: impl IntoIterator<Item = u64>) -> Self {
+    pub fn only(ids: impl IntoIterator<Item = u64>) -> Self {
         Self { ids: ids.into_iter().collect(), ..Self::default() }
     }
 

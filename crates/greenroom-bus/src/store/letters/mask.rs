@@ -32,7 +32,7 @@ impl Mask {
     ///
     /// # Errors
     /// One of them is no pointer.
-    pub fn of(pointers: &[impl AsRef<str>]) -> Result<Self, NoMask> {
+    pub fn new(pointers: &[impl AsRef<str>]) -> Result<Self, NoMask> {
         let pointers = pointers.iter().map(|pointer| Pointer::from_text(pointer.as_ref()));
         pointers.collect::<Result<_, _>>().map(Self).map_err(|_| NoMask)
     }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn masked(pointers: &[&str], event: &Value) -> Value {
-        let shown = Mask::of(pointers).unwrap().event(event.to_string().as_bytes());
+        let shown = Mask::new(pointers).unwrap().event(event.to_string().as_bytes());
         serde_json::from_str(&shown).unwrap()
     }
 
@@ -188,12 +188,12 @@ mod tests {
         assert_eq!(masked(&["/data/card"], &text), json!({ "data": "***", "type": "t" }));
         let binary = json!({ "data_base64": "eyJjYXJkIjo0fQ==" });
         assert_eq!(masked(&["/data/card"], &binary), json!({ "data_base64": "***" }));
-        assert_eq!(Mask::of(&["/data/card"]).unwrap().event(b"{"), "\"***\"");
+        assert_eq!(Mask::new(&["/data/card"]).unwrap().event(b"{"), "\"***\"");
     }
 
     #[test]
     fn c04_a_mask_knows_of_which_events_it_hides_something() {
-        let mask = Mask::of(&["/data/card"]).unwrap();
+        let mask = Mask::new(&["/data/card"]).unwrap();
         for (event, hides_part, stands_in) in [
             (r#"{"data":{"card":null}}"#, true, false),
             (r#"{"data":"{\"card\":4}"}"#, true, false),
@@ -213,7 +213,7 @@ mod tests {
     fn d06_what_is_shown_stays_byte_for_byte() {
         let event = r#"{"b": 1.50, "data":{"card":0.12345678901234567890123,"s":"\ud800"},"b":123456789012345678901234567890}"#;
         let shown = event.replace("0.12345678901234567890123", HIDDEN_JSON);
-        assert_eq!(Mask::of(&["/data/card"]).unwrap().event(event.as_bytes()), shown);
+        assert_eq!(Mask::new(&["/data/card"]).unwrap().event(event.as_bytes()), shown);
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         });
         let event = Event::builder("1", "/s", "t").data_json(&data).build().unwrap();
         let pointers = ["/data/card", "/data/pin", "/data/amount", "/data/on", "/data/items/*"];
-        let mask = Mask::of(&pointers).unwrap();
+        let mask = Mask::new(&pointers).unwrap();
         let error = |text: &str| mask.error(&event, text.to_owned());
         assert_eq!(error("422: no card 4711 0815 for 8127.5"), "422: no card *** for ***");
         assert_eq!(error(r#"{"iban":"DE\"12"} of anna: DE"12"#), r#"{"iban":"***"} of ***: ***"#);
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn d06_a_mask_has_to_be_a_pointer() {
         for wrong in ["data", "", "/a~2", "data/card"] {
-            assert!(Mask::of(&[wrong]).is_err(), "{wrong}");
+            assert!(Mask::new(&[wrong]).is_err(), "{wrong}");
         }
     }
 }

@@ -119,7 +119,7 @@ impl Letters {
                 .map_err(|_| LetterError::Failed("the mask of the store is damaged".to_owned()))?,
             None => Vec::new(),
         };
-        let mask = Mask::of(&pointers).map_err(|error| LetterError::Failed(error.to_string()))?;
+        let mask = Mask::new(&pointers).map_err(|error| LetterError::Failed(error.to_string()))?;
         Ok(Self { tables, mask })
     }
 
@@ -308,7 +308,7 @@ impl Letters {
     /// # Errors
     /// It cannot be read, or the writer fails.
     pub fn write(&self, letter: u64, out: &mut dyn Write) -> Result<bool, WriteError> {
-        match self.behind(&Filter::of([letter]), Order::Oldest, 0, 1)?.first() {
+        match self.behind(&Filter::only([letter]), Order::Oldest, 0, 1)?.first() {
             Some(found) => self.write_found(found, out).map(|()| true),
             None => Ok(false),
         }

@@ -66,7 +66,7 @@ pub enum By {
 
 impl By {
     /// The word for it.
-    pub fn of(word: &str) -> Option<Self> {
+    pub fn from_word(word: &str) -> Option<Self> {
         match word {
             "group" => Some(Self::Group),
             "reason" => Some(Self::Reason),

@@ -177,7 +177,7 @@ async fn d06_letters_are_there_after_a_restart_and_their_numbers_are_not_used_ag
     let store = desk.open();
     desk.put(&store, desk.letter("1", "x"));
     desk.put(&store, desk.letter("2", "x"));
-    store.drop_letters(Filter::of([2])).await.unwrap();
+    store.drop_letters(Filter::only([2])).await.unwrap();
     drop(store);
     let store = desk.open();
     desk.put(&store, desk.letter("3", "x"));
@@ -298,7 +298,7 @@ async fn d06_retention_removes_the_oldest_and_never_what_is_to_be_replayed() {
         desk.put(&store, DeadLetter { last_at, ..desk.letter("old", "x") });
     }
     desk.put(&store, desk.letter("new", "x"));
-    assert_eq!(store.mark(Filter::of([2]), None).await.unwrap().letters, 1);
+    assert_eq!(store.mark(Filter::only([2]), None).await.unwrap().letters, 1);
     drop(store);
     let options = LetterStoreOptions { age: Some(day), ..LetterStoreOptions::default() };
     let store = LetterStore::open(&desk.path, options).unwrap();
@@ -344,7 +344,11 @@ async fn d06_an_edit_keeps_the_original_and_malformed_bytes_become_an_event() {
         (&second["event"]["id"], &second["raw_base64"]),
         (&json!("2a"), &json!("e2Jyb2tlbg=="))
     );
-    assert_eq!(store.mark(Filter::of([2]), None).await.unwrap().letters, 1, "it has an event now");
+    assert_eq!(
+        store.mark(Filter::only([2]), None).await.unwrap().letters,
+        1,
+        "it has an event now"
+    );
 }
 
 #[tokio::test]
@@ -365,7 +369,7 @@ async fn c04_a_replay_is_taken_ended_stopped_and_taken_up_by_the_next_start() {
     let in_replay = store.edit(Edit { letter: 1, event: taken.letters[0].event.clone() }).await;
     assert_eq!(in_replay, Err(LetterError::InReplay(1)));
     assert_eq!(
-        store.drop_letters(Filter::of([1])).await.unwrap(),
+        store.drop_letters(Filter::only([1])).await.unwrap(),
         Dropped { letters: 0, in_replay: 1 }
     );
     drop(store);
@@ -428,7 +432,7 @@ async fn d06_a_replay_that_fails_is_the_same_letter_with_its_new_error() {
 #[tokio::test]
 async fn d06_masked_places_are_shown_nowhere_unless_somebody_asks() {
     let desk = Desk::new();
-    let mask = Mask::of(&["/data/card", "/subject"]).unwrap();
+    let mask = Mask::new(&["/data/card", "/subject"]).unwrap();
     let options = LetterStoreOptions { mask, ..LetterStoreOptions::default() };
     let store = LetterStore::open(&desk.path, options).unwrap();
     desk.put(&store, desk.letter("1", "x"));
@@ -459,7 +463,7 @@ async fn d06_masked_places_are_shown_nowhere_unless_somebody_asks() {
 
 #[test]
 fn d06_errors_repeat_what_is_masked_unless_that_is_asked_for() {
-    let mask = Mask::of(&["/data/card"]).unwrap();
+    let mask = Mask::new(&["/data/card"]).unwrap();
     let event = Event::builder("1", "/s", "t").data_json(&json!({"card": "4711 0815"})).build();
     let (event, error) = (event.unwrap(), || "no card 4711 0815".to_owned());
     for (mask_errors, told) in [(false, "no card 4711 0815"), (true, "no card ***")] {
@@ -473,7 +477,7 @@ fn d06_errors_repeat_what_is_masked_unless_that_is_asked_for() {
 #[tokio::test]
 async fn o06_a_letter_names_the_trace_of_its_event_also_once_that_is_edited() {
     let desk = Desk::new();
-    let mask = Mask::of(&["/traceparent"]).unwrap();
+    let mask = Mask::new(&["/traceparent"]).unwrap();
     let options = LetterStoreOptions { mask, ..LetterStoreOptions::default() };
     let store = LetterStore::open(&desk.path, options).unwrap();
     let traced = |digit: &str| {

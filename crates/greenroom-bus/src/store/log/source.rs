@@ -11,10 +11,7 @@ use super::{
     reader::ConsumerReader,
     shared::{Durable, Held, Shared, WriterState},
 };
-use crate::{
-    BoxFuture,
-    source::{Committer, Pull, Receipts, Source, SourceError, Taken},
-};
+use crate::source::{Committer, Pull, Pulling, Receipts, Source, SourceError, Taken};
 
 /// Events of one pull.
 const BATCH: usize = 1_024;
@@ -115,10 +112,7 @@ impl Source for LogSource {
         self.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             loop {
                 let writer = if self.reading.is_none() { self.read_on() } else { None };

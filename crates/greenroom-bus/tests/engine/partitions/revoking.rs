@@ -194,10 +194,7 @@ impl Source for GivesWithRevoke {
         "gives with revoke".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             self.step += 1;
             if self.step > 1 {

@@ -10,9 +10,8 @@ use std::{
 };
 
 use greenroom_bus::{
-    BoxFuture,
     event::Event,
-    source::{Malformed, Pull, Source, SourceError, Taken},
+    source::{Malformed, Pull, Pulling, Source, SourceError, Taken},
 };
 
 /// What a source does next.
@@ -80,10 +79,7 @@ impl Source for Script {
         self.name.clone()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             while let Some(Step::Wait(wait)) = self.steps.front() {
                 let until = *self.until.get_or_insert_with(|| tokio::time::Instant::now() + *wait);

@@ -1,4 +1,4 @@
-//! The lines of a file of any length, in either direction: only a buffer is held in memory.
+//! The lines of a file, in either direction: one line is in memory at a time.
 
 use std::{
     fs::File,
@@ -6,90 +6,39 @@ use std::{
 };
 
 /// Bytes to read at once.
-const PIECE: usize = 64 << 10;
+const PIECE: u64 = 64 << 10;
+
+/// The number of a line, and its text. Lines are numbered by their offset in the file, so that one
+/// can be found without reading earlier ones. The first is number 1.
+pub(super) type Line<'a> = (u64, &'a [u8]);
 
 /// A file that is read line by line.
 pub(super) struct LetterLines {
     file: BufReader<File>,
-    /// The start of the next line.
-    offset: u64,
-}
-
-/// One line, read as far as requested.
-pub(super) struct LetterLine<'a> {
-    lines: &'a mut LetterLines,
+    /// The offset of the next line.
     start: u64,
-    /// Whether its end was read.
-    ended: bool,
+    /// The text of the last line that was read.
+    line: Vec<u8>,
 }
 
 impl LetterLines {
     /// Starts after the line of this number; 0 is before the first line.
     pub(super) fn start_behind(mut file: File, number: u64) -> io::Result<Self> {
-        let offset = number.saturating_sub(1).min(file.metadata()?.len());
-        file.seek(SeekFrom::Start(offset))?;
-        let mut lines = Self { file: BufReader::with_capacity(PIECE, file), offset };
+        let start = number.saturating_sub(1).min(file.metadata()?.len());
+        file.seek(SeekFrom::Start(start))?;
+        let mut lines = Self { file: BufReader::new(file), start, line: Vec::new() };
         if number > 0 {
-            lines.next().skip()?;
+            lines.next()?;
         }
         Ok(lines)
     }
 
-    pub(super) fn next(&mut self) -> LetterLine<'_> {
-        LetterLine { start: self.offset, lines: self, ended: false }
-    }
-}
-
-impl LetterLine<'_> {
-    /// Lines are numbered by their offset in the file, so that a line can be found without reading
-    /// earlier ones. The first is number 1.
-    pub(super) fn number(&self) -> u64 {
-        self.start + 1
-    }
-
-    /// Goes to its end. Returns its length in bytes; `None` if its end is not written yet.
-    pub(super) fn skip(mut self) -> io::Result<Option<u64>> {
-        loop {
-            let read = self.fill_buf()?.len();
-            if read == 0 {
-                let length = self.lines.offset - self.start;
-                return Ok(self.ended.then(|| length - 1));
-            }
-            self.consume(read);
-        }
-    }
-}
-
-impl BufRead for LetterLine<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.ended {
-            return Ok(&[]);
-        }
-        let found = self.lines.file.fill_buf()?;
-        if found.first() == Some(&b'\n') {
-            self.lines.file.consume(1);
-            self.lines.offset += 1;
-            self.ended = true;
-            return Ok(&[]);
-        }
-        let found = self.lines.file.buffer();
-        let end = found.iter().position(|byte| *byte == b'\n').unwrap_or(found.len());
-        Ok(&found[..end])
-    }
-
-    fn consume(&mut self, read: usize) {
-        self.lines.file.consume(read);
-        self.lines.offset += read as u64;
-    }
-}
-
-impl Read for LetterLine<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let found = self.fill_buf()?;
-        let read = found.len().min(into.len());
-        into[..read].copy_from_slice(&found[..read]);
-        self.consume(read);
-        Ok(read)
+    /// The next line; `None` if its end is not written yet.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        let number = self.start + 1;
+        self.line.clear();
+        self.start += self.file.read_until(b'\n', &mut self.line)? as u64;
+        Ok(self.line.strip_suffix(b"\n").map(|text| (number, text)))
     }
 }
 
@@ -113,31 +62,22 @@ impl LinesBackwards {
         Ok(lines)
     }
 
-    /// The number of the next line, and its length in bytes.
-    pub(super) fn next(&mut self) -> io::Result<Option<(u64, u64)>> {
+    /// The previous line.
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         let Some(end) = self.end.checked_sub(1) else { return Ok(None) };
         self.end = self.line_start(end)?;
-        Ok(Some((self.end + 1, end - self.end)))
-    }
-
-    /// The text of the line that [`next`](Self::next) returned.
-    pub(super) fn text(&mut self, length: u64) -> io::Result<Box<dyn BufRead + '_>> {
-        let start = (self.end - self.at) as usize;
-        if let Some(text) = self.piece.get(start..start + length as usize) {
-            return Ok(Box::new(text));
+        if self.end < self.at || end > self.at + self.piece.len() as u64 {
+            self.load(self.end, end)?;
         }
-        self.file.seek(SeekFrom::Start(self.end))?;
-        Ok(Box::new(BufReader::new((&self.file).take(length))))
+        let text = (self.end - self.at) as usize..(end - self.at) as usize;
+        Ok(Some((self.end + 1, &self.piece[text])))
     }
 
     /// The offset after the last line end before `end`.
     fn line_start(&mut self, mut end: u64) -> io::Result<u64> {
         while end > 0 {
             if end <= self.at {
-                self.at = end.saturating_sub(PIECE as u64);
-                self.piece.resize((end - self.at) as usize, 0);
-                self.file.seek(SeekFrom::Start(self.at))?;
-                self.file.read_exact(&mut self.piece)?;
+                self.load(end.saturating_sub(PIECE), end)?;
             }
             let before = &self.piece[..(end - self.at) as usize];
             if let Some(found) = before.iter().rposition(|byte| *byte == b'\n') {
@@ -146,5 +86,12 @@ impl LinesBackwards {
             end = self.at;
         }
         Ok(0)
+    }
+
+    fn load(&mut self, start: u64, end: u64) -> io::Result<()> {
+        self.at = start;
+        self.piece.resize((end - start) as usize, 0);
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut self.piece)
     }
 }

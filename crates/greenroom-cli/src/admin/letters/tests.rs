@@ -182,9 +182,7 @@ async fn a_single_letter_is_handed_out_as_it_was_written() {
     let third = second + "no letter\n".len() as u64;
     for number in [1, third] {
         let response = show(&path, number).unwrap();
-        let length = response.headers()["content-length"].clone();
         let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-        assert_eq!(length.to_str().unwrap(), body.len().to_string());
         assert_eq!(body, format!("{{\"number\":{number},\"letter\":{large}}}\n"));
     }
     for missing in [0, 2, second, third + 1, third + length, u64::MAX] {

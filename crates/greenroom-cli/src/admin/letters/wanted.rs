@@ -42,7 +42,7 @@ impl Wanted {
             |what: String, next: &str| Refusal::new(StatusCode::BAD_REQUEST, what, AT, next);
         let by = query.one("by").map(|word| {
             let next = "count them by group, reason or handler";
-            By::of(word)
+            By::from_word(word)
                 .ok_or_else(|| wrong(format!("letters cannot be counted by {word:?}"), next))
         });
         let order = match query.one("order") {

@@ -103,10 +103,11 @@ mod tests {
     use super::*;
 
     const SENT: Metric = Metric::counter("a_sent_total", &["pool", "actor_id"], "What was sent.");
-    const BYTES: Metric = Metric::gauge("a_memory_bytes", &[], "What is taken.").of(Unit::Bytes);
-    const SHARE: Metric = Metric::gauge("a_ratio", &[], "A share.").of(Unit::Ratio);
+    const BYTES: Metric =
+        Metric::gauge("a_memory_bytes", &[], "What is taken.").with_unit(Unit::Bytes);
+    const SHARE: Metric = Metric::gauge("a_ratio", &[], "A share.").with_unit(Unit::Ratio);
     const AVOIDED: Metric =
-        Metric::counter("a_wait_seconds_total", &[], "A wait.").of(Unit::Seconds);
+        Metric::counter("a_wait_seconds_total", &[], "A wait.").with_unit(Unit::Seconds);
     const TOOK: Metric = Metric::histogram("a_time_seconds", &[], "How long it took.");
 
     fn families() -> Families {

@@ -42,7 +42,7 @@ const FINDING: Metric = Metric::gauge(
     "How long a finding of `GET /api/advice` and `/healthz` has existed, or 0 if that is \
      unknown; no series while it does not exist. `kind` stays the same in later versions.",
 )
-.of(Unit::Seconds);
+.with_unit(Unit::Seconds);
 
 /// Current findings, and since when.
 pub(super) fn add_advice(families: &mut Families, seen: &Seen) {

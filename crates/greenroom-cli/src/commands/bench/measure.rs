@@ -88,7 +88,7 @@ impl Load {
             mailbox,
             rate: args.rate,
             length: args.seconds.0,
-            work: Work::of(args.work),
+            work: Work::new(args.work),
             keys: (args.keys > 0).then(|| draw(args.keys)),
         }
     }

@@ -19,7 +19,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Work that takes about this long on this machine; none for zero.
-    pub(super) fn of(length: Duration) -> Self {
+    pub(super) fn new(length: Duration) -> Self {
         if length.is_zero() {
             return Self { turns: 0 };
         }

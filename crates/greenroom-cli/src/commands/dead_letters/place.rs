@@ -34,14 +34,14 @@ impl Place {
     ///
     /// # Errors
     /// The configuration cannot be used, or it names a file.
-    pub(super) fn of(place: &LettersPlace) -> Result<Self, String> {
+    pub(super) fn find(place: &LettersPlace) -> Result<Self, String> {
         if let Some(store) = &place.store {
             return Ok(Self::Store(store.clone()));
         }
         if let Some(file) = &place.config {
             let (config, problems) = config::load(file, &[]);
             let config = config.ok_or_else(|| problems.render(false))?;
-            return match config.dead_letters.to() {
+            return match config.dead_letters.destination() {
                 LettersTo::Store(store) => Ok(Self::Store(store.path.clone())),
                 LettersTo::Broker(broker) => Err(format!(
                     "the dead letters of {0} go to {1}: read them there like other records; \
@@ -93,7 +93,8 @@ impl Place {
             }
             Self::Store(path) => {
                 let letters = letters::open(path, false)?;
-                letters::page(&letters, &of(filter), Order::Oldest, after, limit).map_err(in_words)
+                letters::page(&letters, &wanted(filter), Order::Oldest, after, limit)
+                    .map_err(error_text)
             }
         }
     }
@@ -106,9 +107,9 @@ impl Place {
                 ask::get(address, &format!("/api/dead-letters?{}", query.finish()))
             }
             Self::Store(path) => {
-                let (letters, by) = (letters::open(path, false)?, By::of(by));
+                let (letters, by) = (letters::open(path, false)?, By::from_word(by));
                 let by = by.unwrap_or(By::Group);
-                letters::groups(&letters, &of(filter), by).map_err(in_words)
+                letters::groups(&letters, &wanted(filter), by).map_err(error_text)
             }
         }
     }
@@ -136,7 +137,7 @@ impl Place {
                 match letters.write(number, &mut line).map_err(not_written)? {
                     true => String::from_utf8(line)
                         .map_err(|error| format!("the letter {number} is damaged: {error}")),
-                    false => Err(in_words(LetterError::NoLetter(number))),
+                    false => Err(error_text(LetterError::NoLetter(number))),
                 }
             }
         }
@@ -150,7 +151,7 @@ impl Place {
                 Ok(if event == "null" { Vec::new() } else { event.into_bytes() })
             }
             Self::Store(path) => {
-                let content = letters::open(path, true)?.content(number).map_err(in_words)?;
+                let content = letters::open(path, true)?.content(number).map_err(error_text)?;
                 Ok(content.bytes)
             }
         }
@@ -169,7 +170,7 @@ impl Place {
             }
             Self::Store(path) => {
                 let letters = letters::open(path, unmasked)?;
-                letters.export(&of(filter), out).map_err(not_written)?;
+                letters.export(&wanted(filter), out).map_err(not_written)?;
                 out.flush().map_err(|error| error.to_string())
             }
         }
@@ -232,7 +233,7 @@ impl Place {
                 ask::post(address, &format!("/api/dead-letters/replay?{}", query.finish()), b"")
             }
             Self::Store(_) => {
-                let filter = of(filter);
+                let filter = wanted(filter);
                 let marked = self.change(async |store| store.mark(filter, rate).await)?;
                 Ok(json!(marked))
             }
@@ -243,7 +244,7 @@ impl Place {
         match self {
             Self::Daemon(address) => ask::get(address, "/api/dead-letters/replays"),
             Self::Store(path) => {
-                let replays = letters::open(path, false)?.replays().map_err(in_words)?;
+                let replays = letters::open(path, false)?.replays().map_err(error_text)?;
                 Ok(json!({ "replays": replays }))
             }
         }
@@ -281,7 +282,7 @@ impl Place {
                 ask::post(address, &format!("/api/dead-letters/drop?{}", query.finish()), b"")
             }
             Self::Store(_) => {
-                let filter = Filter { upto: Some(newest), ..of(filter) };
+                let filter = Filter { upto: Some(newest), ..wanted(filter) };
                 Ok(json!(self.change(async |store| store.drop_letters(filter).await)?))
             }
         }
@@ -299,7 +300,7 @@ impl Place {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| format!("no threads: {error}"))?;
         runtime.block_on(async {
-            let changed = change(&store).await.map_err(in_words);
+            let changed = change(&store).await.map_err(error_text);
             store.finish().await.map_err(|error| error.to_string())?;
             changed
         })
@@ -314,11 +315,11 @@ fn held(path: &Path, error: LetterError) -> String {
             path.display()
         )
         .replacen("writes it", "has the store open,", 1),
-        other => in_words(other),
+        other => error_text(other),
     }
 }
 
-fn in_words(error: LetterError) -> String {
+fn error_text(error: LetterError) -> String {
     match error {
         LetterError::NoLetter(_) => format!("{error}; `greenroom dead-letters list` lists them"),
         LetterError::NoReplay(_) => {
@@ -330,12 +331,12 @@ fn in_words(error: LetterError) -> String {
 
 fn not_written(error: WriteError) -> String {
     match error {
-        WriteError::Letters(error) => in_words(error),
+        WriteError::Letters(error) => error_text(error),
         WriteError::Out(error) => error.to_string(),
     }
 }
 
-fn of(filter: &LettersFilter) -> Filter {
+fn wanted(filter: &LettersFilter) -> Filter {
     let LettersFilter { ids, pool, handler, input, key, share, event, reason, group, since } =
         filter.clone();
     let since = since.as_deref().and_then(Filter::moment);

@@ -20,7 +20,7 @@ pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
     let Some(config) = config else {
         return Exit::BadConfiguration.because(problems.render(false));
     };
-    let redriven = match config.dead_letters.to() {
+    let redriven = match config.dead_letters.destination() {
         LettersTo::Broker(broker) => from_broker(broker, arguments, &config),
         LettersTo::File(_) | LettersTo::Store(_) => Err(format!(
             "the dead letters of {} do not go to a broker; those of a store can be replayed: `greenroom \

@@ -27,7 +27,7 @@ pub(super) struct Plan<'c> {
 }
 
 impl<'c> Plan<'c> {
-    pub(super) fn of(config: &'c Config) -> Result<Self, String> {
+    pub(super) fn new(config: &'c Config) -> Result<Self, String> {
         let mut router = Router::new(PoolConfig::default());
         let mut handlers = Vec::new();
         for handler in &config.handlers {

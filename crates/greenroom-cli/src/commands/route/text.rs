@@ -6,7 +6,7 @@ use super::way::{Handled, Made, Other, Outcome, Sharing, Way};
 use crate::{config::plural, report::printable};
 
 /// Several lines.
-pub(super) fn of(way: &Way) -> String {
+pub(super) fn render(way: &Way) -> String {
     let (ty, id) = (printable(&way.event.ty), printable(&way.event.id));
     let mut out = format!("{ty}  id {id} of {}\n", printable(&way.event.source));
     match way.outcome {

@@ -107,7 +107,7 @@ pub(crate) async fn engine(
 }
 
 async fn dead_letters(config: &Config) -> Result<(Arc<dyn DeadLetterStore>, LettersAt), String> {
-    match config.dead_letters.to() {
+    match config.dead_letters.destination() {
         LettersTo::Store(config) => {
             let path = config.path.clone();
             let store = LetterStore::open(&path, config.options()?);

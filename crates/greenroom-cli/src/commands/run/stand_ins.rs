@@ -5,14 +5,12 @@ use std::{collections::HashMap, mem, sync::Arc};
 
 use greenroom::event_pool::Engine as PoolEngine;
 use greenroom_bus::{
-    BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     engine::HandlerConfig,
     handler::HandlerResult,
     layer::{Around, Layer, Layers, Request, Surrounded},
     settlement::Ack,
-    sink::SinkError,
-    source::{Pull, Source, SourceError, Taken},
+    source::{Pull, Pulling, Source, Taken},
     stand_in::StandIn,
 };
 use parking_lot::Mutex;
@@ -102,10 +100,7 @@ impl Source for ListSource {
         "a test".to_owned()
     }
 
-    fn pull<'a>(
-        &'a mut self,
-        into: &'a mut Vec<Taken>,
-    ) -> BoxFuture<'a, Result<Pull, SourceError>> {
+    fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         into.append(&mut self.0);
         Box::pin(async { Ok(Pull::End) })
     }
@@ -128,13 +123,5 @@ impl DeadLetterStore for MemoryLetters {
         let ack = mem::replace(&mut letter.ack, Ack::detached());
         self.0.lock().push(letter);
         ack.confirm();
-    }
-
-    fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn failure(&self) -> Option<SinkError> {
-        None
     }
 }

@@ -10,14 +10,13 @@ use std::{
 };
 
 use greenroom_bus::source::{Partition, Place, Places};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use parking_lot::Mutex;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 
-use crate::{progress::can_draw, report::grouped};
-
-/// Often enough to look alive.
-const REDRAW: Duration = Duration::from_millis(200);
+use crate::{
+    progress::{self, can_draw},
+    report::grouped,
+};
 
 /// Rare enough for a log.
 const LOG_EVERY: Duration = Duration::from_secs(5);
@@ -31,11 +30,12 @@ pub(super) struct Tally {
     /// In thousandths; 1,001 if it is not known.
     read: AtomicU64,
     waits: Mutex<Option<String>>,
-    file: Mutex<(Option<Arc<dyn Places>>, String)>,
+    places: Option<Arc<dyn Places>>,
+    file: String,
 }
 
 impl Tally {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(places: Option<Arc<dyn Places>>, file: String) -> Self {
         Self {
             started: Instant::now(),
             stored: AtomicU64::new(0),
@@ -43,12 +43,9 @@ impl Tally {
             rejected: AtomicU64::new(0),
             read: AtomicU64::new(1_001),
             waits: Mutex::default(),
-            file: Mutex::default(),
+            places,
+            file,
         }
-    }
-
-    pub(super) fn is_read_by(&self, places: Option<Arc<dyn Places>>, name: &str) {
-        *self.file.lock() = (places, name.to_owned());
     }
 
     pub(super) fn read(&self, part: Option<f64>) {
@@ -78,11 +75,11 @@ impl Tally {
 
     /// File and line of a position.
     pub(super) fn place(&self, position: u64) -> String {
-        let (places, name) = &*self.file.lock();
-        let place = places.as_ref().map(|places| places.place(Some(Partition::ONLY), position));
+        let place =
+            self.places.as_ref().map(|places| places.place(Some(Partition::ONLY), position));
         let (name, line) = match &place {
             Some(Place { source, position }) => (&**source, *position),
-            None => (name.as_str(), position),
+            None => (self.file.as_str(), position),
         };
         format!("{} line {line}", name.strip_prefix("file:").unwrap_or(name))
     }
@@ -112,36 +109,16 @@ impl Tally {
     pub(super) fn summary(&self) -> String {
         format!("{} in {:.1} s\n", self.line(), self.started.elapsed().as_secs_f64())
     }
-}
 
-/// Shows the progress until this is dropped: on the terminal, or as log lines.
-pub(super) async fn show(tally: Arc<Tally>) {
-    let draws = can_draw();
-    let bar = Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()));
-    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
-        bar.0.set_style(style);
-    }
-    let mut ticks = interval(if draws { REDRAW } else { LOG_EVERY });
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first one comes at once.
-    ticks.tick().await;
-    loop {
-        ticks.tick().await;
-        match draws {
-            true => {
-                bar.0.set_message(tally.progress());
-                bar.0.tick();
-            }
-            false => tracing::info!("{}", tally.progress()),
+    /// Shows the progress until this is dropped: on the terminal, or as log lines.
+    pub(super) async fn show(&self) {
+        if can_draw() {
+            progress::text(|| self.progress()).await;
         }
-    }
-}
-
-/// Disappears from the terminal when it is dropped.
-struct Bar(ProgressBar);
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+        let mut ticks = progress::ticks(LOG_EVERY);
+        loop {
+            ticks.tick().await;
+            tracing::info!("{}", self.progress());
+        }
     }
 }

@@ -44,7 +44,7 @@ impl PoolOrder {
 }
 
 /// All of it, as lines. Rates cover the time between the two samples.
-pub(super) fn of(address: &str, before: &Value, now: &Value, order: PoolOrder) -> String {
+pub(super) fn render(address: &str, before: &Value, now: &Value, order: PoolOrder) -> String {
     with_rows(address, (before, now), order, ROWS)
 }
 
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn o08_the_essentials_are_on_one_screen_and_what_needs_a_look_comes_first() {
-        let text = of("h:1", &sample(1_000, 500), &sample(3_000, 2_500), PoolOrder::Trouble);
+        let text = render("h:1", &sample(1_000, 500), &sample(3_000, 2_500), PoolOrder::Trouble);
         let has = |part: &str| assert!(text.contains(part), "{part:?} is not in\n{text}");
         has("greenroom at h:1, up 66 min: look: The handler `push` is paused\n");
         has(
@@ -368,7 +368,7 @@ mod tests {
         let pools: Vec<Value> =
             (0..30).map(|n| json!({ "name": format!("p{n}"), "handled": 1 })).collect();
         now["pools"] = pools.into();
-        let text = of("h:1", &sample(1_000, 500), &now, PoolOrder::Trouble);
+        let text = render("h:1", &sample(1_000, 500), &now, PoolOrder::Trouble);
         assert!(text.contains("and 10 more\n"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("p0 ") && line.contains(" - ")), "{text}");
     }

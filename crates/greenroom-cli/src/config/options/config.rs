@@ -202,7 +202,7 @@ impl DeadLettersConfig {
     }
 
     /// Where they go.
-    pub fn to(&self) -> LettersTo<'_> {
+    pub fn destination(&self) -> LettersTo<'_> {
         match (&self.store, &self.broker) {
             (Some(store), _) => LettersTo::Store(store),
             (None, Some(broker)) => LettersTo::Broker(broker),
@@ -214,7 +214,7 @@ impl DeadLettersConfig {
 impl LetterStoreConfig {
     fn masks(self, at: &mut At<'_>) -> Option<Self> {
         for pointer in self.mask.iter().flatten() {
-            if let Err(error) = Mask::of(&[pointer]) {
+            if let Err(error) = Mask::new(&[pointer]) {
                 let help = "for example `mask: [/data/card, /data/items/*/iban]`";
                 at.error("mask", error.to_string(), help);
                 return None;
@@ -228,7 +228,7 @@ impl LetterStoreConfig {
     /// # Errors
     /// An invalid mask; a checked configuration has none.
     pub(crate) fn options(&self) -> Result<LetterStoreOptions, String> {
-        let mask = Mask::of(self.mask.as_deref().unwrap_or_default());
+        let mask = Mask::new(self.mask.as_deref().unwrap_or_default());
         let mask = mask.map_err(|error| format!("dead_letters.store.mask: {error}"))?;
         let (age, size) = (self.retention.age, self.retention.size);
         Ok(LetterStoreOptions { age, size, mask, mask_errors: self.mask_errors })

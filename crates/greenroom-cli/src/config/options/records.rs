@@ -163,7 +163,7 @@ impl AttributeRule {
             AttributeFrom::Topic => RecordPart::Topic,
             AttributeFrom::Time => RecordPart::Time,
         };
-        let pick = Pick::of(part);
+        let pick = Pick::part(part);
         let pick = if self.optional { pick.optional() } else { pick };
         Ok(match &self.default {
             Some(default) => pick.or(default.as_str()),

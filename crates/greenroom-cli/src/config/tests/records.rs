@@ -9,12 +9,12 @@ fn m05_a_single_value_is_the_attribute_itself_and_a_pointer_is_named() {
     let text = "{ type: { pointer: /kind, default: log.line }, source: /app, subject: { pointer: /user/id }, \
                 content_type: application/json, extensions: { tenant: blue, file: { path: {} } } }";
     let config = load(&records(&format!("records: {text}"))).good();
-    let at = |pointer: &str| Pick::of(RecordPart::Pointer(pointer.parse().unwrap()));
+    let at = |pointer: &str| Pick::part(RecordPart::Pointer(pointer.parse().unwrap()));
     let expected = Mapping::new(at("/kind").or("log.line"), Pick::literal("/app"))
         .subject(at("/user/id"))
         .content_type(Pick::literal("application/json"))
         .extension("tenant", Pick::literal("blue"))
-        .and_then(|mapping| mapping.extension("file", Pick::of(RecordPart::Path)))
+        .and_then(|mapping| mapping.extension("file", Pick::part(RecordPart::Path)))
         .unwrap();
     let rule = config.inputs[0].records.as_ref().unwrap();
     assert_eq!(rule.mapping().unwrap(), expected);

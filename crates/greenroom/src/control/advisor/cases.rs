@@ -17,7 +17,7 @@ fn calm() -> Figures {
     }
 }
 
-/// As `calm`, so full on average.
+/// Like `calm`, but this full on average.
 fn used(utilisation: f64, each: usize) -> Figures {
     let inbox = Inbox::PerWorker(each);
     Figures { inbox, utilisation, queued: utilisation * inbox.capacity(256) as f64, ..calm() }

@@ -25,7 +25,7 @@ pub(crate) fn moments(
 /// The state of a pool at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
-    /// Messages that hold a place: queued, or waiting for another attempt.
+    /// Messages that hold a place: queued, or waiting for a retry.
     pub(crate) queued: usize,
     pub(crate) capacity: usize,
     pub(crate) busy: usize,

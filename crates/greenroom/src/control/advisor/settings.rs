@@ -7,8 +7,8 @@ use crate::{
     size::{MAX_CAPACITY, check_range},
 };
 
-/// The default length of a period: longer than most bursts, and short enough for a person who
-/// watches.
+/// The default length of a period: longer than most bursts, and short enough for an operator to
+/// watch.
 const DEFAULT_PERIOD: Duration = Duration::from_secs(5 * 60);
 /// Shorter periods would contain too few observations to average.
 const LEAST_PERIOD: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ pub struct Advisor {
     /// burst.
     pub shallow: usize,
     /// The allowed 99th percentile of the time from the acceptance of a message to its end; 100 ms
-    /// by default. Choose what callers were promised.
+    /// by default. Choose the time that callers were promised.
     pub p99: Duration,
     /// Messages per worker that make a long queue, on average; 5,000 by default.
     pub deep: usize,

@@ -34,7 +34,7 @@ fn late(workers: usize) -> Sample {
 fn p23_growth_takes_all_steps_at_once() {
     let mut scaler = scaler(Autoscale::between(1, 100));
     let decided = decide_all(&mut scaler, late(4), 3);
-    // 20 in 100 ms are 20 workers' work, and the 40 a second that go on arriving are that of 4.
+    // 20 in 100 ms are 20 workers' work, and the 40 a second that continue to arrive are that of 4.
     let expected = seconds(0.5);
     let reason = Reason::Late { queued: 20, oldest: SECOND, expected, per_worker: 10.0 };
     assert_eq!(decided, [(1, Decision { from: 4, to: 24, reason })]);

@@ -1,4 +1,4 @@
-//! What a pool can be asked and told by code that knows its actors, but not the type of its keys.
+//! The interface of a pool for code that knows its actors, but not the type of its keys.
 
 use std::{any::Any, future::Future, pin::Pin, sync::Arc};
 
@@ -16,10 +16,10 @@ use crate::{
 
 pub(crate) type ControlFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a pool can be told, whatever its keys are.
+/// The operations of a pool, for any type of keys.
 pub(crate) trait Control<A: Actor>: AnyCore {
     fn withdraw(&self, is_such: &mut dyn FnMut(&A::Message) -> bool) -> usize;
-    /// The share of a message: user code.
+    /// The share of a message. Runs user code.
     fn share_of(&self, message: &A::Message) -> Share;
     fn dead_letters(&self) -> DeadLetters<A::Message, A::Error>;
     fn address(self: Arc<Self>) -> Address<A::Message, A::Reply, A::Error>;

@@ -6,9 +6,9 @@ use greenroom_queue::discard::{discard, panic_of};
 
 use crate::pool::{bytes::SizeOf, panic_message::panic_message};
 
-/// The bytes with which a batch is full.
+/// The number of bytes at which a batch is full.
 pub(crate) struct BatchBytes<M> {
-    /// 1 at least.
+    /// At least 1.
     most: usize,
     size_of: SizeOf<M>,
 }
@@ -22,7 +22,7 @@ impl<M> BatchBytes<M> {
         bytes >= self.most
     }
 
-    /// How large a message is. Runs user code, in the worker, with messages in hand: if it panics,
+    /// The size of a message. Runs user code, in the worker, with messages in hand: if it panics,
     /// the batch ends with that message, and the message is handled.
     pub(crate) fn of(&self, message: Option<&M>) -> usize {
         let Some(message) = message else { return 0 };

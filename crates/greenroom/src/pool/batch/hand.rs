@@ -32,7 +32,7 @@ pub(crate) trait Batching<M, R, E>: Send + Sync {
     fn settle(&self, hand: &mut dyn Hand<M, R, E>, result: Result<Answer<R>, E>);
 
     /// Settles every message of a batch that ended otherwise. It is unknown which message is at
-    /// fault: if there are several, each is attempted again, alone. False if there is no batch.
+    /// fault: if there are several, each is retried alone. Returns false if there is no batch.
     fn end(&self, hand: &mut dyn Hand<M, R, E>, end: &BatchEnd) -> bool;
 }
 
@@ -71,7 +71,7 @@ pub(crate) trait Hand<M, R, E>: Send {
     /// Settles the message in hand, whose handler has returned.
     fn settle_one(&mut self, result: Result<Answer<R>, E>);
 
-    /// The message in hand is attempted again, without others: its batch has failed.
+    /// The message in hand is retried alone: its batch has failed.
     fn retry_alone(&mut self, reason: DeadLetterReason, panic: Option<String>);
 
     /// The message in hand is a dead letter.
@@ -98,7 +98,7 @@ pub(crate) trait Hand<M, R, E>: Send {
 pub(crate) struct HeldMessages<'a, M, R, E> {
     /// The first message, and the others of its batch.
     pub(crate) delivery: &'a mut Delivery<M, R, E>,
-    /// A copy of the first for another attempt.
+    /// A copy of the first for a retry.
     pub(crate) spare: &'a mut Option<M>,
     /// False once its outcome is settled.
     pub(crate) is_there: &'a mut bool,
@@ -111,6 +111,6 @@ pub(crate) struct HeldMessages<'a, M, R, E> {
     pub(crate) counters: &'a PoolCounters,
     /// Present if a batch is also full by its size.
     pub(crate) bound: Option<&'a BatchBytes<M>>,
-    /// Decides whether a message is still to be started.
+    /// Decides whether a message should still be started.
     pub(crate) starts_if: Option<&'a (dyn Fn(&M) -> bool + Send + Sync)>,
 }

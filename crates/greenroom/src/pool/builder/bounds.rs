@@ -1,4 +1,4 @@
-//! Settings as a pool takes them: in range, able to work, and with the values derived from them.
+//! Checking settings: in range, able to work, and with their derived values.
 
 use super::{config::PoolConfig, functions::FunctionsOf};
 use crate::{
@@ -24,7 +24,7 @@ pub(super) fn check_failure<A: Actor>(
     Ok(())
 }
 
-/// A bound on bytes, if there is one: 1 at least.
+/// A bound on bytes, if there is one: at least 1.
 pub(super) fn check_bytes(setting: &'static str, most: Option<usize>) -> Result<(), SpawnError> {
     match most {
         Some(most) => check_range(most > 0, setting, most, "1 or more"),
@@ -32,7 +32,7 @@ pub(super) fn check_bytes(setting: &'static str, most: Option<usize>) -> Result<
     }
 }
 
-/// The policy, with another final action if there is one.
+/// The policy, with another final action if one is given.
 pub(super) fn ending<E: 'static>(
     policy: Box<dyn FailurePolicy<E>>,
     finally: Option<FinalAction>,
@@ -43,7 +43,7 @@ pub(super) fn ending<E: 'static>(
     }
 }
 
-/// A failure policy with another end.
+/// A failure policy with another final action.
 struct Ending<E> {
     policy: Box<dyn FailurePolicy<E>>,
     finally: FinalAction,

@@ -1,4 +1,4 @@
-//! The plain settings of a pool, each in one place.
+//! The plain settings of a pool, each defined in one place.
 
 pub(super) mod checked;
 
@@ -18,29 +18,29 @@ use crate::{
 
 /// The default number of workers.
 const DEFAULT_WORKERS: usize = 3;
-/// How many messages per worker may wait by default.
+/// The default number of messages per worker that may wait.
 const DEFAULT_MAILBOX: usize = 1_000;
-/// How many workers one message may kill by default.
+/// The default number of workers that one message may kill.
 const DEFAULT_POISON_LIMIT: u32 = 2;
-/// How many messages may wait behind a parked key by default.
+/// The default number of messages that may wait behind a parked key.
 const DEFAULT_MAX_PARKED: usize = 1_000;
 
-/// The plain settings of a pool: what its builder was told, and what it runs with. Copied freely.
+/// The plain settings of a pool, as its builder sets them and as the pool uses them. Copied freely.
 #[derive(Clone)]
 pub(crate) struct PoolConfig {
-    /// What logs call it.
+    /// Its name in logs.
     pub(crate) name: Arc<str>,
     pub(crate) size: SizeConfig,
     pub(crate) keys: KeyConfig,
-    /// Present if something is limited, or may come to be. Taken out when the pool is made.
+    /// Present if there are limits, or may be some later. Taken out when the pool is made.
     pub(crate) limits: Option<Box<LimitConfig>>,
-    /// Present if something was said of shares. Taken out when the pool is made.
+    /// Present if the pool has settings for shares. Taken out when the pool is made.
     pub(crate) shares: Option<Box<ShareConfig>>,
     pub(crate) failure: FailureConfig,
     pub(crate) handling: HandlingConfig,
     /// The receiver of its events.
     pub(crate) notices: PoolEvents,
-    /// The seed, if one was given: then random choices come out the same each time.
+    /// The seed, if one was given: random choices are then the same each time.
     pub(crate) seed: Option<u64>,
 }
 
@@ -60,21 +60,21 @@ impl Default for PoolConfig {
     }
 }
 
-/// How many workers there are, and how many messages may wait.
+/// The number of workers, and how many messages may wait.
 #[derive(Clone)]
 pub(crate) struct SizeConfig {
-    /// How many the pool starts with, and how many it may have.
+    /// The initial number of workers, and the allowed numbers.
     pub(crate) workers: usize,
     pub(crate) bounds: RangeInclusive<usize>,
     /// How many messages may wait in a worker's own mailbox.
     pub(crate) mailbox: usize,
-    /// For all workers together. By default it follows the size.
+    /// The total for all workers. By default it follows the size.
     pub(crate) capacity: Option<usize>,
     /// Without workers, messages are accepted up to the capacity, and wait.
     pub(crate) holds_when_empty: bool,
-    /// Present if the pool sizes itself. In a box: actors are many.
+    /// Present if the pool sizes itself. Boxed, because there are many actors.
     pub(crate) autoscale: Option<Box<Autoscale>>,
-    /// Present if the pool is advised. In a box: actors are many.
+    /// Present if the pool is advised. Boxed, because there are many actors.
     pub(crate) advisor: Option<Box<Advisor>>,
     /// Present if it has threads of its own.
     pub(crate) dedicated_threads: Option<usize>,
@@ -95,7 +95,7 @@ impl Default for SizeConfig {
     }
 }
 
-/// What holds for keys.
+/// The settings for keys.
 #[derive(Clone)]
 pub(crate) struct KeyConfig {
     /// A message without a key is refused.
@@ -106,7 +106,7 @@ pub(crate) struct KeyConfig {
     pub(crate) max_parked: usize,
     /// Messages behind parked keys take no room.
     pub(crate) parked_apart: bool,
-    /// How many table slots keys that stick to workers are hashed onto.
+    /// The number of table slots that sticky keys are hashed onto.
     pub(crate) sticky_table: Option<usize>,
 }
 
@@ -122,21 +122,21 @@ impl Default for KeyConfig {
     }
 }
 
-/// How fast and how much at once.
+/// The limits on pace and on messages in hand.
 #[derive(Clone, Default)]
 pub(crate) struct LimitConfig {
     pub(crate) rate: Option<Rate>,
     pub(crate) at_once: Option<AtOnce>,
-    /// Limits may come while the pool runs.
+    /// Limits may be set while the pool runs.
     pub(crate) adjustable: bool,
     /// Messages have shares, with limits of their own.
     pub(crate) shared: bool,
 }
 
-/// What follows when a handler fails, or its worker ends.
+/// The consequences when a handler fails, or its worker ends.
 #[derive(Clone)]
 pub(crate) struct FailureConfig {
-    /// What follows when no further attempt is made, whatever the policy says.
+    /// The final action if no further attempt is made, whatever the policy says.
     pub(crate) finally: Option<FinalAction>,
     /// How many workers one message may kill.
     pub(crate) poison_limit: u32,
@@ -144,7 +144,7 @@ pub(crate) struct FailureConfig {
     pub(crate) time_limit: Option<Duration>,
     pub(crate) restarts: Restarts,
     pub(crate) restart_policy: RestartPolicy,
-    /// What follows when a slot's budget is used up.
+    /// The consequence when a slot's budget is used up.
     pub(crate) when_exhausted: WhenExhausted,
     /// How many dead letters the pool keeps, if no hook takes them.
     pub(crate) dead_letters: usize,
@@ -164,11 +164,11 @@ impl Default for FailureConfig {
     }
 }
 
-/// How messages come to their handlers.
+/// How messages get to their handlers.
 #[derive(Clone, Default)]
 pub(crate) struct HandlingConfig {
-    /// The pool is one actor: it ends with it.
+    /// The pool is a single actor, and ends with it.
     pub(crate) single: bool,
-    /// Present if handlers were declared quick or slow, instead of measuring that.
+    /// Present if handlers were declared quick or slow; otherwise that is measured.
     pub(crate) quick: Option<bool>,
 }

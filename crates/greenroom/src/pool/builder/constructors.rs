@@ -1,4 +1,4 @@
-//! How a pool begins: with what builds its workers.
+//! Creating a pool's builder, from a factory or an actor.
 
 use std::{fmt, sync::Arc};
 
@@ -16,8 +16,8 @@ impl<A: Actor> Pool<A> {
         PoolBuilder::new(Factory::new(Arc::new(move |slot| Ok(factory(slot)))))
     }
 
-    /// As [`new`](Self::new), for a factory that may fail. A worker that cannot be restarted is
-    /// tried again with backoff, for ever; its slot is never lost.
+    /// Like [`new`](Self::new), for a factory that may fail. A failed restart is retried forever,
+    /// with backoff; a slot is never lost.
     pub fn try_new<E: fmt::Display>(
         factory: impl Fn(usize) -> Result<A, E> + Send + Sync + 'static,
     ) -> PoolBuilder<A> {

@@ -1,4 +1,4 @@
-//! A pool with an actor of its own that looks after it.
+//! A pool with a keeper: an actor of its own that looks after it.
 
 use std::hash::Hash;
 
@@ -9,9 +9,9 @@ use crate::{
 };
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
-    /// Gives the pool an actor of its own, which looks after it: its [keeper](crate::keeper). It
-    /// starts before the first worker, hears what happens in the pool, and ends after the last
-    /// worker. `make` gets the administration of the pool. This comes last: set everything else
+    /// Gives the pool its own actor, which looks after it: its [keeper](crate::keeper). It starts
+    /// before the first worker, is notified of events in the pool, and ends after the last worker.
+    /// `make` gets the administration handle of the pool. Call this last: set everything else
     /// before.
     ///
     /// ```

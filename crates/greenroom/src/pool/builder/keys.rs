@@ -7,14 +7,13 @@ use greenroom_queue::backlog::KeyBounds;
 use super::PoolBuilder;
 use crate::{Actor, FinalAction, SpawnError, size::check_range};
 
-/// One key has this part of the capacity, unless said otherwise.
+/// One key gets one part in this many of the capacity by default.
 const SHARE_OF_A_KEY: usize = 4;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Replaces the failure policy's final actions: if no further attempt is made, `finally` takes
-    /// the place of its dead letters and of errors that are given back.
-    /// [Keeps copies](Self::keep_copies), so that [`FinalAction::ParkKey`] has a message to wait
-    /// with.
+    /// the place of dead letters and of errors that are given back. [Keeps
+    /// copies](Self::keep_copies), so that [`FinalAction::ParkKey`] has a message to wait with.
     ///
     /// ```
     /// # use greenroom::{CallError, FinalAction, prelude::*};
@@ -43,8 +42,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self.keep_copies().finally(finally)
     }
 
-    /// As [`on_final_failure`](Self::on_final_failure), without copies.
-    /// [`FinalAction::ParkKey`] then takes an actor that leaves its messages in place
+    /// Like [`on_final_failure`](Self::on_final_failure), but without copies.
+    /// [`FinalAction::ParkKey`] then requires an actor that leaves its messages in place
     /// ([`Actor::KEEPS_MESSAGE`]), or [`retry_with`](Self::retry_with); otherwise
     /// [`spawn`](Self::spawn) refuses it.
     pub fn finally(mut self, finally: FinalAction) -> Self {
@@ -53,28 +52,28 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// How many messages may wait behind one key, so that one key cannot fill the pool; a quarter
-    /// of the capacity unless said otherwise. A sender of a key at its bound waits, unless the
-    /// pool's [`overflow`](Self::overflow) says otherwise; [`try_send`](crate::Address::try_send)
-    /// gives the message back with [`TrySendError::KeyFull`](crate::TrySendError::KeyFull). Other
-    /// keys are not affected.
+    /// of the capacity by default. A sender of a key at its bound waits, unless the pool's
+    /// [`overflow`](Self::overflow) says otherwise; [`try_send`](crate::Address::try_send) gives
+    /// the message back with [`TrySendError::KeyFull`](crate::TrySendError::KeyFull). Other keys
+    /// are not affected.
     pub fn max_per_key(mut self, messages: usize) -> Self {
         self.config.keys.max_per_key = Some(messages);
         self
     }
 
-    /// How many messages may wait behind a parked key; 1,000 unless said otherwise. Further ones
-    /// are refused with [`SendError::Parked`](crate::SendError::Parked). Messages that were
-    /// accepted before the key was parked stay in its line.
+    /// How many messages may wait behind a parked key; 1,000 by default. Further ones are refused
+    /// with [`SendError::Parked`](crate::SendError::Parked). Messages that were accepted before the
+    /// key was parked stay in its line.
     pub fn max_parked(mut self, messages: usize) -> Self {
         self.config.keys.max_parked = messages;
         self
     }
 
-    /// Messages behind parked keys take no room of the pool: others go on however many keys are
+    /// Messages behind parked keys take no room of the pool: others continue however many keys are
     /// parked. Only [`max_parked`](Self::max_parked) bounds them, for each key alone. So this is
     /// for senders that bound their unsettled messages, and for senders that stop when
-    /// [`PoolStats::parked`](crate::PoolStats) is too high. A key that goes on takes room again,
-    /// and new messages wait until it has some.
+    /// [`PoolStats::parked`](crate::PoolStats) is too high. When a key continues, its messages take
+    /// room again, and new messages wait until there is some.
     ///
     /// ```
     /// # use greenroom::{FinalAction, prelude::*};
@@ -102,9 +101,9 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     }
 
     /// Sets a hook that gets each message that parks its key, before it waits there: the message,
-    /// unless it is gone, and the cause, which is the handler's error or the panic's message. The
-    /// hook logs it: the pool does not. It runs on the worker, so it must not block; its panic is
-    /// logged, and changes nothing.
+    /// unless it is gone, and the cause (the handler's error or the panic's message). The hook
+    /// should log it, because the pool does not. It runs on the worker, so it must not block; a
+    /// panic in it is logged and has no other effect.
     pub fn on_parked(
         mut self,
         tell: impl Fn(Option<&mut A::Message>, Option<&A::Error>, Option<&str>) + Send + Sync + 'static,
@@ -113,10 +112,10 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// How many bytes may wait in the pool, by the `size` of each message: a bound beside the one
-    /// on messages. At either bound a sender waits, or is told that the pool is full. A message
-    /// larger than the bound is accepted if nothing else waits. Messages that wait for another
-    /// attempt no longer count; nor do messages sent to a single worker.
+    /// How many bytes may wait in the pool, by the `size` of each message: a bound in addition to
+    /// the one on messages. At either bound a sender waits, or learns that the pool is full. A
+    /// message larger than the bound is accepted if nothing else waits. Messages that wait for a
+    /// retry no longer count, and neither do messages sent to a single worker.
     ///
     /// `size` runs in the sender, before the message is accepted, and costs an
     /// allocation for each message.
@@ -148,7 +147,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// The part of the capacity that one key may have, if no number was given.
+    /// The part of the capacity that one key may have, if no number was set.
     pub(super) fn key_share(&self) -> Option<usize> {
         (self.key_of.is_some() && self.config.keys.max_per_key.is_none()).then_some(SHARE_OF_A_KEY)
     }

@@ -1,21 +1,21 @@
-//! What follows when a pool is full.
+//! The overflow policy: what a pool does when it is full.
 
 use std::fmt;
 
 use crate::Address;
 
-/// What becomes of a message that finds no room: in the pool, at a worker that a policy has chosen,
-/// or, as a copy for each, at one of several. A message to a single worker's own address waits for
-/// that worker, whatever is set here.
+/// The overflow policy for a message that finds no room: in the pool, at a worker that a policy has
+/// chosen, or, as a copy for each, at one of several. A message to a single worker's own address
+/// always waits for that worker.
 pub enum Overflow<M, R, E> {
     /// `send` and `call` wait, first come, first served; `try_send` gives it back.
     ///
-    /// If handlers usually wait for something, a pool that was full is filled in blocks until it
-    /// is found half empty: a `send` that finds less than a sixteenth of the capacity free (4,096
-    /// messages at most) waits until so much is, or for 10 ms. Serving a sender for each message
-    /// would cost more than the message.
+    /// If handlers usually wait for something, a pool that was full is filled in blocks until it is
+    /// found half empty: a `send` that finds less than a sixteenth of the capacity free (4,096
+    /// messages at most) waits until that much is free, or for 10 ms. Serving a sender for each
+    /// message would cost more than the message.
     Wait,
-    /// It goes back to the sender at once, by whatever it was sent.
+    /// It goes back to the sender at once, whichever method sent it.
     Reject,
     /// It is dropped: [`NotAccepted::Dropped`](crate::NotAccepted::Dropped).
     DropNewest,

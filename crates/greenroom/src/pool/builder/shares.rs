@@ -1,4 +1,4 @@
-//! Shares: whom a message belongs to, and what each may.
+//! Shares: the owners of messages, and their limits.
 
 use std::hash::Hash;
 
@@ -13,16 +13,16 @@ use crate::{
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// Divides the workers' time among shares: tenants, accounts, endpoints. While several have
-    /// messages that could start, each has the same part of the time in hand, or a part by its
-    /// [weight](ShareLimits::weight), however many messages or keys it has. What one does not use,
-    /// the others have. See [`shares`](crate::shares).
+    /// messages that could start, each gets the same part of the time in hand, or a part by its
+    /// [weight](ShareLimits::weight), however many messages or keys it has. Others get the time
+    /// that a share does not use. See [`shares`](crate::shares).
     ///
     /// For pools with [`ordered_by`](Self::ordered_by), which comes before it and whose order
     /// stays, and for pools without: messages of one sender and share are then started in the
     /// order of acceptance.
     ///
     /// The function runs in the workers, more than once for a message. It should be cheap: a
-    /// number, or an `Arc<str>`. A message of which it panics has the common share.
+    /// number, or an `Arc<str>`. If it panics, the message gets the common share.
     ///
     /// ```
     /// # use greenroom::{prelude::*, shares::ShareLimits};
@@ -53,20 +53,20 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         self
     }
 
-    /// What each share may for which nothing else is said: a weight of 1 and no cap by default.
+    /// The default limits of each share: a weight of 1 and no cap unless set.
     pub fn share_limits(mut self, limits: ShareLimits) -> Self {
         self.config.shares.get_or_insert_default().defaults = limits;
         self
     }
 
-    /// What this share may.
+    /// The limits of this share.
     pub fn share(mut self, share: impl Into<Share>, limits: ShareLimits) -> Self {
         self.config.shares.get_or_insert_default().named.insert(share.into(), limits);
         self
     }
 
-    /// The shares, if there are some. A pool without keys has then only messages without one: each
-    /// of them waits in the line of its share as a key does.
+    /// The shares, if there are any. A pool without keys then has only messages without one: each
+    /// of them waits in the line of its share, as a key does.
     pub(super) fn checked_shares(&mut self) -> Result<Option<Box<ShareDesk>>, SpawnError> {
         let config = self.config.shares.take().unwrap_or_default();
         if self.share_of.is_none() {

@@ -14,17 +14,17 @@ use crate::{
 
 impl<A: Actor> PoolBuilder<A> {
     /// Gives all messages of a key to the same worker, as long as the number of workers does not
-    /// change: for workers that keep state for each of their keys, as a cache or a connection.
-    /// Messages of one key and class are handled in the order in which they were accepted, also
+    /// change: for workers that keep state for each of their keys, such as a cache or a connection.
+    /// Messages of one key and class are handled in the order in which they were accepted, even
     /// while workers join and leave; see [`sticky`](crate::pool::sticky).
     ///
     /// Keys of one worker wait for one another, by design: one slow message stops all keys of its
-    /// worker, and so does one that waits for its next attempt. If you only need order, use
+    /// worker, and so does one that waits for a retry. If you only need order, use
     /// [`ordered_by`](Self::ordered_by), with which any free worker takes the next key.
     ///
     /// The function runs in the sender, before the message is accepted. A sender waits for room at
-    /// the worker that has the key. Messages sent to a worker by its own address are no part of the
-    /// order. Replaces a [policy](Self::dispatch) that was set before.
+    /// the worker that has the key. Messages sent to a worker by its own address are not part of
+    /// the order. Replaces a [policy](Self::dispatch) that was set before.
     ///
     /// ```
     /// # use greenroom::prelude::*;
@@ -58,8 +58,8 @@ impl<A: Actor> PoolBuilder<A> {
         self.sticky_by_opt(move |message| Some(key(message)))
     }
 
-    /// As [`sticky_by`](Self::sticky_by), if some messages have no key: those are for any
-    /// worker, in any order.
+    /// Like [`sticky_by`](Self::sticky_by), if some messages have no key: those go to any worker,
+    /// in any order.
     pub fn sticky_by_opt<K: Hash + Eq + Send + Sync + 'static>(
         mut self,
         key: impl Fn(&A::Message) -> Option<K> + Send + Sync + 'static,
@@ -74,16 +74,15 @@ impl<A: Actor> PoolBuilder<A> {
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     /// How many table slots the keys of a [sticky](Self::sticky_by) pool are hashed onto: a power
-    /// of two up to 1,048,576, and at least the number of workers that the pool starts with;
-    /// 4,096 unless said otherwise, or more if needed. With 16 for each worker or more, shares
-    /// differ by a sixteenth at most. A table slot moves as a whole, and its messages wait
-    /// together if it cannot move yet.
+    /// of two up to 1,048,576, and at least the initial number of workers; 4,096 by default, or
+    /// more if needed. With 16 or more for each worker, shares differ by at most a sixteenth. A
+    /// table slot moves as a whole, and its messages wait together if it cannot move yet.
     pub fn sticky_table(mut self, slots: usize) -> Self {
         self.config.keys.sticky_table = Some(slots);
         self
     }
 
-    /// How many table slots there are, if keys stick to workers.
+    /// The number of table slots, if keys are sticky.
     pub(super) fn checked_table(&self) -> Result<usize, SpawnError> {
         let least = self.config.size.workers.next_power_of_two();
         let slots = self.config.keys.sticky_table.unwrap_or(least.max(DEFAULT_SLOTS));

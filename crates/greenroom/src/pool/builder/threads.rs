@@ -1,11 +1,11 @@
 //! Threads of a pool's own, for handlers that compute or block.
 //!
 //! A handler that computes for a second holds a thread of the runtime for a second, and everything
-//! else on that runtime shares the other threads. A pool with threads of its own works there and
-//! nowhere else; its senders and callers stay on theirs.
+//! else on that runtime shares the other threads. A pool with its own threads works only there; its
+//! senders and callers stay on theirs.
 //!
 //! The price: the threads, and a hop between them and the callers for each reply. Timers and
-//! sockets of its handlers live on these threads too.
+//! sockets of its handlers are on these threads too.
 
 use std::io;
 

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use crate::pool::frame::{AnyCore, notify::notify_due_drops};
 
-/// Starts the clock of a pool, unless that was done before (false). `spawn_task` makes what the
-/// task holds of the pool: it counts as one of the pool's tasks.
+/// Starts the clock of a pool. Returns false if it was started before. `spawn_task` makes the guard
+/// that the task holds: it counts as one of the pool's tasks.
 pub(crate) fn start<Held>(
     pool: &Arc<dyn AnyCore>,
     spawn_task: impl FnOnce(&Arc<dyn AnyCore>) -> Held,

@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::SpawnError;
 
-/// The runtime that the caller is in, for something of this name that is to be spawned there.
+/// The caller's runtime, for something with this name that is to be spawned there.
 pub(crate) fn current(what: &str) -> Result<Handle, SpawnError> {
     let runtime = Handle::try_current();
     let runtime = runtime.map_err(|_| SpawnError::NoRuntime { pool: what.to_owned() })?;
@@ -37,8 +37,8 @@ fn has_time(current: &Handle) -> bool {
     }
 }
 
-/// Waits until `deadline` at most, on the caller's runtime, or, if that has no time or is none, on
-/// the `pool`'s.
+/// Waits until `deadline` at most, on the caller's runtime or, if that has no time or there is
+/// none, on the `pool`'s.
 pub(crate) fn until<F: Future>(pool: &Handle, deadline: Instant, future: F) -> Timeout<F> {
     let lacks_time = !Handle::try_current().is_ok_and(|current| has_time(&current));
     let _clock = lacks_time.then(|| pool.enter());

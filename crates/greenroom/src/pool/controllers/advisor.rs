@@ -59,13 +59,14 @@ async fn run(mut pool: TaskGuard, mut judge: Judge, turn: u64) {
             break;
         }
     }
-    // After a stale `false`, `TaskGuard::drop` asks again before it believes that the pool goes on.
+    // After a stale `false`, `TaskGuard::drop` checks again before it assumes that the pool
+    // continues.
     if !pool.frame().lifecycle.ended.load(Ordering::Relaxed) {
         pool.spare();
     }
 }
 
-/// Observes a pool for a period. False if the pool ends in between, or has another advisor.
+/// Observes a pool for a period. Returns false if the pool ends in between, or has another advisor.
 async fn observe(pool: &dyn AnyCore, period: &mut Period, length: Duration, turn: u64) -> bool {
     let start = Instant::now();
     for moment in moments(length, || pool.frame().env.chance()) {
@@ -101,7 +102,8 @@ fn totals(pool: &dyn AnyCore) -> Figures {
     }
 }
 
-/// Keeps the advice, and reports it if it is news. False if the pool has another advisor by now.
+/// Keeps the advice, and reports it if it is news. Returns false if the pool has another advisor by
+/// now.
 fn take_down(pool: &dyn AnyCore, advice: &Advice, turn: u64) -> bool {
     let before = {
         let mut advising = pool.frame().controllers.advising.lock();

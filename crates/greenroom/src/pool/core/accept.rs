@@ -19,7 +19,7 @@ use greenroom_queue::{
 use super::{
     Core, Hashed, Key, WayIn,
     claims::has_claimed,
-    claims::{to_claim, try_claim, try_place_weighed},
+    claims::{to_claim, try_claim, try_place_checked},
     evict::{overflow, overflow_of_key},
     push::{push_quietly, take_and_push},
     room::PoolPermit,
@@ -46,8 +46,8 @@ use crate::{
 /// The most messages that are queued under one hold of a lock.
 const RUN: usize = 64;
 
-/// Several messages on their way into the queues: whatever happens, unused permits go back, and
-/// filled shards are announced, all at once.
+/// Several messages on their way into the queues. Whatever happens, unused permits are given back
+/// and filled shards are announced, all at once.
 struct Many<'a, A: Actor, K: Key> {
     core: &'a Core<A, K>,
     permits: u64,
@@ -67,8 +67,8 @@ impl<A: Actor, K: Key> Drop for Many<'_, A, K> {
 }
 
 impl<A: Actor, K: Key> Many<'_, A, K> {
-    /// Queues some messages from the front. The key function sees a message in its place, so that
-    /// its panic loses none.
+    /// Queues some messages from the front. The key function gets a message that is still in its
+    /// place, so that a panic there loses none.
     fn push(&mut self, messages: &mut VecDeque<A::Message>, sender: u32) -> Result<(), Refused> {
         if !self.core.keyed() {
             let is_late = self.core.is_late();
@@ -99,11 +99,11 @@ impl<A: Actor, K: Key> Many<'_, A, K> {
     }
 }
 
-/// What became of several messages.
+/// The result of queueing several messages.
 struct PlacedMany {
-    /// How many are queued.
+    /// The number of queued messages.
     sent: usize,
-    /// There was no room in the pool for more.
+    /// The pool had no room for more.
     full: bool,
 }
 
@@ -122,9 +122,9 @@ fn divert<A: Actor, K: Key>(
     to.vtable.try_push(payload, to.place(), Urgency::Now)
 }
 
-/// The path of most sends without keys: the lock, and the queue. A function of its own, so that
-/// it keeps nothing for the rare steps. False if there is more to do; the message then stays
-/// with the caller.
+/// The path of most sends without keys: only the lock and the queue. A separate function, so that
+/// it keeps nothing for the rare steps. Returns false if there is more to do; the message then
+/// stays with the caller.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn push_fast<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -134,7 +134,7 @@ fn push_fast<A: Actor, K: Key>(
     let Some(shard) = core.queue.shards.get(sender as usize & (core.queue.shards.len() - 1)) else {
         return false;
     };
-    // A sender that can wait has it taken another way.
+    // A sender that can wait takes another path if the lock is taken.
     let Some(mut inbox) = shard.inbox.try_lock() else { return false };
     let is_fast = inbox.is_fast() && core.is_timely() && message.is_some();
     if is_fast {
@@ -156,7 +156,7 @@ fn try_send_plain<A: Actor, K: Key>(
     }
 }
 
-/// As `try_send_plain`, in a pool with keys.
+/// Like `try_send_plain`, in a pool with keys.
 #[inline(never)]
 fn try_send_by_key<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -170,7 +170,7 @@ fn try_send_by_key<A: Actor, K: Key>(
     }
 }
 
-/// As `push_fast`, in a pool with keys. The key is given back if there is more to do.
+/// Like `push_fast`, in a pool with keys. The key is given back if there is more to do.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn push_by_key<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -211,7 +211,7 @@ fn try_send_keyed<A: Actor, K: Key>(
     sent_or_over(core, message, placed, sender)
 }
 
-/// The overflow policy, for a message that found no room.
+/// Applies the overflow policy to a message that found no room.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn sent_or_over<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -234,8 +234,8 @@ fn try_place<A: Actor, K: Key>(
     sender: u32,
     urgency: Urgency,
 ) -> Result<(), Refused> {
-    if core.settings.derived.is_weighed {
-        return payload.lent(&mut |payload| try_place_weighed(core, payload, sender, urgency));
+    if core.settings.derived.is_checked {
+        return payload.lent(&mut |payload| try_place_checked(core, payload, sender, urgency));
     }
     let key = core.key(payload);
     take_and_push(core, payload, key, sender, urgency)
@@ -247,8 +247,8 @@ fn try_place_many<A: Actor, K: Key>(
     messages: &mut VecDeque<A::Message>,
     sender: u32,
 ) -> Result<PlacedMany, Refused> {
-    if core.settings.derived.is_weighed {
-        let place = |one: &mut OutgoingOf<A>| try_place_weighed(core, one, sender, Urgency::Now);
+    if core.settings.derived.is_checked {
+        let place = |one: &mut OutgoingOf<A>| try_place_checked(core, one, sender, Urgency::Now);
         let sent = push_one_by_one(messages, &place)?;
         return Ok(PlacedMany { sent, full: !messages.is_empty() });
     }
@@ -267,7 +267,7 @@ fn try_place_many<A: Actor, K: Key>(
     }
 }
 
-/// True once for a sender whose messages pile up, if all of them lie together.
+/// True once for a sender whose messages pile up, if all of them are in one shard.
 fn should_step_aside<A: Actor, K: Key>(core: &Core<A, K>, sender: u32) -> bool {
     let index = core.shard_of(&(None, 0), sender);
     !core.keyed() && std::mem::take(&mut core.queue.shards[index].inbox.lock().turn.is_over)
@@ -283,7 +283,7 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         match self.routing.way_in {
             WayIn::Plain => try_send_plain(self, message, sender, urgency),
             WayIn::ByKey => try_send_by_key(self, message, sender, urgency),
-            WayIn::Weighed => try_send_slowly(self, message, sender, urgency),
+            WayIn::Checked => try_send_slowly(self, message, sender, urgency),
         }
     }
 
@@ -341,7 +341,7 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         if let Overflow::DropOldest = self.settings.functions.overflow {
             return push_one_by_one(messages, &|one| self.try_push(one, sender, Urgency::Now));
         }
-        // Nothing is dropped here: what does not fit in is left with its sender.
+        // Nothing is dropped here: messages that do not fit stay with their sender.
         let placed = try_place_many(self, messages, sender);
         if matches!(placed, Err(Refused::Full) | Ok(PlacedMany { full: true, .. })) {
             found_full(self);
@@ -414,8 +414,8 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
 
     fn why_closed(&self) -> NotAccepted {
         // Pairs with the store in `close`, which comes before permits and shards are closed: a
-        // sender that a stop refused is told so, and not that there are no workers. A keeper that
-        // has refused an urgent message has ended, and its pool follows.
+        // sender that is refused because of a stop learns of the stop, and not of missing workers.
+        // A keeper that has refused an urgent message has ended, and its pool follows.
         let closing = self.frame.lifecycle.closing.load(Ordering::SeqCst);
         match closing || self.urgent.get().is_some_and(|keeper| !keeper.erase().is_alive()) {
             true => NotAccepted::Stopped,
@@ -470,8 +470,8 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
     }
 
     fn handle_dropped(self: Arc<Self>) {
-        // Pairs with the store in `end`. If the end is missed, a stop follows that finds
-        // nothing to do.
+        // Pairs with the store in `end`. If the end is missed, a stop follows that finds nothing to
+        // do.
         if self.frame.lifecycle.handles.fetch_sub(1, Ordering::AcqRel) > 1
             || self.frame.lifecycle.ended.load(Ordering::SeqCst)
         {
@@ -485,7 +485,7 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
     }
 }
 
-/// A worker of this pool is about to wait for a reply of it.
+/// A worker of this pool is about to wait for a reply from the same pool.
 #[cold]
 fn enter_call_of<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -495,8 +495,8 @@ fn enter_call_of<A: Actor, K: Key>(
     if has_key_in_hand(core, payload, slot) {
         return Err(Reentrant);
     }
-    // One count, compared once: a worker that joins or leaves meanwhile might as well have come
-    // later.
+    // One count, compared once: a worker that joins or leaves in the meantime could as well have
+    // come later.
     let live = core.frame.membership.live.load(Ordering::Relaxed);
     core.handoff.calls.enter(core.identity(), live)
 }

@@ -22,15 +22,15 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// Takes another actor or pool in as a worker, which ends with this one if it `is_owned`.
-/// Returns its slot and the new size.
+/// Adopts another actor or pool as a worker. If it `is_owned`, it ends with this pool. Returns its
+/// slot and the new size.
 pub(crate) fn adopt<A: Actor, K: Key>(
     core: &Arc<Core<A, K>>,
     other: Address<A::Message, A::Reply, A::Error>,
     is_owned: bool,
     outcomes: &Outcomes,
 ) -> Result<(usize, usize), AdminError> {
-    /// Two that adopt each other must not both find that the other does not contain them yet.
+    /// Two pools that adopt each other must not both find that the other does not contain them yet.
     static ADOPTING: Mutex<()> = Mutex::new(());
     core.frame.lifecycle.check_running()?;
     if core.keyed() || core.routing.sticky.is_some() {
@@ -55,8 +55,8 @@ pub(crate) fn adopt<A: Actor, K: Key>(
         details.adopted = Some(adopted);
     }
     size_changed(&**core, size);
-    // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
-    // does not stay closed with a worker in it.
+    // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool does
+    // not stay closed while it has a worker.
     core.frame.membership.live.fetch_add(1, Ordering::SeqCst);
     drop((member_list, adopting));
     revive(&**core);

@@ -1,4 +1,4 @@
-//! What the frame asks of a pool whose types it does not know.
+//! The interface of a pool for the frame, which does not know the pool's types.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,5 @@
-//! Messages that stick to the worker that has their table slot, in the sender's task
-//! (see [`sticky`](crate::pool::sticky)).
+//! Messages that stick to the worker that owns their table slot, in the sender's task (see
+//! [`sticky`](crate::pool::sticky)).
 
 use std::{
     pin::pin,
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// A pool that pushes to the owners of keys, as the table of its routing has them.
+/// A pool that pushes messages to the owners of their keys, by its routing table.
 pub(crate) struct ByTable;
 
 impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByTable {
@@ -90,7 +90,7 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByTable {
         }
     }
 
-    /// Waits for room at the worker that has the key, and in the pool.
+    /// Waits for room at the worker that owns the key, and in the pool.
     fn place_waiting<'a>(
         &self,
         pool: &'a Core<A, K>,
@@ -236,8 +236,8 @@ async fn wait_for_permit<A: Actor, K: Key>(
     Ok(PoolPermit(Some(core)))
 }
 
-/// The mailbox with the messages of a table slot. `None` if the table slot has no owner. Never
-/// the mailbox of a worker that itself waits for the reply: it would wait for ever.
+/// The mailbox for the messages of a table slot. `None` if the table slot has no owner. Never the
+/// mailbox of a worker that itself waits for the reply: it would wait forever.
 fn holder<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
@@ -260,11 +260,11 @@ fn holder<A: Actor, K: Key>(
     if found.is_some() {
         return Ok(found);
     }
-    // It is on its way, or its worker had no mailbox yet.
+    // The slot is moving, or its worker had no mailbox yet.
     let _moves = sticky.moves.lock();
-    // Pairs with the store in `refuse_later`, before `drain_mailboxes` takes this lock: it
-    // finds the mailbox that is made here, or none is made. Otherwise a message waits for a
-    // worker that nobody starts.
+    // Pairs with the store in `refuse_later`, before `drain_mailboxes` takes this lock: it finds
+    // the mailbox that is made here, or none is made. Otherwise a message would wait for a worker
+    // that is never started.
     if core.queue.permits.is_closed() {
         return Err(Refused::Closed);
     }
@@ -274,7 +274,7 @@ fn holder<A: Actor, K: Key>(
     })
 }
 
-/// False if the table slot has moved.
+/// Returns false if the table slot has moved.
 fn try_assign_to<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
@@ -297,8 +297,8 @@ fn try_assign_to<A: Actor, K: Key>(
     Ok(sticks)
 }
 
-/// Queues a message that has a place at its worker; an unused place is given back. False if the
-/// table slot has moved.
+/// Queues a message that has a place at its worker; an unused place is given back. Returns false if
+/// the table slot has moved.
 fn assign_in_place<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
@@ -324,7 +324,7 @@ fn assign_in_place<A: Actor, K: Key>(
     }
 }
 
-/// Not in a pool that accepts nothing any more.
+/// Returns false, which means to try again, or an error if the pool no longer accepts messages.
 fn may_try_again<A: Actor, K: Key>(core: &Core<A, K>) -> Result<bool, Refused> {
     match core.queue.permits.is_closed() {
         true => Err(Refused::Closed),
@@ -332,8 +332,8 @@ fn may_try_again<A: Actor, K: Key>(core: &Core<A, K>) -> Result<bool, Refused> {
     }
 }
 
-/// Keeps a message of a table slot without an owner until a worker joins; its permit of the
-/// pool has been taken. False if the table slot has an owner now.
+/// Holds a message of a table slot without an owner until a worker joins; its permit of the pool
+/// has been taken. Returns false if the table slot has an owner now.
 fn hold_tagged<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
@@ -341,8 +341,8 @@ fn hold_tagged<A: Actor, K: Key>(
     tag: u32,
 ) -> Result<bool, Refused> {
     let mut held = core.routing.held.lock();
-    // Pairs with the stores in `close` and `refuse_later`, before held messages are drained
-    // under this lock: otherwise a message is held that is never given back.
+    // Pairs with the stores in `close` and `refuse_later`, before held messages are drained under
+    // this lock: otherwise a message would be held and never given back.
     if core.frame.lifecycle.closing.load(Ordering::SeqCst) || core.queue.permits.is_closed() {
         return Err(Refused::Closed);
     }
@@ -360,8 +360,8 @@ fn hold_tagged<A: Actor, K: Key>(
     Ok(true)
 }
 
-/// Waits for a place in this mailbox, as long as the table slot is there. False if it is not, or
-/// the worker has gone.
+/// Waits for a place in this mailbox while the table slot is there. Returns false if it is no
+/// longer there, or the worker has gone.
 async fn reserve_while_here<A: Actor, K>(
     sticky: &Sticky<A::Message>,
     member: &Mailbox<A, K>,
@@ -369,7 +369,7 @@ async fn reserve_while_here<A: Actor, K>(
 ) -> bool {
     let mut reserved = pin!(member.reserve());
     loop {
-        // Before the look at the owner: a move from then on is heard of.
+        // Enabled before the owner is checked, so that no later move is missed.
         let mut moved = pin!(sticky.moved.notified());
         moved.as_mut().enable();
         if sticky.owner(tag) != member.slot as u32 {

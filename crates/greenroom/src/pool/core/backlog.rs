@@ -1,7 +1,7 @@
-//! Messages of keys that may have too many: they are counted on their way in, and their senders
-//! wait for room behind a key (K10).
+//! Messages of keys that may have too many waiting: they are counted on their way in, and their
+//! senders wait for room behind a key (K10).
 //!
-//! A sender that finds no room behind its key stands in line there, without a permit of the pool,
+//! A sender that finds no room behind its key waits in line there, without a permit of the pool,
 //! and tries again when it is woken (`room.rs`): once for each message of the key that was started
 //! or taken out, and once more by a sender that has found room while there is more. Workers wake
 //! these senders when they serve waiters of the pool, because they hold no lock then.
@@ -30,14 +30,14 @@ impl<A: Actor, K: Key> Core<A, K> {
     }
 }
 
-/// A message without a key in a pool that requires one. Costs nothing if there are no keys.
+/// True for a message without a key in a pool that requires one. Costs nothing without keys.
 #[inline]
 pub(super) fn lacks_key<A: Actor, K: Key>(core: &Core<A, K>, key: &Hashed<K>) -> bool {
     size_of::<Option<K>>() != 0 && key.0.is_none() && core.frame.config.keys.key_required
 }
 
-/// Queues a message whose permit has been taken, and counts it, unless its key has as many as
-/// it may. Says whether the shard must be announced.
+/// Queues and counts a message whose permit has been taken, unless its key already has as many as
+/// it may have. Returns whether the shard must be announced.
 #[cold]
 pub(super) fn push_counted<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -86,8 +86,8 @@ fn give_back_unused<A: Actor, K: Key>(core: &Core<A, K>, permits: u64) {
     }
 }
 
-/// The bound of one key follows the capacity, if it was not given. The caller serves those who
-/// wait behind a key, under no lock.
+/// If the bound of one key was not set, it follows the capacity. The caller serves the senders that
+/// wait behind keys, under no lock.
 pub(super) fn share_out<A: Actor, K: Key>(core: &Core<A, K>, capacity: usize) {
     let Some(share) = core.settings.derived.key_share else { return };
     core.routing.max_per_key.store(capacity.div_ceil(share), Ordering::Relaxed);
@@ -100,7 +100,7 @@ pub(super) fn share_out<A: Actor, K: Key>(core: &Core<A, K>, capacity: usize) {
     }
 }
 
-/// Whether there is room behind this key.
+/// True if there is room behind this key.
 pub(super) fn has_room_behind<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -135,19 +135,17 @@ pub(super) fn stand_in_line<'a, A: Actor, K: Key>(
     let shard = &core.queue.shards[index];
     let mut outbox = shard.outbox.lock();
     let mut inbox = shard.inbox.lock();
-    // Counting may have ended since, and permits for messages that are not counted may
-    // be here again.
+    // Counting may have ended since, and there may again be permits for uncounted messages.
     let unused = inbox.take_credit();
     let backlog = Shard::count(&mut inbox, &mut outbox, core.key_bounds());
     let room = backlog.stand(hash);
     let alone = backlog.is_alone(hash);
     // Pairs with the load in `serve_key_lines` of a worker that takes a message of this shard
     // later, under this lock, and with the load in `close_key_lines`, after `shut` has had this
-    // lock. Otherwise the sender waits although there is room, or the pool is closed.
+    // lock. Otherwise the sender would wait although there is room, or the pool is closed.
     core.routing.key_lines.0.fetch_or(1 << index, Ordering::SeqCst);
     drop((inbox, outbox));
-    // The one that looks once more has been told, in a way, that there may be room: those
-    // behind rely on it.
+    // A sender that checks once more counts as notified of room: those behind it rely on that.
     let line = InLine { core, index, hash, room, alone, woken: alone };
     give_back_unused(core, unused);
     line
@@ -168,18 +166,18 @@ fn serve_key_line<A: Actor, K: Key>(core: &Core<A, K>, index: usize) {
     let mut outbox = core.queue.shards[index].outbox.lock();
     let freed = outbox.take_freed();
     if outbox.backlog.as_ref().is_none_or(|backlog| !backlog.has_senders()) {
-        // Pairs with the `fetch_or` in `stand_in_line`, under the same lock: no bit is cleared
-        // over a sender that has come since.
+        // Pairs with the `fetch_or` in `stand_in_line`, under the same lock: no bit is cleared over
+        // a sender that has arrived since.
         core.routing.key_lines.0.fetch_and(!(1 << index), Ordering::SeqCst);
     }
     drop(outbox);
     wake_in(&freed);
 }
 
-/// The pool accepts nothing any more: senders that wait for room behind a key hear of it.
+/// The pool no longer accepts messages: notifies senders that wait for room behind a key.
 pub(super) fn close_key_lines<A: Actor, K: Key>(core: &Core<A, K>) {
-    // Pairs with the `fetch_or` in `stand_in_line`: a sender that stood in line before `shut`
-    // took the lock of its shard has its bit here. Otherwise it waits in a closed pool.
+    // Pairs with the `fetch_or` in `stand_in_line`: a sender that got in line before `shut` took
+    // the lock of its shard has its bit here. Otherwise it would wait in a closed pool.
     if core.routing.key_lines.0.load(Ordering::SeqCst) == 0 {
         return;
     }
@@ -195,15 +193,15 @@ pub(super) fn close_key_lines<A: Actor, K: Key>(core: &Core<A, K>) {
     wake_in(&rooms);
 }
 
-/// A place in line behind a key. A sender that leaves it after having been woken passes that on.
+/// A place in line behind a key. A sender that leaves it after a wake-up passes the wake-up on.
 pub(super) struct InLine<'a, A: Actor, K: Key> {
     core: &'a Core<A, K>,
     index: usize,
     hash: u32,
     room: Arc<Notify>,
-    /// The line was empty before, and the sender has not looked again yet.
+    /// The line was empty before, and the sender has not checked again yet.
     pub(super) alone: bool,
-    /// It has been told that there may be room, or was the first, and has not passed that on.
+    /// The sender was notified of possible room, or was the first, and has not passed that on.
     woken: bool,
 }
 
@@ -232,8 +230,8 @@ impl<A: Actor, K: Key> Drop for InLine<'_, A, K> {
     }
 }
 
-/// Puts a message into the inbox of its shard. True if the shard is to be announced. In one
-/// place, because what is passed to the inbox is a type of its own at each.
+/// Puts a message into the inbox of its shard. Returns true if the shard is to be announced. A
+/// function of its own, because each call passes the inbox a closure with a type of its own.
 #[inline]
 pub(super) fn place<A: Actor, K: Key, P: LendOutgoing<A::Message, A::Reply, A::Error>>(
     core: &Core<A, K>,

@@ -16,7 +16,7 @@ use crate::{
     pool::{pool_payload::PoolPayload, worker::in_flight::Source},
 };
 
-/// The next message that may be handled with those that were taken from here: of the same key,
+/// The next message that may be handled together with those taken from here: one with the same key
 /// or, without keys, any.
 pub(crate) fn next_of_batch<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -46,8 +46,8 @@ pub(crate) fn next_of_batch<A: Actor, K: Key>(
     }
 }
 
-/// The next message with the key in hand, for the holder of the token. Until that is known, the
-/// key is with the caller. If another key has the same hash, there is no next one.
+/// The next message with the key in hand, for the holder of the token. The caller keeps the key
+/// until the message is found. If another key has the same hash, there is no next message.
 fn next_of_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -57,8 +57,8 @@ fn next_of_key<A: Actor, K: Key>(
     let mut outbox = core.queue.shards[index].outbox.lock();
     let in_hand = outbox.held(epoch)?.in_hand.take()?;
     let (mut outbox, found) = match outbox.lanes.has(hash) {
-        // A lane of a key that collides with this one: which of the two keys a message has
-        // is not asked.
+        // A lane of a key that collides with this one: nothing checks which of the two keys a
+        // message has.
         true => (outbox, None),
         false => {
             if outbox.queue.len() < LOOK_AHEAD {
@@ -83,8 +83,8 @@ fn next_of_key<A: Actor, K: Key>(
 
 /// Takes a message of this key out of the queue, for the holder of the token.
 ///
-/// It is found by its hash and compared outside of the lock; the token says that it must not be
-/// taken away meanwhile.
+/// The message is found by its hash, and the keys are compared outside the lock; meanwhile the
+/// token says that it must not be taken away.
 fn take_near_of<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     index: usize,
@@ -109,8 +109,8 @@ fn take_near_of<'a, A: Actor, K: Key>(
     (outbox, None)
 }
 
-/// Moves queued messages of the key whose lane a worker runs there, if no worker drains the
-/// shard: a worker that does would move them.
+/// Moves queued messages of the key whose lane a worker runs into that lane, if no worker drains
+/// the shard: a worker that drains it would move them.
 pub(crate) fn fetch_into_lane<A: Actor, K: Key>(core: &Core<A, K>, worker: usize, source: Source) {
     let Source::Lane { index, id, .. } = source else { return };
     let mut outbox = core.queue.shards[index].outbox.lock();
@@ -139,7 +139,7 @@ pub(crate) fn fetch_into_lane<A: Actor, K: Key>(core: &Core<A, K>, worker: usize
     }
 }
 
-/// The collector that is notified when so many messages wait in the lane that a worker runs.
+/// Returns a notification for when this many messages wait in the lane that a worker runs.
 pub(crate) fn expect_more<A: Actor, K: Key>(
     core: &Core<A, K>,
     source: Source,
@@ -156,7 +156,7 @@ pub(crate) fn expect_more<A: Actor, K: Key>(
     Some(full)
 }
 
-/// Whether a message is of this key. If they cannot be compared, it counts as one of another.
+/// True if a message has this key. If they cannot be compared, it counts as having another.
 fn is_of<T: Payload, K: Eq>(entry: &Entry<T, K>, key: &K) -> bool {
     let mut is_same = false;
     discard(panic_of(&mut || is_same = entry.key.as_ref() == Some(key)));

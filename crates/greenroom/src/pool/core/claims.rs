@@ -1,4 +1,5 @@
-//! Claims of messages on the bytes of a pool that bounds them.
+//! Messages that are not simply queued: the bytes of the pool are bounded and a message needs its
+//! claim on them, or a policy or a sticky table chooses its worker.
 
 use greenroom_queue::permits::Refused;
 
@@ -12,7 +13,7 @@ use crate::{
     },
 };
 
-/// Gives a message its claim, if bytes are bounded and it has none.
+/// Gives a message its claim, if bytes are bounded and it has no claim yet.
 pub(crate) fn try_claim<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -28,7 +29,7 @@ pub(crate) fn try_claim<A: Actor, K: Key>(
     Ok(())
 }
 
-/// What a message has to claim before it waits, if bytes are bounded.
+/// The claim that a message needs before it waits, if bytes are bounded.
 pub(super) fn to_claim<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     payload: &OutgoingOf<A>,
@@ -37,8 +38,9 @@ pub(super) fn to_claim<'a, A: Actor, K: Key>(
     Some((&***bytes, bytes.units_of(payload.message.as_ref()?)))
 }
 
-/// Queues a message if there is room for it, in a pool with further conditions.
-pub(crate) fn try_place_weighed<A: Actor, K: Key>(
+/// Queues a message if there is room for it and its bytes, or gives it to the worker that is chosen
+/// for it.
+pub(crate) fn try_place_checked<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -47,13 +49,13 @@ pub(crate) fn try_place_weighed<A: Actor, K: Key>(
     try_claim(core, payload)?;
     let placed = try_place_claimed(core, payload, sender, urgency);
     if placed.is_err() {
-        // Others may have its room while it waits for what it has not.
+        // Other messages may use its bytes while it waits for room.
         payload.extra.iter_mut().for_each(|extra| extra.claim = None);
     }
     placed
 }
 
-/// As `try_place_weighed`, for a message that has its claim.
+/// Like `try_place_checked`, for a message that has its claim.
 pub(super) fn try_place_claimed<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -67,7 +69,7 @@ pub(super) fn try_place_claimed<A: Actor, K: Key>(
     take_and_push(core, payload, key, sender, urgency)
 }
 
-/// The message has its bytes.
+/// Notes that the message has its bytes.
 pub(super) fn has_claimed<M, R, E>(payload: &mut Outgoing<M, R, E>, claim: Claim) {
     payload.extra.get_or_insert_with(Extra::without_port).claim = Some(claim);
 }

@@ -1,4 +1,4 @@
-//! A pool as it is controlled.
+//! The control interface of a pool.
 
 use std::{
     any::{Any, type_name},

@@ -1,4 +1,4 @@
-//! Messages that a policy gives to workers, in the sender's task.
+//! Messages that a policy dispatches to workers, in the sender's task.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -36,25 +36,25 @@ use crate::{
     },
 };
 
-/// How often a policy is asked again when the worker that it named has gone.
+/// How often a policy is asked again when the worker that it chose has gone.
 const CHOICES: u32 = 3;
 
-/// In the place of a change: workers come and go, and this one is never the last.
+/// Used instead of a change counter: workers come and go, and this change is never the last one.
 const NEVER: u64 = u64::MAX;
 
-/// What a choice comes to.
+/// The result of a choice.
 pub(super) enum Chosen<A: Actor, K> {
     One(Arc<Mailbox<A, K>>),
     Several(Vec<Arc<Mailbox<A, K>>>),
     Any,
-    /// No worker, of those that were there after this change.
+    /// No worker among those that were there after this change.
     Hold(u64),
     Refused,
-    /// The worker that was named has gone.
+    /// The chosen worker has gone.
     Gone,
 }
 
-/// A pool that pushes as the policy of its settings says.
+/// A pool that pushes messages by the policy of its settings.
 pub(crate) struct ByPolicy;
 
 impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
@@ -78,7 +78,7 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
             };
             match tried {
                 // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
-                // sender asks the policy again in a pool that closes.
+                // sender would ask the policy again in a pool that closes.
                 Err(Refused::Closed) if !pool.frame.lifecycle.closing.load(Ordering::SeqCst) => {}
                 tried => return tried,
             }
@@ -95,8 +95,8 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
         dispatch_permitted(pool, payload, sender, Overfill::WherePermitted)
     }
 
-    /// Waits for room in the pool, and if the worker that is chosen then has none, at that worker;
-    /// under a strict policy, there first.
+    /// Waits for room in the pool and then, if the chosen worker has none, at that worker. Under a
+    /// strict policy, it waits at the worker first.
     fn place_waiting<'a>(
         &self,
         pool: &'a Core<A, K>,
@@ -133,24 +133,27 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
 
     fn ask_again(&self, pool: &Core<A, K>) {
         let asking = &pool.routing.asking;
-        // Pairs with the exchange below: whoever asks asks once more for this caller, or is done
-        // before, and this caller asks. Two at once would place messages of one sender in any
-        // order.
+        // Pairs with the exchange below: the caller that is asking asks once more for this one, or
+        // it has finished and this one asks. Two at once could place the messages of one sender in
+        // any order.
         if asking.callers.fetch_add(1, Ordering::SeqCst) > 0 {
             return;
         }
         loop {
             // Pairs with the `fetch_add` above: a caller that is not counted here makes the
-            // exchange below fail. Otherwise what it has held is not asked about.
+            // exchange below fail. Otherwise the policy would not be asked about the messages that
+            // it has held.
             let callers = asking.callers.load(Ordering::SeqCst);
-            // Pairs with the `fetch_add` in `members_changed`: of a later change, `asked` does not
-            // tell. Otherwise a new message overtakes what is held for a worker that has come.
+            // Pairs with the `fetch_add` in `members_changed`: `asked` does not cover a later
+            // change. Otherwise a new message would overtake messages held for a worker that has
+            // joined.
             let seen = pool.frame.membership.member_changes.load(Ordering::SeqCst);
             ask_once_more(pool);
-            // Pairs with the load in `choose_in_turn`, by which new messages are held: all that
-            // is held until then has its place before.
+            // Pairs with the load in `choose_in_turn`, by which new messages are held: every
+            // message held until then has its place before.
             asking.asked.store(seen, Ordering::SeqCst);
-            // Pairs with the `fetch_add` above: if there was another caller, it is asked again.
+            // Pairs with the `fetch_add` above: if there was another caller, the policy is asked
+            // again.
             if asking
                 .callers
                 .compare_exchange(callers, 0, Ordering::SeqCst, Ordering::SeqCst)
@@ -162,7 +165,7 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
     }
 }
 
-/// The mailbox of a worker that is there, or is being started again. Under the lock of the
+/// The mailbox of a worker that is there or is being restarted. Call it under the lock of the
 /// members.
 pub(crate) fn member_mailbox<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -174,21 +177,20 @@ pub(crate) fn member_mailbox<A: Actor, K: Key>(
     there.then(|| core.mailbox(slot))
 }
 
-/// Never older than a change that the caller knows of: a caller that finds it out of date waits
-/// until it is made anew.
+/// The list of live members, never older than a change that the caller knows of: a caller that
+/// finds it out of date waits until it is rebuilt.
 fn live_members<A: Actor, K: Key>(core: &Core<A, K>) -> Arc<LiveMembers<A, K>> {
     let made = core.routing.live_members.read().clone();
-    // Pairs with the `fetch_add` in `members_changed`, after the status of a slot has changed:
-    // a list that is older is made anew. Otherwise a policy chooses among workers that are
-    // gone.
+    // Pairs with the `fetch_add` in `members_changed`, after the status of a slot has changed: an
+    // older list is rebuilt. Otherwise a policy would choose among workers that are gone.
     if let Some(made) = made
         && made.made_after == core.frame.membership.member_changes.load(Ordering::SeqCst)
     {
         return made;
     }
     let member_list = core.frame.membership.members.lock();
-    // Before any worker is looked at: a change in between makes the list old at once. Pairs
-    // with the same `fetch_add`.
+    // Read before any worker is checked: a change in between makes the list old at once. Pairs with
+    // the same `fetch_add`.
     let made_after = core.frame.membership.member_changes.load(Ordering::SeqCst);
     let live = member_list.slots().filter_map(|slot| member_mailbox(core, slot, true));
     let live_members = Arc::new(LiveMembers { members: live.collect(), made_after });
@@ -196,16 +198,16 @@ fn live_members<A: Actor, K: Key>(core: &Core<A, K>) -> Arc<LiveMembers<A, K>> {
     live_members
 }
 
-/// As `choose`, for a new message: it is held behind those of which the policy has not been
-/// asked since workers came or went (P32).
+/// Like `choose`, for a new message: it is held behind messages that the policy has not been asked
+/// about since workers came or went (P32).
 pub(super) fn choose_in_turn<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
 ) -> Chosen<A, K> {
     let chosen = choose(core, payload);
     let Asking { holds, asked, .. } = &core.routing.asking;
-    // Pairs with the `fetch_add` in `members_changed`, before which no list has the new
-    // worker: if it was chosen, the change is seen here.
+    // Pairs with the `fetch_add` in `members_changed`, before which no list has the new worker: if
+    // it was chosen, the change is seen here.
     let overtakes = matches!(chosen, Chosen::One(_) | Chosen::Several(_))
         && holds.load(Ordering::SeqCst)
         && asked.load(Ordering::SeqCst)
@@ -255,7 +257,7 @@ pub(super) fn choose<A: Actor, K: Key>(
     }
 }
 
-/// The chosen worker waits for the reply itself. If others would do, it is passed over as if
+/// The chosen worker itself waits for the reply. If other workers would do, it is passed over as if
 /// it had gone.
 #[cold]
 fn spare_caller<A: Actor, K: Key>(core: &Core<A, K>, payload: &mut OutgoingOf<A>) -> Chosen<A, K> {
@@ -270,7 +272,7 @@ fn spare_caller<A: Actor, K: Key>(core: &Core<A, K>, payload: &mut OutgoingOf<A>
     Chosen::Refused
 }
 
-/// A worker that waits for the reply itself does not have to give it, if there is another.
+/// Leaves out a worker that itself waits for the reply, if there is another.
 fn several<A: Actor, K: Key>(
     core: &Core<A, K>,
     mut members: Vec<Arc<Mailbox<A, K>>>,
@@ -287,8 +289,8 @@ fn several<A: Actor, K: Key>(
     least.map_or(Chosen::Gone, Chosen::One)
 }
 
-/// Places a message whose permit of the pool has been taken. The permit is used, unless there
-/// is an error. Full if the worker is and may not be overfilled.
+/// Places a message whose permit of the pool has been taken. The permit is used unless there is an
+/// error. Returns `Full` if the worker is full and may not be overfilled.
 fn dispatch_permitted<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -310,7 +312,7 @@ fn dispatch_permitted<A: Actor, K: Key>(
             },
             Chosen::Several(members) => match push_copies(core, &members, payload, 1) {
                 // Pairs with the store in `close`, before it shuts the mailboxes: otherwise a
-                // sender asks the policy again in a pool that closes.
+                // sender would ask the policy again in a pool that closes.
                 Err(Refused::Closed) if !core.frame.lifecycle.closing.load(Ordering::SeqCst) => {}
                 tried => return tried,
             },
@@ -334,8 +336,8 @@ pub(super) fn push_to_any<A: Actor, K: Key>(
     push_in_line(core, index, payload, (None, 0), false)
 }
 
-/// Waits for room at the worker that the policy chooses. A message for several workers
-/// does not wait.
+/// Waits for room at the worker that the policy chooses. A message for several workers does not
+/// wait.
 async fn dispatch_waiting<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -379,7 +381,7 @@ async fn dispatch_waiting<A: Actor, K: Key>(
     }
 }
 
-/// A message for one worker and no other, if there is room.
+/// Queues a message for one particular worker, if there is room.
 pub(crate) fn try_push_to<A: Actor, K: Key>(
     core: &Core<A, K>,
     member: &Mailbox<A, K>,
@@ -395,16 +397,16 @@ pub(crate) fn try_push_to<A: Actor, K: Key>(
     })
 }
 
-/// A copy for each, or nothing if one of them is full. So many permits have been taken before;
-/// they are used, unless there is an error. A copy for a worker that is just leaving goes
-/// to any other.
+/// Queues a copy for each worker, or nothing if one of them is full. As many permits have been
+/// taken before; they are used unless there is an error. A copy for a worker that is just leaving
+/// goes to any other.
 fn push_copies<A: Actor, K: Key>(
     core: &Core<A, K>,
     members: &[Arc<Mailbox<A, K>>],
     payload: &mut OutgoingOf<A>,
     permits: u64,
 ) -> Result<(), Refused> {
-    // Copying is user code: before anything is taken.
+    // Copying is user code, so it comes before anything is taken.
     let copies = copies(core, members.len() - 1, payload);
     let mut places = Vec::new();
     for member in members {
@@ -420,7 +422,7 @@ fn push_copies<A: Actor, K: Key>(
     hand_out(core, members, payload, copies, places, taken)
 }
 
-/// So many copies of a message.
+/// This many copies of a message.
 pub(super) fn copies<A: Actor, K: Key>(
     core: &Core<A, K>,
     count: usize,
@@ -438,9 +440,8 @@ pub(super) fn copies<A: Actor, K: Key>(
     Copies(std::iter::repeat_with(copy).take(count).collect())
 }
 
-/// The message is for the first of these and the copies are for the others; there are places
-/// and permits for all of them. So many of the permits have been taken for this; they are used,
-/// unless there is an error.
+/// Hands the message to the first worker and the copies to the others; there are places and permits
+/// for all of them. `taken` permits were taken for this; they are used unless there is an error.
 pub(super) fn hand_out<A: Actor, K: Key>(
     core: &Core<A, K>,
     members: &[Arc<Mailbox<A, K>>],
@@ -450,7 +451,7 @@ pub(super) fn hand_out<A: Actor, K: Key>(
     taken: u64,
 ) -> Result<(), Refused> {
     let Some((first, others)) = members.split_first() else { return Err(Refused::Full) };
-    // The caller's own: if not even this one is accepted, none is.
+    // The caller's own message: if not even this one is accepted, none is.
     if push_to(core, first, payload).is_err() && push_to_any(core, payload, 0).is_err() {
         core.queue.permits.give(taken, core);
         return Err(Refused::Closed);
@@ -475,8 +476,8 @@ fn hold_permitted<A: Actor, K: Key>(
     })
 }
 
-/// Keeps a message, whose permit has been taken, until a worker joins that the policy has not
-/// seen. Not in a pool that is closing: held messages may not be looked at any more.
+/// Holds a message, whose permit has been taken, until a worker joins that the policy has not seen.
+/// Not in a pool that is closing: held messages may never be checked again.
 pub(super) fn hold_back<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -484,29 +485,29 @@ pub(super) fn hold_back<A: Actor, K: Key>(
 ) -> Result<(), Closed> {
     let mut held = core.routing.held.lock();
     // Pairs with the stores in `close` and `refuse_later`, before `drain_mailboxes` takes this
-    // lock: otherwise a message is held that is never given back, or never dead-lettered.
+    // lock: otherwise a message would be held and never given back or dead-lettered.
     if core.frame.lifecycle.closing.load(Ordering::SeqCst) || core.queue.permits.is_closed() {
         return Err(Closed);
     }
     let Some(entry) = entry_of::<A, K>(payload, core.stamp(0)) else { return Err(Closed) };
     core.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
     held.push_back(entry);
-    // Pairs with the load in `choose_in_turn`: the sender's next message sees it, or that
-    // one overtakes this one.
+    // Pairs with the load in `choose_in_turn`: the sender's next message sees it; otherwise that
+    // one would overtake this one.
     core.routing.asking.holds.store(true, Ordering::SeqCst);
     drop(held);
-    // Workers that have started since have looked at held messages before. Pairs with the
+    // Workers that have started since have already checked held messages. Pairs with the
     // `fetch_add` in `members_changed`, before `ask_again` takes the lock above: the new worker
-    // finds the message, or its sender sees the change. Otherwise the message is held although
-    // a worker could have it.
+    // finds the message, or its sender sees the change. Otherwise the message would be held
+    // although a worker could have it.
     if core.frame.membership.member_changes.load(Ordering::SeqCst) != seen {
         ByPolicy.ask_again(core);
     }
     Ok(())
 }
 
-/// If the policy panics, the message is for any worker. What is held again stays before what
-/// was held meanwhile.
+/// If the policy panics, the message goes to any worker. Messages that are held again stay before
+/// those that were held in the meantime.
 fn ask_once_more<A: Actor, K: Key>(core: &Core<A, K>) {
     let mut held = std::mem::take(&mut *core.routing.held.lock());
     let mut still_held = Entries::<A, K>::new();
@@ -537,14 +538,14 @@ fn ask_once_more<A: Actor, K: Key>(core: &Core<A, K>) {
         core.routing.asking.holds.store(!held.is_empty(), Ordering::SeqCst);
     }
     if keeps {
-        // The last worker may have gone meanwhile, or the pool may have ended.
+        // The last worker may have gone in the meantime, or the pool may have ended.
         settle_if_over(core);
     }
-    // A stop may have looked for what is held, or have counted what was placed twice.
+    // A stop may have checked for held messages, or may have counted a placed message twice.
     core.frame.lifecycle.notify_progress();
 }
 
-/// False if the message is held back again.
+/// Returns false if the message is held again.
 fn place_again<A: Actor, K: Key>(
     core: &Core<A, K>,
     chosen: Chosen<A, K>,
@@ -568,16 +569,16 @@ fn place_again<A: Actor, K: Key>(
     };
     let placed = placed || push_in_line(core, 0, payload, (None, 0), false).is_ok();
     if placed {
-        // It was counted as accepted when it was held back, and now again. Pairs with the
-        // store in `close`, through the load in `notify_progress`: a stop that counts both is
-        // told to look again.
+        // It was counted as accepted when it was held, and again now. Pairs with the store in
+        // `close`, through the load in `notify_progress`: a stop that counts both is told to check
+        // again.
         core.frame.telemetry.counters.accepted.fetch_sub(1, Ordering::SeqCst);
     }
     placed
 }
 
-/// As `make_room`, at the worker that the policy chooses, if that is full. The policy comes
-/// first: if it refuses or panics, no message makes room.
+/// Like `make_room`, at the worker that the policy chooses, if that worker is full. The policy
+/// comes first: if it refuses or panics, no message makes room.
 fn make_room_by_choice<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -611,8 +612,8 @@ fn make_room_by_choice<A: Actor, K: Key>(
     Ok(())
 }
 
-/// A copy for each, even for a full one. If no message may give way at one of them, no worker
-/// gets one, and room that was made before was made in vain.
+/// Queues a copy for each worker, even for a full one. If no message may be evicted at one of them,
+/// no worker gets a copy, and room that was already made stays unused.
 fn make_room_for_copies<A: Actor, K: Key>(
     core: &Core<A, K>,
     members: &[Arc<Mailbox<A, K>>],
@@ -645,7 +646,7 @@ pub(super) fn entry_of<A: Actor, K>(
     })
 }
 
-/// Whether a worker whose mailbox is full gets another message: the pool has room, and its
+/// Whether a worker with a full mailbox gets another message: the pool has room, and the message's
 /// permit is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overfill {

@@ -1,5 +1,5 @@
-//! What waits in a pool whose workers will not handle it: it is taken out of every place, and given
-//! back or made dead letters.
+//! Messages in a pool whose workers will not handle them: they are taken out of every place, and
+//! given back or made dead letters.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -23,21 +23,21 @@ use crate::{
     },
 };
 
-/// What was taken out of the queues, and what goes with it.
+/// Messages that were taken out of the queues, and the objects to clean up with them.
 #[must_use = "it is to be closed under no lock"]
 struct Drained<A: Actor, K> {
     entries: Entries<A, K>,
     /// Lanes that no worker runs.
     unowned: Vec<LaneOf<A, K>>,
-    /// What is left of the mailboxes that were cleared.
+    /// The rest of the mailboxes that were cleared.
     cleared: Vec<Cleared>,
-    /// Mailboxes that stay with their workers, and have room.
+    /// Mailboxes that stay with their workers and have room now.
     stay: Vec<Arc<Mailbox<A, K>>>,
 }
 
 impl<A: Actor, K> Drained<A, K> {
-    /// Tells those who wait for room in the mailboxes, and drops keys: both run user code. Returns
-    /// the messages, those of a key in their order.
+    /// Notifies senders that wait for room in the mailboxes, and drops keys: both run user code.
+    /// Returns the messages, with those of a key in order.
     fn close(mut self) -> Entries<A, K> {
         for mailbox in &self.stay {
             mailbox.serve_waiters();
@@ -57,19 +57,19 @@ impl<A: Actor, K> Drained<A, K> {
     }
 }
 
-/// Gives back every message that waits anywhere. Only after `close`, when none will be handled.
+/// Gives back every waiting message. Only after `close`, when no message will be handled.
 pub(crate) fn give_back_queued<A: Actor, K: Key>(core: &Core<A, K>) {
     let mut entries = drain_queues(core, true).close();
     entries.append(&mut take_handed(core, usize::MAX));
     give_back(core, entries);
 }
 
-/// Makes a dead letter of every message that waits anywhere, and of those that are on their way
-/// from one place to another. Only if no worker is left and nothing is accepted: if one has
-/// joined since the caller looked, the messages are left to it.
+/// Makes a dead letter of every message that waits or moves from one place to another. Only if no
+/// worker is left and nothing is accepted: if a worker has joined since the caller checked, the
+/// messages are left to it.
 pub(crate) fn dead_letter_queued<A: Actor, K: Key>(core: &Core<A, K>) {
-    // First, and under no lock, as this wakes callers. In the queue it is found by whoever is
-    // right: the worker that has joined, or the drain.
+    // First, and under no lock, as this wakes callers. In the queue the messages are found by the
+    // right party: the worker that has joined, or the drain.
     re_home(core, take_handed(core, usize::MAX));
     let Some(drained) = drain_if_deserted(core) else { return };
     let mut entries = drained.close();
@@ -78,7 +78,7 @@ pub(crate) fn dead_letter_queued<A: Actor, K: Key>(core: &Core<A, K>) {
     }
 }
 
-/// A message that waited becomes a dead letter, and its caller hears why.
+/// Makes a dead letter of a message that waited, and tells its caller why.
 pub(super) fn bury<A: Actor, K: Key>(
     core: &Core<A, K>,
     entry: Queued<A, K>,
@@ -100,29 +100,29 @@ pub(super) fn bury<A: Actor, K: Key>(
     report_dead_letter(core, letter);
 }
 
-/// Takes every message that waits anywhere, and has later ones dead-lettered, unless there is a
-/// worker.
+/// Takes every waiting message and has later ones dead-lettered, unless there is a worker.
 ///
-/// All of it under the gate: a worker that joins opens the pool before, and is left what is
-/// queued, or afterwards, and then nothing that is accepted for it is dead-lettered.
+/// All of it happens under the gate. A worker that joins before opens the pool, and the queued
+/// messages are left to it; if it joins afterwards, nothing that is accepted for it is
+/// dead-lettered.
 fn drain_if_deserted<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Drained<A, K>> {
     let gate = core.frame.lifecycle.gate.lock();
-    // Pairs with each `fetch_add` to `live` before `revive`: if it is missed here, `revive`
-    // comes later. Otherwise a pool that was opened and closed again dead-letters what its
+    // Pairs with each `fetch_add` to `live` before `revive`: if it is missed here, `revive` comes
+    // later. Otherwise a pool that was opened and closed again would dead-letter messages that its
     // worker handles.
     if *gate == Acceptance::Open || core.frame.membership.live.load(Ordering::SeqCst) > 0 {
         return None;
     }
-    // Pairs with the load in `dead_letter_if_ruined`: a message between two places is in a
-    // queue before the queues are drained below, or its mover dead-letters it.
+    // Pairs with the load in `dead_letter_if_ruined`: a message between two places is in a queue
+    // before the queues are drained below, or its mover dead-letters it.
     core.frame.lifecycle.ruined.store(true, Ordering::SeqCst);
     let drained = drain_queues(core, false);
     core.queue.permits.return_unused(drained.entries.len() as u64);
     Some(drained)
 }
 
-/// Takes what waits in the mailboxes of all workers, and held messages. Not while a message is
-/// on its way from the one to the other.
+/// Takes the messages in the mailboxes of all workers, and held messages. Not while a message moves
+/// from one to the other.
 fn drain_mailboxes<A: Actor, K: Key>(
     core: &Core<A, K>,
     drained: &mut Drained<A, K>,
@@ -133,8 +133,8 @@ fn drain_mailboxes<A: Actor, K: Key>(
         let mut cell = core.desk(slot).mailbox.lock();
         let Some(mailbox) = cell.clone() else { continue };
         let (mut rest, cleared) = mailbox.drain(for_good);
-        // A worker that leaves takes its mailbox away itself, which ends its life. Pairs with
-        // `left`: the order is there until that has been done.
+        // A leaving worker takes its mailbox away itself, which ends its life. Pairs with `left`:
+        // the order is there until that has been done.
         let leaves = !for_good && mailbox.slot_state.has(LEAVE);
         if cleared.is_some() && !leaves {
             *cell = None;
@@ -161,13 +161,12 @@ pub(super) fn give_back<A: Actor, K: Key>(core: &Core<A, K>, mut entries: Entrie
     core.left_over.give_back(deliveries);
 }
 
-/// Takes every message that waits anywhere, but for those that were handed to workers. If not
-/// `for_good`, what workers have in hand keeps its place before later messages. Runs no user
-/// code.
+/// Takes every waiting message except those that were handed to workers. If not `for_good`,
+/// messages in hand keep their places before later messages. Runs no user code.
 fn drain_queues<A: Actor, K: Key>(core: &Core<A, K>, for_good: bool) -> Drained<A, K> {
     let (mut entries, mut unowned) = (Entries::<A, K>::new(), Vec::new());
-    // First: what is parked meanwhile, at a place that was drained already, keeps its alarm.
-    // Otherwise its key would wait forever once there is a worker again.
+    // First, so that a message that is parked in the meantime, at a place that was drained already,
+    // keeps its alarm. Otherwise its key would wait forever once there is a worker again.
     let mut retrying = core.frame.clock.drain::<A, K>();
     for (index, shard) in core.queue.shards.iter().enumerate() {
         let mut outbox = shard.outbox.lock();

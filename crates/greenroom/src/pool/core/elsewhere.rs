@@ -1,5 +1,5 @@
-//! The way of a message that a worker does not take: an adopted one refuses what its own
-//! pool refuses.
+//! The way of a message that a worker does not take: an adopted worker refuses the messages that
+//! its own pool refuses.
 
 use std::{
     cmp::Reverse,
@@ -12,19 +12,19 @@ use crate::{
     pool::membership::{mailbox::Mailbox, slot_state::Status},
 };
 
-/// Which worker is better for a message; the greater, the better.
+/// How well a worker suits a message; a greater value is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fitness {
-    /// It is being started again, and takes what there is.
+    /// It is being restarted, and takes any message.
     Starts,
     /// It was adopted too, and may refuse.
     MayRefuse,
-    /// It takes what there is.
+    /// It takes any message.
     Takes,
 }
 
-/// The mailbox of the least busy worker of those that have not refused a message. None if there
-/// is no other.
+/// The mailbox of the least busy worker among those that have not refused a message. `None` if
+/// there is no other.
 pub(crate) fn who_else<A: Actor, K: Key>(
     core: &Core<A, K>,
     refused_by: &[(usize, u64)],

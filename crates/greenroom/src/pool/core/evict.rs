@@ -1,4 +1,4 @@
-//! What becomes of messages for which there is no room.
+//! Overflow: messages for which there is no room.
 
 use std::{cmp::Reverse, sync::atomic::Ordering};
 
@@ -24,7 +24,7 @@ use crate::{
     pool::{builder::overflow::Overflow, membership::mailbox::Mailbox, outgoing::OutgoingOf},
 };
 
-/// The pool is full: what its overflow policy makes of a message.
+/// The pool is full: applies its overflow policy to a message.
 #[cold]
 pub(crate) fn overflow<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -35,7 +35,7 @@ pub(crate) fn overflow<A: Actor, K: Key>(
     overflow_with(core, payload, |payload| make_room(core, payload, sender))
 }
 
-/// As `overflow`, for a message for this worker, such as one of several copies.
+/// Like `overflow`, for a message to this worker, such as one of several copies.
 #[cold]
 pub(crate) fn overflow_at<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -69,7 +69,7 @@ fn overflow_with<A: Actor, K: Key>(
     }
 }
 
-/// The message that has waited longest makes room, and its permit goes to the one that arrives.
+/// Evicts the message that has waited longest and gives its permit to the new one.
 fn make_room<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
@@ -77,7 +77,7 @@ fn make_room<A: Actor, K: Key>(
 ) -> Result<(), Refused> {
     if core.settings.derived.bytes.is_some() {
         make_byte_room(core, core.shard_of(&(None, 0), sender), payload)?;
-        // There may be room for a message.
+        // There may be room for a message now.
         match try_place_claimed(core, payload, sender, Urgency::Now) {
             Err(Refused::Full) => {}
             placed => return placed,
@@ -102,8 +102,7 @@ fn make_room<A: Actor, K: Key>(
     Ok(())
 }
 
-/// The messages that have waited longest make room until there is enough for the bytes
-/// of this one.
+/// Evicts the messages that have waited longest until there are enough bytes for this one.
 fn make_byte_room<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -115,8 +114,8 @@ fn make_byte_room<A: Actor, K: Key>(
     Ok(())
 }
 
-/// The message's key has as many waiting messages as it may: applies the overflow policy
-/// of the pool.
+/// The message's key already has as many waiting messages as it may have: applies the overflow
+/// policy of the pool.
 #[cold]
 pub(crate) fn overflow_of_key<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -148,8 +147,8 @@ fn make_room_behind_key<A: Actor, K: Key>(
     Ok(())
 }
 
-/// Makes room in a full mailbox, or in a full pool for a message from outside it, and takes a
-/// place there.
+/// Makes room in a full mailbox, or in a full pool for a message from outside it, and takes a place
+/// there.
 pub(super) fn make_room_at<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     member: &Mailbox<A, K>,
@@ -186,8 +185,8 @@ pub(super) fn freed<A: Actor, K: Key>(
 }
 
 /// Takes out a normal message: one that was handed to a worker that has not come for it, or the
-/// oldest of this shard, of another, of a worker's mailbox, or of those held back; an urgent
-/// one if there is no other. A message that waits for another attempt stays.
+/// oldest of this shard, of another, of a worker's mailbox, or of those held; an urgent one if
+/// there is no other. A message that waits for a retry stays.
 pub(super) fn evict<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Option<Queued<A, K>> {
     let normal = take_handed(core, 1).pop_front();
     let normal = normal.or_else(|| evict_from_any(core, index, false));
@@ -196,7 +195,7 @@ pub(super) fn evict<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Option
     normal.or_else(|| evict_from_any(core, index, true))
 }
 
-/// Of this shard, or of another.
+/// Evicts a message from this shard, or from another.
 fn evict_from_any<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -216,7 +215,7 @@ fn evict_from_any<A: Actor, K: Key>(
     None
 }
 
-/// Of the fullest mailbox, or of another.
+/// Evicts a message from the fullest mailbox, or from another.
 fn evict_mail<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Queued<A, K>> {
     let mut waiting = Vec::new();
     for slot in 0..core.desks.len() {
@@ -256,7 +255,8 @@ fn evict_urgent_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Optio
     evict_from_lanes(core, shard, outbox, true)
 }
 
-/// A lane that no worker runs has a message, or is none.
+/// Evicts a message from a lane. A lane that no worker runs must not be left empty, so it is
+/// closed.
 fn evict_from_lanes<A: Actor, K: Key>(
     core: &Core<A, K>,
     shard: usize,
@@ -265,16 +265,16 @@ fn evict_from_lanes<A: Actor, K: Key>(
 ) -> Option<Queued<A, K>> {
     let (entry, emptied) = outbox.lanes.evict(urgent)?;
     outbox.left(&entry);
-    // What names it among the ready ones is passed over.
+    // Its stale name among the ready lanes is passed over.
     let closed = emptied.and_then(|id| outbox.lanes.close(id));
-    // Otherwise workers would look for an urgent message here until the next message comes.
+    // Otherwise workers would look for an urgent message here until the next message arrives.
     core.queue.clear_urgent_if_last(shard, &mut outbox);
     drop(outbox);
     discard(closed);
     Some(entry)
 }
 
-/// As `evict`, of a key with this hash.
+/// Like `evict`, for a key with this hash.
 fn evict_of<A: Actor, K: Key>(core: &Core<A, K>, shard: usize, hash: u32) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
     let oldest = outbox.lanes.evict_of(hash);
@@ -294,13 +294,13 @@ fn dead_letter_evicted<A: Actor, K: Key>(core: &Core<A, K>, entry: Queued<A, K>)
     has_dropped(core);
 }
 
-/// These slots, that with the most messages first.
+/// These slots, sorted by their number of messages, most first.
 fn fullest_first(mut waiting: Vec<(usize, usize)>) -> Vec<usize> {
     waiting.sort_by_key(|(messages, _)| Reverse(*messages));
     waiting.into_iter().map(|(_, slot)| slot).collect()
 }
 
-/// In a pool that makes room no sender waits, even if others were quicker.
+/// In a pool that evicts, no sender waits, even if others were quicker.
 fn never_waits(refused: Refused) -> Refused {
     if refused == Refused::KeyFull { Refused::KeyRejected } else { refused }
 }

@@ -1,4 +1,4 @@
-//! Looking at keys: counted when they are asked for, and never while messages pass.
+//! Inspecting keys: they are counted on request, and never while messages pass.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -23,12 +23,12 @@ use crate::{
 /// The state of a key, taken out from under the lock.
 struct FoundKey<E> {
     state: LaneState,
-    /// True if it lies in the queue only.
+    /// True if the key is only in the queue, without a lane.
     queued: bool,
-    /// The failed attempt of the message that waits for another, or for an operator, and how
-    /// many there were.
+    /// The failed attempt of the message that waits for a retry or for an operator, and the number
+    /// of its attempts.
     failed: Option<(Arc<Failed<E>>, u32)>,
-    /// When that was; of a parked key, the failure that parked it.
+    /// The time of that attempt; for a parked key, that of the failure that parked it.
     failed_at: Option<Instant>,
     /// When the next attempt is due.
     due: Stamp,
@@ -36,7 +36,7 @@ struct FoundKey<E> {
     oldest: Option<Stamp>,
 }
 
-/// Feeds the key of a message that was measured, and is done with, to the sketch.
+/// Feeds the key of a measured message that has been settled to the sketch.
 pub(crate) fn feed_sketch<A: Actor, K: Key>(
     core: &Core<A, K>,
     source: Source,
@@ -46,7 +46,7 @@ pub(crate) fn feed_sketch<A: Actor, K: Key>(
     let key = match source {
         Source::Head { index, epoch, .. } => {
             let mut outbox = core.queue.shards[index].outbox.lock();
-            // Not needed there any more.
+            // The token no longer needs it.
             let in_hand = outbox.held(epoch).and_then(|token| token.in_hand.take());
             in_hand.map(|(hash, key)| (hash, Arc::new(key)))
         }
@@ -114,7 +114,7 @@ pub(crate) fn keys_in_hand<A: Actor, K: Key>(core: &Core<A, K>) -> Vec<KeyInHand
             }
         }
     }
-    // The token's key is moved to the next step as it is: to share it would cost each message.
+    // The token's key is moved to the next step as it is: sharing it would cost every message.
     if let Some(sketch) = &core.frame.telemetry.sketch {
         for (worker, hash) in first_polls {
             if let Some(key) = sketch.find(hash) {
@@ -245,7 +245,7 @@ pub(crate) fn longest_line<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Longes
     })
 }
 
-/// Messages that wait in a lane, behind the one that has failed.
+/// The number of messages that wait in a lane behind the one that has failed.
 fn behind<T: Payload, K>(lane: &Lane<T, K>) -> usize {
     lane.len() - lane.retried()
 }

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The mailbox of a worker that goes, and what waits there.
+/// The mailbox of a worker that is leaving, and the messages in it.
 #[must_use = "its messages are in no queue"]
 pub(crate) struct TakenMailbox<A: Actor, K> {
     mailbox: Arc<Mailbox<A, K>>,
@@ -26,7 +26,7 @@ pub(crate) struct TakenMailbox<A: Actor, K> {
 }
 
 impl<A: Actor, K: Key> Core<A, K> {
-    /// The mailbox of a worker, made if there is none yet.
+    /// The mailbox of a worker, made on first use.
     pub(crate) fn mailbox(&self, slot: usize) -> Arc<Mailbox<A, K>> {
         let mut cell = self.desk(slot).mailbox.lock();
         if let Some(mailbox) = &*cell {
@@ -34,9 +34,9 @@ impl<A: Actor, K: Key> Core<A, K> {
         }
         let slot_state = self.frame.membership.slots.at(slot).clone();
         let mailbox = Arc::new(Mailbox::new(slot, slot_state, self.frame.config.size.mailbox));
-        // A close says so first, and then goes from cell to cell. Pairs with the store in `close`,
+        // A close first sets its flag and then visits each cell. Pairs with the store in `close`,
         // before it takes the lock of each cell: it finds this mailbox there, or the mailbox is
-        // made shut. Otherwise a closed pool has a mailbox that accepts.
+        // made shut. Otherwise a closed pool would have a mailbox that accepts.
         if self.frame.lifecycle.closing.load(Ordering::SeqCst) {
             mailbox.shut_unused();
         }
@@ -49,8 +49,8 @@ impl<A: Actor, K: Key> Core<A, K> {
     }
 }
 
-/// Takes back the orders of a worker about a mailbox, if it has none. Under the lock under
-/// which one is made: a writer into that one gives its order afterwards.
+/// Takes back the orders of a worker about its mailbox, if it has none. Call it under the lock
+/// under which a mailbox is made: a writer to that one gives its order afterwards.
 #[cold]
 pub(crate) fn forget_mail<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
     let cell = core.desk(slot).mailbox.lock();
@@ -59,24 +59,24 @@ pub(crate) fn forget_mail<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
     }
 }
 
-/// Queues a message at a worker, whose permits have been taken, and wakes it.
+/// Queues a message at a worker and wakes it. Its permits have been taken.
 pub(crate) fn push_to<A: Actor, K: Key>(
     core: &Core<A, K>,
     mailbox: &Mailbox<A, K>,
     payload: &mut OutgoingOf<A>,
 ) -> Result<(), Closed> {
     mailbox.push(payload, |number| core.stamp(number))?;
-    // A caller that computes on, and does not await, holds up this worker, as it would the
-    // receiver of a channel. To step aside here would have all senders pay, most of which
-    // await soon.
+    // A caller that computes on without awaiting holds up this worker, as it would hold up the
+    // receiver of a channel. Stepping aside here would cost every sender, and most of them await
+    // soon.
     core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
     Ok(())
 }
 
-/// Takes the mailbox of a worker away that goes: from here on, its slot may have another. It
-/// accepts nothing any more. What it has accepted is counted under the lock of its cell: a stop
-/// that finds it gone sees the count. Otherwise the stop would find fewer messages than there
-/// are, and end the pool over the rest.
+/// Takes the mailbox away from a worker that is leaving: from now on its slot may get another. The
+/// mailbox no longer accepts messages. Those that it has accepted are counted under the lock of its
+/// cell: a stop that finds the mailbox gone sees the count. Otherwise the stop would count too few
+/// messages and end the pool before the rest.
 pub(crate) fn take_mailbox<A: Actor, K: Key>(
     core: &Core<A, K>,
     slot: usize,
@@ -88,8 +88,8 @@ pub(crate) fn take_mailbox<A: Actor, K: Key>(
     Some(TakenMailbox { mailbox, rest, cleared })
 }
 
-/// A worker has gone for this reason: the messages of its own mailbox, which has been taken
-/// away, go to any other.
+/// A worker has gone for this reason: the messages of its own mailbox, which has been taken away,
+/// go to any other worker.
 pub(crate) fn clear_mailbox<A: Actor, K: Key>(
     core: &Arc<Core<A, K>>,
     taken: TakenMailbox<A, K>,
@@ -101,11 +101,11 @@ pub(crate) fn clear_mailbox<A: Actor, K: Key>(
     re_home(core, rest);
     core.end_of_worker(&mailbox, reason);
     if core.mailbox_if_any(mailbox.slot).is_some() {
-        // The next worker has the same orders: what was taken back may have been meant for it.
+        // The next worker has the same orders: those taken back may have been meant for it.
         mailbox.slot_state.order(MAIL | SIGNAL);
         core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
     }
-    // A stop that looked meanwhile may have counted what it has accepted twice.
+    // A stop that checked in the meantime may have counted its accepted messages twice.
     core.frame.lifecycle.notify_progress();
 }
 

@@ -1,7 +1,7 @@
-//! Table slots of a sticky pool that move from worker to worker, and their messages with them.
+//! Table slots of a sticky pool that move between workers, and their messages with them.
 //!
-//! All of it under the lock of the moves, one mailbox at a time; wake-ups follow when the lock has
-//! been released.
+//! All of it happens under the lock of the moves, one mailbox at a time; wake-ups follow after the
+//! lock has been released.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{
     step_aside::push_aside,
 };
 
-/// The worker in this slot has nothing in hand: waiting moves go on.
+/// The worker in this slot has nothing in hand: continues the waiting moves.
 pub(super) fn hand_over_tag<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
     let Some(sticky) = &core.routing.sticky else { return };
     let mut migrated = Migrated::default();
@@ -47,7 +47,7 @@ pub(super) fn hand_over_tag<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
     wake_migrated(core, migrated);
 }
 
-/// The mailbox of a worker, once its waiting messages are not being looked at.
+/// The mailbox of a worker, unless a withdrawal is examining its messages.
 fn mailbox_at_rest<'a, A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &'a Sticky<A::Message>,
@@ -65,7 +65,7 @@ fn mailbox_at_rest<'a, A: Actor, K: Key>(
     }
 }
 
-/// Call `migrated` with the result, under no lock.
+/// The caller passes the result to `wake_migrated`, under no lock.
 pub(super) fn change_table<A: Actor, K: Key>(
     core: &Core<A, K>,
     change: impl FnOnce(&mut Moves) -> Vec<u32>,
@@ -79,7 +79,7 @@ pub(super) fn change_table<A: Actor, K: Key>(
     migrated
 }
 
-/// True if its waiting messages are out, to be looked at. Under the lock of the moves.
+/// True if the worker's waiting messages are lifted. Call it under the lock of the moves.
 fn is_lifted_at<A: Actor, K: Key>(core: &Core<A, K>, moves: &Moves, owner: u32) -> bool {
     match owner {
         NOBODY => moves.held_is_lifted,
@@ -90,7 +90,7 @@ fn is_lifted_at<A: Actor, K: Key>(core: &Core<A, K>, moves: &Moves, owner: u32) 
     }
 }
 
-/// The messages that were looked at are back: deferred moves are made now.
+/// The lifted messages are back: makes the deferred moves now.
 pub(super) fn make_deferred_moves<A: Actor, K: Key>(
     core: &Core<A, K>,
     moves: &mut Moves,
@@ -101,8 +101,7 @@ pub(super) fn make_deferred_moves<A: Actor, K: Key>(
     migrate(core, sticky, moves, deferred, migrated);
 }
 
-/// Moves table slots to their planned owners, except those that are in hand, or out to
-/// be looked at.
+/// Moves table slots to their planned owners, except those in hand or lifted.
 fn migrate<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
@@ -171,7 +170,7 @@ fn take_over_from_nobody<A: Actor, K: Key>(
     Bundle { entries, waiting }
 }
 
-/// Gives each table slot that has no messages anywhere else to its planned owner.
+/// Gives each table slot to its planned owner if no messages of it are anywhere else.
 fn deliver<A: Actor, K: Key>(
     core: &Core<A, K>,
     sticky: &Sticky<A::Message>,
@@ -225,8 +224,8 @@ pub(super) fn wake_migrated<A: Actor, K: Key>(core: &Core<A, K>, migrated: Migra
         mailbox.serve_waiters();
         has_woken |= core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
     }
-    // The caller may be a worker that goes on with a message of its own, and its handler may
-    // compute for long. The last one called would wait for that.
+    // The caller may be a worker that continues with a message of its own, and its handler may
+    // compute for long. The worker that was woken last would wait for that.
     if has_woken && core.frame.telemetry.coarse.is_watched() {
         push_aside(&core.frame.env.runtime);
     }
@@ -236,7 +235,7 @@ pub(super) fn wake_migrated<A: Actor, K: Key>(core: &Core<A, K>, migrated: Migra
     migrated.holding.into_iter().for_each(|slot| core.frame.clock.look_at_held(slot, PATIENCE));
 }
 
-/// The message in hand waits for its next attempt in front of its worker's mailbox.
+/// Parks the message in hand for a retry, at the front of its worker's mailbox.
 pub(super) fn park_tagged<A: Actor, K: Key>(
     core: &Core<A, K>,
     slot: usize,

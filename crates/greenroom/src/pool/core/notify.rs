@@ -1,4 +1,4 @@
-//! What a pool reports about itself: notices and dead letters. Never under one of its locks,
+//! The reports of a pool about itself: notices and dead letters. Never under one of its locks,
 //! because loggers, hooks and wakers run.
 
 use std::{any::Any, time::Duration};
@@ -15,13 +15,13 @@ use crate::{
 pub(crate) fn notify_key_parked<A: Actor, K: Key>(core: &Core<A, K>) {
     let PoolConfig { notices, name, .. } = &core.frame.config;
     match &core.settings.functions.on_parked {
-        // Logged by the receiver, which knows which message it is.
+        // The receiver logs it, because it knows the message.
         Some(_) => notices.emit_unlogged(name, PoolEvent::KeyParked),
         None => notices.emit(name, PoolEvent::KeyParked),
     }
 }
 
-/// A message parks its key.
+/// Reports that a message parks its key.
 pub(crate) fn notify_parked<A: Actor, K: Key>(
     core: &Core<A, K>,
     message: Option<&mut A::Message>,
@@ -48,7 +48,7 @@ pub(crate) fn report_dead_letter<A: Actor, K: Key>(
     }
 }
 
-/// A message that waits no more, as its worker would have got it.
+/// A message that no longer waits, in the form in which its worker would have got it.
 pub(super) fn delivery_of<A: Actor, K: Key>(
     core: &Core<A, K>,
     entry: Queued<A, K>,
@@ -56,13 +56,13 @@ pub(super) fn delivery_of<A: Actor, K: Key>(
     let mut delivery = Delivery::empty(core.frame.telemetry.coarse.start());
     entry.put_into(&mut delivery);
     if let Some(extra) = &mut delivery.extra {
-        // Its bytes wait no more.
+        // Its bytes no longer wait.
         extra.claim = None;
     }
     delivery
 }
 
-/// How long ago a message was accepted that waits no more.
+/// How long ago this message, which no longer waits, was accepted.
 pub(super) fn age_of<A: Actor, K: Key>(
     core: &Core<A, K>,
     entry: &Queued<A, K>,
@@ -71,8 +71,8 @@ pub(super) fn age_of<A: Actor, K: Key>(
     Some(accepted.unwrap_or_else(|| core.frame.telemetry.coarse.at(entry.stamp)).elapsed())
 }
 
-/// Evicted messages may be as many as are sent: they are reported by their number, as drops.
-/// The reader of the letters logs them.
+/// There may be as many evicted messages as sends, so they are reported as a number of drops. The
+/// reader of the letters logs them.
 fn notify_dead_letter<A: Actor, K: Key>(
     core: &Core<A, K>,
     letter: &DeadLetter<A::Message, A::Error>,

@@ -1,5 +1,5 @@
-//! Parking: messages that wait for another attempt, each at the head of its key's lane or, without
-//! a key, alone.
+//! Parking: messages that wait for a retry, each at the head of its key's lane or, without a key,
+//! alone.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -12,9 +12,9 @@ use crate::{
     pool::{membership::mailbox::Mailbox, pool_payload::Entries, worker::in_flight::Source},
 };
 
-/// Puts messages of a key that are to be attempted again at the head of its line, in order, owned
-/// by the clock until `after` has passed. Without a key each waits alone. Returns the new place of
-/// the worker.
+/// Puts messages of a key that are to be retried at the head of its line, in order. The clock owns
+/// the lane until `after` has passed. Without a key, each message waits alone. Returns the new
+/// place of the worker.
 pub(crate) fn park<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
@@ -43,11 +43,11 @@ pub(crate) fn park<A: Actor, K: Key>(
             Source::Lane { .. } | Source::None => core.frame.clock.park_message(0, entry, after),
         }
     }
-    // A holder of the token keeps it and goes on with other keys.
+    // A holder of the token keeps it and continues with other keys.
     source
 }
 
-/// So many messages wait again, which were started.
+/// Counts that this many started messages wait again.
 fn wait_again<A: Actor, K: Key>(core: &Core<A, K>, messages: usize) {
     for _ in 0..messages {
         core.queue.permits.take_back();
@@ -55,7 +55,7 @@ fn wait_again<A: Actor, K: Key>(core: &Core<A, K>, messages: usize) {
     core.frame.telemetry.counters.waiting.fetch_add(messages, Ordering::Relaxed);
 }
 
-/// Puts messages that have failed before all others of a lane, in order.
+/// Puts messages that have failed at the front of a lane, in order.
 pub(super) fn put_first<A: Actor, K: Key>(
     core: &Core<A, K>,
     outbox: &mut OutboxOf<A, K>,
@@ -67,8 +67,8 @@ pub(super) fn put_first<A: Actor, K: Key>(
     debug_assert!(unplaced.is_ok(), "a lane that is run is there");
 }
 
-/// The lane of the key that a worker owns, opened if there is none yet, and the new place
-/// of the worker.
+/// The lane of the key that a worker owns, opened if there is none yet, and the new place of the
+/// worker.
 pub(super) fn own_lane<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
@@ -95,7 +95,7 @@ pub(super) fn own_lane<A: Actor, K: Key>(
     }
 }
 
-/// A lane's wait is over.
+/// The wait of a lane is over.
 pub(crate) fn wake_lane<A: Actor, K: Key>(core: &Core<A, K>, index: usize, id: LaneId) {
     let mut outbox = core.queue.shards[index].outbox.lock();
     match outbox.lanes.get(id) {
@@ -110,8 +110,8 @@ pub(crate) fn wake_lane<A: Actor, K: Key>(core: &Core<A, K>, index: usize, id: L
     dead_letter_if_ruined(core);
 }
 
-/// A message from a worker's own mailbox has waited for its next attempt: it goes back there,
-/// or, if the worker has gone, to any other.
+/// A message from a worker's own mailbox has waited for its retry: it goes back there or, if the
+/// worker has gone, to any other.
 pub(crate) fn wake_mail<A: Actor, K: Key>(core: &Core<A, K>, slot: usize, entry: Queued<A, K>) {
     match core.mailbox_if_any(slot) {
         Some(mailbox) => leave_to(core, &mailbox, entry),
@@ -119,7 +119,7 @@ pub(crate) fn wake_mail<A: Actor, K: Key>(core: &Core<A, K>, slot: usize, entry:
     }
 }
 
-/// Gives a message to this worker; if it has gone since, to any other.
+/// Gives a message to this worker or, if it has gone since, to any other.
 pub(crate) fn leave_to<A: Actor, K: Key>(
     core: &Core<A, K>,
     mailbox: &Mailbox<A, K>,
@@ -131,7 +131,7 @@ pub(crate) fn leave_to<A: Actor, K: Key>(
     }
 }
 
-/// A message without a key has waited for its next attempt.
+/// A message without a key has waited for its retry.
 pub(crate) fn wake_message<A: Actor, K: Key>(core: &Core<A, K>, index: usize, entry: Queued<A, K>) {
     let shard = &core.queue.shards[index];
     let mut outbox = shard.outbox.lock();

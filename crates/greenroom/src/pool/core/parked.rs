@@ -1,17 +1,17 @@
-//! Keys that wait for an operator, because a message of theirs has failed for good (K08).
+//! Keys that wait for an operator because one of their messages has failed for good (K08).
 //!
 //! ```text
 //!   Running ── final failure ──▶ Parked ── release: the message is a dead letter ─▶ Ready
-//!                                   │ ──── replay: it is attempted anew ──────────▶ Ready
+//!                                   │ ──── replay: it is attempted again ─────────▶ Ready
 //!                                   └───── remove: the operator has the line ─────▶ (none)
 //! ```
 //!
-//! Queued messages of a parked key go to its lane, as behind any owner; no caller waits for a
-//! reply there.
+//! Queued messages of a parked key go to its lane, as they do behind any owner; no caller waits for
+//! a reply there.
 //!
-//! If parked keys stand apart, a message gives its permit up when it comes into the lane of a
-//! parked key, and takes one again, in debt if none is free, when the key goes on. No worker
-//! handles it in between, so it must not stop messages that are handled.
+//! With separate room for parked keys (`apart`), a message gives up its permit when it enters the
+//! lane of a parked key. When the key continues, the message takes a permit again, in debt if none
+//! is free. No worker handles it in between, so it must not block messages that are handled.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -43,8 +43,8 @@ use crate::{
     },
 };
 
-/// Parks the key that a worker owns, with its failed messages, if they are still there, at its
-/// head. Returns the new place of the worker. Callers in its line are told.
+/// Parks the key that a worker owns, with its failed messages (if they are still there) at the
+/// head. Returns the new place of the worker. Callers in the key's line are notified.
 pub(crate) fn park_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
@@ -68,7 +68,7 @@ pub(crate) fn park_key<A: Actor, K: Key>(
             apart = lane.len() as u64;
         }
     }
-    // They are counted from here on, so that the line has a bound.
+    // They are counted from now on, so that the line is bounded.
     let counted_before = outbox.backlog.is_some();
     let mut inbox = core.queue.shards[index].inbox.lock();
     let backlog = Shard::count(&mut inbox, &mut outbox, core.key_bounds());
@@ -100,9 +100,9 @@ fn take_in_again<A: Actor, K: Key>(core: &Core<A, K>, outbox: &mut OutboxOf<A, K
     }
 }
 
-/// The parked lane of this key, under the lock of its shard; where a moment is given, only if
-/// it was parked by the failure of that moment. The comparison of keys is user code: it runs
-/// before that.
+/// The parked lane of this key, under the lock of its shard. With a moment given, only if the key
+/// was parked by the failure at that moment. The comparison of keys is user code and runs before
+/// the lock is taken.
 fn parked_lane<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     key: &K,
@@ -122,7 +122,7 @@ fn parked_lane<'a, A: Actor, K: Key>(
             return is_meant.then_some((index, id, outbox));
         }
         drop(outbox);
-        // Its line is back in a moment, unless the caller itself looks at it.
+        // Its line will be back in a moment, unless the caller itself is examining it.
         if is_withdrawing_here(core) {
             return None;
         }
@@ -134,7 +134,7 @@ pub(crate) fn is_parked<A: Actor, K: Key>(core: &Core<A, K>, key: &K) -> bool {
     parked_lane(core, key, None).is_some()
 }
 
-/// The lane is not parked any more: it has no owner, or it is closed if it is empty.
+/// The lane is no longer parked: it becomes ready, or is closed if it is empty.
 fn unpark<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -159,12 +159,12 @@ fn unpark<A: Actor, K: Key>(
         core.announce(index);
         dead_letter_if_ruined(core);
     }
-    // Of what was parked, nothing is left to a stop that waits for the rest.
+    // A stop that waits for the rest has nothing left to wait for here.
     core.frame.lifecycle.notify_progress();
 }
 
-/// Lets a parked key go on without the messages that have failed for good, which become dead
-/// letters. False if it is not parked.
+/// Lets a parked key continue without the messages that have failed for good; they become dead
+/// letters. Returns false if it is not parked.
 pub(crate) fn release_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     key: &K,
@@ -194,8 +194,8 @@ pub(crate) fn release_key<A: Actor, K: Key>(
     true
 }
 
-/// Lets a parked key go on with the message that has failed, as if it had not. False if the key
-/// is not parked.
+/// Lets a parked key continue with the message that has failed, as if it had not. Returns false if
+/// the key is not parked.
 pub(crate) fn replay_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     key: &K,
@@ -218,8 +218,8 @@ pub(crate) fn replay_key<A: Actor, K: Key>(
     true
 }
 
-/// Takes the line of a parked key out, the message that has failed first. `None` if the key
-/// is not parked.
+/// Takes out the line of a parked key, with the failed message first. `None` if the key is not
+/// parked.
 pub(crate) fn remove_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     key: &K,
@@ -244,7 +244,8 @@ pub(crate) fn remove_key<A: Actor, K: Key>(
     Some(messages)
 }
 
-/// Messages in the lines of parked keys: they are not handled before an operator has decided.
+/// The number of messages in the lines of parked keys: they are not handled before an operator has
+/// decided.
 pub(crate) fn parked_messages<A: Actor, K: Key>(core: &Core<A, K>) -> u64 {
     let mut parked = 0;
     for shard in &core.queue.shards {

@@ -1,5 +1,5 @@
-//! The place a worker works from, and how it is given up: the drain token of a shard, or the
-//! lane of a key.
+//! The place that a worker takes messages from, and how it is given up: the drain token of a shard,
+//! or the lane of a key.
 
 use std::sync::atomic::Ordering;
 
@@ -30,8 +30,7 @@ pub(super) fn demote<T: Payload, K>(
     }
 }
 
-/// The handler of a message suspends: its key gets a lane, and the shard is passed
-/// on to others.
+/// The handler of a message suspends: its key gets a lane, and the shard is passed on to others.
 pub(crate) fn suspend<T: Payload, K>(
     queue: &WorkQueue<T, K>,
     worker: usize,
@@ -60,8 +59,8 @@ pub(crate) fn suspend<T: Payload, K>(
     lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
 }
 
-/// Gives up the place that a worker works from: after a panic, a kill, or a full budget. The
-/// caller then looks for work, or leaves: either sees what was marked here.
+/// Gives up the place of a worker: after a panic, a kill, or a full budget. The caller then looks
+/// for work, or leaves: either sees the marks made here.
 pub(crate) fn release<T: Payload, K>(queue: &WorkQueue<T, K>, worker: usize, source: Source) {
     match source {
         Source::None | Source::Mailbox => {}
@@ -102,10 +101,10 @@ pub(super) fn release_lane<T: Payload, K>(queue: &WorkQueue<T, K>, index: usize,
     queue.wake.mark(index);
 }
 
-/// If work is ready and fewer messages are taken between two ticks, handlers are not quick (any
-/// more), and a shard is not left to one worker. At least a quarter of the messages that one worker
-/// takes if they are: the watchdog may be late, and workers may have been put aside. If the guess
-/// is wrong, the next run that is timed corrects it.
+/// If work is ready and fewer messages than this are taken between two ticks, handlers are not
+/// quick (any more), and a shard is not left to one worker. This is a quarter of the messages that
+/// one worker takes if handlers are quick: the watchdog may be late, and workers may have been
+/// preempted. The next timed run corrects a wrong guess.
 const FEW_IN_A_TICK: u64 = (TICK.as_nanos() / QUICK.as_nanos() / 4) as u64;
 
 impl<A: Actor, K: Key> Watched for Core<A, K> {
@@ -141,14 +140,14 @@ impl<A: Actor, K: Key> Watched for Core<A, K> {
     fn is_busy(&self) -> bool {
         // Shards with messages left over at the end keep their bits in the ready map.
         let is_wanted = || self.queue.wake.any_ready() || self.queue.permits.is_starved();
-        // A worker may compute that does not count as awake: on the thread, perhaps, that last
-        // waited for timers, while other handlers wait for theirs.
+        // An uncounted worker may be computing, perhaps on the thread that last waited for timers,
+        // while other handlers wait for theirs.
         let has_uncounted = || {
             self.queue.wake.waits()
                 && self.queue.wake.idle() < self.frame.membership.live.load(Ordering::Relaxed)
         };
-        // Pairs with the store in `end`. If the end is missed, the pool is watched for
-        // one tick more.
+        // Pairs with the store in `end`. If the end is missed, the pool is watched for one tick
+        // more.
         let is_open = || !self.frame.lifecycle.ended.load(Ordering::SeqCst);
         self.queue.wake.awake() > 0 || ((is_wanted() || has_uncounted()) && is_open())
     }

@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> Core<A, K> {
-    /// Marks a shard as ready and wakes a worker for it. Not for workers that go on to look for
-    /// work themselves.
+    /// Marks a shard as ready and wakes a worker for it. Not for workers that look for work
+    /// themselves next.
     pub(crate) fn announce(&self, index: usize) {
         self.queue.wake.mark(index);
         if self.keyed() {
@@ -28,7 +28,7 @@ impl<A: Actor, K: Key> Core<A, K> {
     }
 }
 
-/// Takes a permit and queues a message, or says why not.
+/// Takes a permit and queues a message, or returns the reason why not.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn take_and_push<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -49,7 +49,7 @@ pub(crate) fn take_and_push<A: Actor, K: Key>(
     look_and_push(core, index, inbox, payload, key, urgency)
 }
 
-/// As `take_and_push`, with a look at every rare duty.
+/// Like `take_and_push`, with a check of every rare duty.
 #[inline(never)]
 fn look_and_push<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -63,7 +63,7 @@ fn look_and_push<A: Actor, K: Key>(
     if inbox.turn.is_over && urgency == Urgency::CanStepAside {
         inbox.turn.is_over = false;
         drop(inbox);
-        // The key is made again when the message comes back; dropping a key is the user's code.
+        // The key is made again when the message comes back; dropping a key runs user code.
         discard(key);
         return Err(Refused::NotNow);
     }
@@ -120,8 +120,8 @@ pub(super) fn give_credit<A: Actor, K: Key>(core: &Core<A, K>, index: usize, per
     }
     let mut inbox = core.queue.shards[index].inbox.lock();
     core.queue.credit_map.note(index);
-    // A waiter says first that it waits, and then takes back the credit of noted shards,
-    // under this lock.
+    // A waiter first announces that it waits, and then takes back the credit of noted shards under
+    // this lock.
     let has_headroom = inbox.headroom() >= permits;
     if inbox.closed || core.queue.permits.is_starved() || !has_headroom {
         drop(inbox);
@@ -130,8 +130,8 @@ pub(super) fn give_credit<A: Actor, K: Key>(core: &Core<A, K>, index: usize, per
     inbox.credit += permits;
 }
 
-/// Queues a message whose permit has been taken, unless the pool is closing, or its key may
-/// have no more. `waited` if its sender has stood in line behind its key.
+/// Queues a message whose permit has been taken, unless the pool is closing or its key may have no
+/// more messages. `waited` is true if its sender has waited in line behind the key.
 pub(crate) fn push_in_line<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -145,8 +145,7 @@ pub(crate) fn push_in_line<A: Actor, K: Key>(
     Ok(())
 }
 
-/// As `push_in_line`, but the caller announces the shard if that is needed (true), whatever
-/// happens.
+/// Like `push_in_line`, but the caller announces the shard if needed (true), whatever happens.
 pub(crate) fn push_quietly<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,

@@ -1,25 +1,25 @@
-//! Where a pool that pushes does something, and another does nothing.
+//! Steps that do something only in a pool that pushes.
 
 use std::time::Duration;
 
 use super::{Core, Key, Queued};
 use crate::{Actor, pool::membership::slot_state::HAND_OVER};
 
-/// Workers have come: what was held may have one.
+/// Workers have joined: held messages may get one.
 pub(super) fn ask_again<A: Actor, K: Key>(core: &Core<A, K>) {
     if let Some(push) = &core.push {
         push.ask_again(core);
     }
 }
 
-/// The worker in this slot has nothing in hand: waiting moves go on.
+/// The worker in this slot has nothing in hand: continues the waiting moves.
 pub(crate) fn hand_over<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
     if !core.push.as_ref().is_some_and(|push| push.hand_over(core, slot)) {
         core.frame.membership.slots.at(slot).done(HAND_OVER);
     }
 }
 
-/// The message in hand of a worker, from its mailbox, is to be attempted again.
+/// The message in hand of a worker, from its mailbox, is to be retried.
 pub(crate) fn park_mail<A: Actor, K: Key>(
     core: &Core<A, K>,
     slot: usize,

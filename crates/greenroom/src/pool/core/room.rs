@@ -9,7 +9,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> Core<A, K> {
-    /// Waits for room in the pool. If less than a block comes free, the watchdog serves the waiter.
+    /// Waits for room in the pool. If less than a block becomes free, the watchdog serves the
+    /// waiter.
     pub(crate) fn await_permit(&self) -> impl Future<Output = Result<(), Closed>> {
         let waits = || self.frame.clock.watchdog.call();
         self.queue.permits.take(self, self.goes_on_uncounted(), &waits)
@@ -50,14 +51,14 @@ pub(crate) async fn push_in_its_turn<A: Actor, K: Key>(
             Err(refused) => return Err(refused),
         }
         let place = line.get_or_insert_with(|| stand_in_line(core, payload));
-        // The first in line looks once more: there may be room by now.
+        // The first in line checks once more: there may be room by now.
         if !std::mem::take(&mut place.alone) {
             place.woken().await;
         }
     }
 }
 
-/// A permit of the pool that is given back unless it is used, also when a key function or a policy
+/// A permit of the pool that is given back unless it is used, even if a key function or a policy
 /// panics.
 pub(super) struct PoolPermit<'a, A: Actor, K: Key>(pub(super) Option<&'a Core<A, K>>);
 

@@ -1,12 +1,12 @@
-//! A call that is handed to an idle worker, past queue and ports.
+//! A call that is handed directly to an idle worker, without queue and ports.
 //!
-//! Nothing is overtaken: it is done only if nothing is ready in the pool, and if the shard of the
+//! Nothing is overtaken: it happens only if nothing is ready in the pool and the shard of the
 //! caller's address is not scheduled, which means that nothing is queued there. The permit is taken
-//! there, under the lock that closes the shard: a pool that closes later waits for the message as
-//! for any other.
+//! from that shard, under the lock that closes it: a pool that closes later waits for this message
+//! like for any other.
 //!
-//! A worker that does not take the message that it was handed, because it has to end or an urgent
-//! message comes first, queues it. The watchdog does so if a worker does not come.
+//! A worker that does not take the message that it was handed (because it has to end, or because an
+//! urgent message comes first) queues it. The watchdog does so if a worker does not come.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -34,9 +34,9 @@ use crate::{
 type RetractedOf<A> =
     Retracted<PoolExchange<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>>;
 
-/// Gives a message to an idle worker that is woken for it, and that wakes the caller once there
-/// is a reply. None if that is impossible; the message then stays with the caller, and is to be
-/// queued. A function of its own, so that a call that finds something queued keeps nothing for it.
+/// Gives a message to an idle worker, which is woken for it and wakes the caller once there is a
+/// reply. Returns `None` if that is impossible; the message then stays with the caller and is to be
+/// queued. A separate function, so that a call that finds something queued keeps nothing for it.
 #[inline(never)]
 pub(super) fn hand<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
@@ -49,7 +49,8 @@ pub(super) fn hand<'a, A: Actor, K: Key>(
         return None;
     }
     let index = core.shard_of(&(None, 0), sender);
-    // Foreign code: before anything is to be given back.
+    // Cloning a waker is foreign code, so it comes before anything that would have to be given
+    // back.
     let mut waiter = Some(caller.clone());
     let stamp = admit_handoff(core, index)?;
     if !core.handoff.hands.load(Ordering::Relaxed) {
@@ -76,7 +77,8 @@ pub(crate) fn handoff_slot<A: Actor, K: Key>(
     core.desk(worker).handoff.get_or_init(|| Arc::new(HandoffSlotOf::<A>::new()))
 }
 
-/// Shows every handoff slot at which a caller may wait for a worker that has been woken.
+/// Calls `show` with every handoff slot at which a caller may wait for a worker that has been
+/// woken.
 fn show_handoff_slots<A: Actor, K: Key>(
     core: &Core<A, K>,
     show: &mut dyn FnMut(&HandoffSlotOf<A>),
@@ -89,14 +91,14 @@ fn show_handoff_slots<A: Actor, K: Key>(
     }
 }
 
-/// Messages that were handed to workers which have not come for them yet.
+/// The number of messages that were handed to workers which have not come for them yet.
 pub(super) fn handed<A: Actor, K: Key>(core: &Core<A, K>) -> usize {
     let mut handed = 0;
     show_handoff_slots(core, &mut |slot| handed += usize::from(slot.has_handed()));
     handed
 }
 
-/// When the oldest of these was handed over.
+/// The time when the oldest of these was handed over.
 pub(crate) fn oldest_handed<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Stamp> {
     let mut oldest = None;
     show_handoff_slots(core, &mut |slot| {
@@ -105,7 +107,7 @@ pub(crate) fn oldest_handed<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Stamp
     oldest
 }
 
-/// Takes back messages that were handed to workers, so many at most.
+/// Takes back messages that were handed to workers, at most this many.
 pub(super) fn take_handed<A: Actor, K: Key>(core: &Core<A, K>, most: usize) -> Entries<A, K> {
     let mut taken = Entries::<A, K>::new();
     show_handoff_slots(core, &mut |slot| {
@@ -118,19 +120,19 @@ pub(super) fn take_handed<A: Actor, K: Key>(core: &Core<A, K>, most: usize) -> E
     taken
 }
 
-/// The message that this worker was handed goes to others. For a worker that has left the idle
-/// list, and does not take it.
+/// Queues the message that this worker was handed for others. For a worker that has left the idle
+/// list and does not take the message.
 #[cold]
 pub(crate) fn take_back_handed<A: Actor, K: Key>(core: &Core<A, K>, worker: usize) {
     let handoff_slot = core.desk(worker).handoff.get();
     take_home(core, handoff_slot.and_then(|handoff_slot| handoff_slot.retract(|| now(core))));
 }
 
-/// Messages handed to workers that have not come since the last time go to others, if there are
-/// others: in the queue of the only worker, later messages could overtake them. Returns for how
-/// many messages workers have come so far.
+/// Messages handed to workers that have not come since the last call go to other workers, if there
+/// are any: in the queue of the only worker, later messages could overtake them. Returns the number
+/// of messages that workers have come for so far.
 pub(super) fn take_back_what_is_left<A: Actor, K: Key>(core: &Core<A, K>) -> u64 {
-    // A hint: a worker that leaves after the look may still be the last but one.
+    // A hint: a worker that leaves after this load may still be the last but one.
     let any_other = core.frame.membership.live.load(Ordering::Relaxed) > 1;
     let mut all_came = 0_u64;
     show_handoff_slots(core, &mut |slot| {
@@ -141,20 +143,20 @@ pub(super) fn take_back_what_is_left<A: Actor, K: Key>(core: &Core<A, K>) -> u64
     all_came
 }
 
-/// The stamp of a message for which the clock was not read. The clock goes again from here on:
-/// it serves later holders of the message.
+/// The stamp of a message for which the clock was not read. This starts the clock again: the stamp
+/// also serves later holders of the message.
 fn now<A: Actor, K: Key>(core: &Core<A, K>) -> Stamp {
     Stamp::coarse(core.frame.telemetry.coarse.set())
 }
 
-/// Queues what a worker has not taken.
+/// Queues a message that a worker has not taken.
 fn take_home<A: Actor, K: Key>(core: &Core<A, K>, retracted: Option<RetractedOf<A>>) {
     let Some(retracted) = retracted else { return };
     re_home(core, Entries::<A, K>::only(into_entry(retracted)));
     settle_if_over(core);
 }
 
-/// Takes a permit for a message that nothing waits before.
+/// Takes a permit for a message that has no other message before it.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn admit_handoff<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Option<Stamp> {
     let is_late = core.is_late();
@@ -173,7 +175,7 @@ fn admit_handoff<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Option<St
     Some(core.frame.telemetry.coarse.stamp_of_handoff(number, is_late, core.queue.wake.is_quick()))
 }
 
-/// The admitted message was not handled: it is not accepted after all.
+/// The admitted message was not handled: takes its acceptance back.
 #[cold]
 fn take_admission_back<A: Actor, K: Key>(core: &Core<A, K>, index: usize) {
     core.queue.shards[index].inbox.lock().accepted -= 1;

@@ -1,5 +1,5 @@
-//! Taking messages of a pool with shares: each key that waits stands in the line of its share, and
-//! the shares say whose turn it is.
+//! Taking messages in a pool with shares: each waiting key has a place in the line of its share,
+//! and the shares decide whose turn it is.
 //!
 //! ```text
 //!  queue of a shard ─┐ sorted in                      ┌─▶ lane of its key, run by a worker
@@ -8,9 +8,9 @@
 //!       └──────────────── more messages of the key ◀─────────────┘
 //! ```
 //!
-//! Everything else that opens, fills, parks and empties lanes does as in other pools. A lane that
-//! is ready is sorted in by the share of its first message, so a key whose messages belong to
-//! several shares waits for each in its turn.
+//! All other code that opens, fills, parks and empties lanes works as in other pools. A ready lane
+//! is sorted in by the share of its first message, so a key whose messages belong to several shares
+//! waits for each in its turn.
 
 use std::hash::Hash;
 
@@ -36,23 +36,24 @@ use crate::{
     },
 };
 
-/// Messages that a worker sorts in before it takes one itself, at most, so that it does not compute
-/// for long.
+/// At most this many messages are sorted in before a worker takes one itself, so that it does not
+/// compute for long.
 const SORTED_AT_ONCE: usize = 1_024;
 
-/// So many are sorted in at least, or what is behind a flood would wait for too long.
+/// At least this many are sorted in; otherwise messages behind a flood would wait for too long.
 const SORTED_AT_LEAST: usize = 64;
 
-/// What it takes to sort one in, about, in nanoseconds.
+/// About how long it takes to sort one in, in nanoseconds.
 const SORTING: u64 = 1_000;
 
-/// Messages that are done in so many ticks of the watchdog wait for hardly any time: 32 ms.
+/// Messages that will be done within this many ticks of the watchdog (32 ms) hardly have to wait.
 const SOON: u64 = 16;
 
-/// Handlers that seem slow for so many ticks are slow: a thread may have been put aside.
+/// Handlers that seem slow for this many ticks are slow. Before that, a thread may have been
+/// preempted.
 const LATE_TICKS: u32 = 4;
 
-/// Lanes on their way into the lines of their shares: into line they come, whatever happens.
+/// Lanes on their way into the lines of their shares: they get into line whatever happens.
 struct Sorted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
     core: &'a Core<A, K>,
     tickets: Vec<(Share, ShareTicket, bool)>,
@@ -71,16 +72,15 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Sorted<'_, A, K> {
     }
 }
 
-/// How many messages are sorted in while others can be started. While a flood is sorted in, workers
-/// are to be busy all the same: as much time as passes from the end of one attempt to that of the
-/// next goes to sorting, and no more.
+/// The number of messages to sort in while others can be started. Workers should stay busy while a
+/// flood is sorted in, so sorting takes no more time than passes between the ends of two attempts.
 fn soon<A: Actor, K: Hash + Eq + Send + Sync + 'static>(pool: &Core<A, K>) -> usize {
     let turn = frame::shares::work(pool, |shares, _| shares.turn()).flatten();
     let soon = turn.map_or(SORTED_AT_ONCE, |turn| (turn / SORTING) as usize);
     soon.clamp(SORTED_AT_LEAST, SORTED_AT_ONCE)
 }
 
-/// Sorts in up to so many messages. Says whether these were all.
+/// Sorts in up to this many messages. Returns whether these were all.
 fn sort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     pool: &Core<A, K>,
     worker: usize,
@@ -92,7 +92,7 @@ fn sort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
         && let Some(index) = pool.queue.wake.claim(*cursor)
     {
         *cursor = (index as u32 + 1) % 64;
-        // The bit of the shares comes back with the next pick, if there is something.
+        // The next pick sets the bit of the shares again, if there is something.
         if index < pool.queue.shards.len() {
             left = most.take().map_or(left, |most| most());
             pool.sort_in(index, worker, &mut left);
@@ -101,7 +101,7 @@ fn sort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     left > 0
 }
 
-/// Takes a message of the share whose turn it is, of those that were sorted in.
+/// Takes a message of the share whose turn it is, among those that were sorted in.
 fn pick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     pool: &Core<A, K>,
     worker: usize,
@@ -115,7 +115,7 @@ fn pick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
     }
 }
 
-/// A pool whose messages have shares.
+/// A pool whose messages belong to shares.
 pub(crate) struct ByShare;
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Sharing<A, K, Core<A, K>> for ByShare {
@@ -215,7 +215,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Sharing<A, K, Core<A, K>> f
 }
 
 impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
-    /// The share of a message. One whose function panics is in the common one.
+    /// The share of a message. If the function panics, it is the common share.
     fn share_of(&self, message: &A::Message) -> Share {
         let Some(share_of) = &self.settings.share_of else { return Share::COMMON };
         let mut share = Share::COMMON;
@@ -223,7 +223,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         share
     }
 
-    /// The only message of a lane without a key, which is run by nobody.
+    /// The only message of a lane without a key, which no worker runs.
     fn take_out(&self, ShareTicket { index, id, number }: ShareTicket) -> Option<Queued<A, K>> {
         let mut outbox = self.queue.shards[index].outbox.lock();
         outbox.lanes.get(id).filter(|lane| lane.state == LaneState::Shared(number))?;
@@ -235,7 +235,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entry
     }
 
-    /// Makes the worker the owner of the lane that was picked, unless that has gone.
+    /// Makes the worker the owner of the lane that was picked, unless the lane is gone.
     fn take_picked(&self, worker: usize, ticket: ShareTicket) -> TakenMessage<A, K> {
         let ShareTicket { index, id, number } = ticket;
         let mut outbox = self.queue.shards[index].outbox.lock();
@@ -257,7 +257,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         entry.map(|entry| (Source::Lane { index, id, run: 0 }, entry))
     }
 
-    /// Puts what is ready in a shard into the lines of its shares.
+    /// Puts the ready messages of a shard into the lines of their shares.
     fn sort_in(&self, index: usize, worker: usize, left: &mut usize) {
         let mut sorted = Sorted { core: self, tickets: Vec::new() };
         let outbox = self.queue.shards[index].outbox.lock();
@@ -272,7 +272,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         }
     }
 
-    /// Lanes that are ready.
+    /// Sorts in ready lanes.
     fn sort_lanes<'a>(
         &'a self,
         index: usize,
@@ -285,7 +285,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
                 lane.state = LaneState::Running(worker);
             }
             let Some(entry) = outbox.lanes.pop_front(id) else {
-                // Its only message has made room for another.
+                // Its only message was evicted.
                 let empty = outbox.lanes.close(id);
                 drop(outbox);
                 discard(empty);
@@ -303,8 +303,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox
     }
 
-    /// The messages of the queue, as the holder of the shard's token, up to so many. Says whether
-    /// there are more.
+    /// Sorts in up to this many messages of the queue, as the holder of the shard's token. Returns
+    /// whether there are more.
     fn sort_queue<'a>(
         &'a self,
         index: usize,
@@ -344,7 +344,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
             debug_assert!(unplaced.is_ok(), "a lane just opened is there");
             self.stand(index, &mut outbox, id, (share, urgent), sorted);
         }
-        // The same that it was given: while it compares, nobody takes it away.
+        // The same token that it was given: while it compares keys, no other party takes the token
+        // away.
         let token = outbox.token.take();
         let more = !outbox.queue.is_empty()
             || self.queue.shards[index].has_more_or(&outbox, &|| {})
@@ -354,7 +355,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         (self.queue.shards[index].outbox.lock(), more)
     }
 
-    /// The next message of a shard, an urgent one if there is one.
+    /// The next message of a shard, preferably an urgent one.
     fn pop_any(&self, index: usize, outbox: &mut Outboxed<'_, A, K>) -> Option<Queued<A, K>> {
         if self.queue.wake.has_urgent_at(index)
             && let Some(entry) = self.queue.pop_urgent_head(index, outbox)
@@ -367,7 +368,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
         outbox.pop_queue().or_else(|| self.queue.pop_urgent_head(index, outbox))
     }
 
-    /// A lane goes into the line of this share, an urgent one before the others.
+    /// Puts a lane into the line of this share, an urgent one before the others.
     fn stand(
         &self,
         index: usize,

@@ -1,11 +1,11 @@
-//! The queues and mailboxes of a pool whose gate shuts or opens, and what they have accepted.
+//! The queues and mailboxes of a pool whose gate shuts or opens, and their accepted messages.
 
 use std::sync::atomic::Ordering;
 
 use super::{Core, Key, backlog::close_key_lines};
 use crate::Actor;
 
-/// Under the gate.
+/// Call it under the gate.
 pub(super) fn set_shards_shut<A: Actor, K: Key>(core: &Core<A, K>, shut: bool) {
     for shard in &core.queue.shards {
         let mut inbox = shard.inbox.lock();
@@ -16,8 +16,9 @@ pub(super) fn set_shards_shut<A: Actor, K: Key>(core: &Core<A, K>, shut: bool) {
     }
 }
 
-/// What shards and mailboxes have accepted. The count of those that have gone comes last: a
-/// mailbox that goes meanwhile may count twice. Not counted, it would let a stop end early.
+/// The number of messages that shards and mailboxes have accepted. The count of those that have
+/// gone comes last: a mailbox that goes in the meantime may count twice. If it did not count at
+/// all, a stop could end early.
 pub(crate) fn count_accepted<A: Actor, K: Key>(core: &Core<A, K>) -> u64 {
     let mut accepted = 0;
     for shard in &core.queue.shards {
@@ -29,7 +30,7 @@ pub(crate) fn count_accepted<A: Actor, K: Key>(core: &Core<A, K>) -> u64 {
     accepted + core.frame.telemetry.counters.accepted.load(Ordering::Relaxed)
 }
 
-/// Those who wait for room are told, under no lock.
+/// Notifies those that wait for room, under no lock.
 pub(super) fn tell_shut<A: Actor, K: Key>(core: &Core<A, K>, for_good: bool) {
     close_key_lines(core);
     if let Some(bytes) = &core.settings.derived.bytes {

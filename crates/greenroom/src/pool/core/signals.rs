@@ -1,4 +1,4 @@
-//! Signals for a pool and its workers, and the end of those who are tied to them.
+//! Signals for a pool and its workers, and the end of those that are linked to them.
 
 use std::{ptr, sync::Arc};
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> Core<A, K> {
-    /// A worker has gone, and will not come back.
+    /// A worker has gone and will not come back.
     pub(crate) fn end_of_worker(
         self: &Arc<Self>,
         mailbox: &Arc<Mailbox<A, K>>,
@@ -30,7 +30,7 @@ impl<A: Actor, K: Key> Core<A, K> {
         }
     }
 
-    /// A signal for one worker. It hears it before its next message.
+    /// Signals one worker. It gets the signal before its next message.
     pub(crate) fn signal_worker(&self, mailbox: &Mailbox<A, K>, signal: Signal<AnyAddress>) {
         if let Signal::Exit { from: None, reason: ExitReason::Killed } = signal {
             return kill(self, mailbox);
@@ -43,7 +43,7 @@ impl<A: Actor, K: Key> Core<A, K> {
     }
 }
 
-/// A signal for the pool. A pool that is a single actor hears it itself.
+/// Signals the pool. A pool that is a single actor handles the signal itself.
 pub(crate) fn take_signal<A: Actor, K: Key>(core: &Arc<Core<A, K>>, signal: Signal<AnyAddress>) {
     if core.frame.config.handling.single {
         return core.signal_worker(&core.mailbox(0), signal);
@@ -57,7 +57,7 @@ pub(crate) fn take_signal<A: Actor, K: Key>(core: &Arc<Core<A, K>>, signal: Sign
     }
 }
 
-/// Drops what a worker does at its next await. Its task is begun again, to settle what follows.
+/// Drops the handler of a worker at its next await. Its task starts again, to settle the message.
 fn kill<A: Actor, K: Key>(core: &Core<A, K>, mailbox: &Mailbox<A, K>) {
     let slot_state = core.frame.membership.slots.at(mailbox.slot);
     let details = slot_state.details.lock();

@@ -3,13 +3,13 @@
 //! ```text
 //!   lift ─────────▶ sift ─────────────▶ set down
 //!   both locks      under no lock       both locks
-//!   all that waits  user code chooses   what stays, before what has come since
+//!   all messages    user code selects   those that stay, before later ones
 //! ```
 //!
-//! Nothing of the shard is started between the first step and the last that has not been taken
+//! Between the first step and the last, no message of the shard is started that was not taken
 //! before: the inbox looks empty to workers, and lanes are neither taken nor closed while their
-//! messages are lifted. So the messages that stay keep their order. Owners of lanes go on: a lane
-//! that was running may be ready afterwards, or wait for another attempt, or be parked.
+//! messages are lifted. So the messages that stay keep their order. Owners of lanes continue: a
+//! lane that was running may afterwards be ready, wait for a retry, or be parked.
 
 use std::{
     any::Any,
@@ -35,11 +35,11 @@ use crate::{
     },
 };
 
-/// How long to wait for a message that is on its way between two places of a shard, while its key
-/// is being compared. Longer than that takes, but not forever, as that is user code.
+/// How long to wait for a message that moves between two places of a shard while its key is
+/// compared. That is user code, so the wait is long, but not endless.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Which messages are to be withdrawn: user code.
+/// User code that selects the messages to withdraw.
 pub(crate) struct Predicate<'a, M> {
     is_such: &'a mut dyn FnMut(&M) -> bool,
     /// It has panicked: no further message is withdrawn.
@@ -69,7 +69,7 @@ impl<'a, M> Predicate<'a, M> {
     }
 }
 
-/// Takes out the messages that are chosen. The others stay in their order.
+/// Takes out the selected messages. The others keep their order.
 pub(super) fn sift<A: Actor, K>(
     entries: &mut Entries<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
@@ -84,7 +84,7 @@ pub(super) fn sift<A: Actor, K>(
     }
 }
 
-/// As `sift`, of a queue.
+/// Like `sift`, for a queue.
 pub(super) fn sift_queue<A: Actor, K>(
     queue: &mut BlockQueue<Queued<A, K>>,
     predicate: &mut Predicate<'_, A::Message>,
@@ -107,7 +107,7 @@ pub(super) type LaneOf<A, K> = Lane<PayloadOf<A>, K>;
 
 type PortOf<A> = ReplyPort<<A as Actor>::Reply, <A as Actor>::Error>;
 
-/// Tells these callers, in any order.
+/// Answers these callers, in any order.
 pub(super) fn resolve_all<R, E>(ports: &mut Vec<ReplyPort<R, E>>, why: fn() -> CallError<E>) {
     while let Some(port) = ports.pop() {
         port.resolve(why());
@@ -129,21 +129,21 @@ pub(super) fn take_ports<A: Actor, K>(lane: &mut LaneOf<A, K>, ports: &mut Vec<P
 
 /// The messages of a shard that were withdrawn.
 struct Withdrawn<'a, A: Actor, K> {
-    /// Those of lanes come first.
+    /// With those of lanes first.
     entries: &'a Entries<A, K>,
-    /// How many of them those are.
+    /// How many of them are from lanes.
     of_lanes: usize,
 }
 
-/// What follows from a withdrawal once no lock is held.
+/// The work that a withdrawal leaves for when no lock is held.
 struct AfterSweep<A: Actor, K> {
-    /// Permits of what was withdrawn.
+    /// The number of permits of withdrawn messages.
     permits: u64,
     closed: Vec<LaneOf<A, K>>,
     failed: Vec<Arc<Failed<A::Error>>>,
-    /// Lanes whose first message is not attempted again.
+    /// Lanes whose first message is no longer waiting for a retry.
     alarms: Vec<LaneId>,
-    /// Keys that are not parked any more.
+    /// The number of keys that are no longer parked.
     released: usize,
     /// Callers whose keys were parked in between.
     parked: Vec<PortOf<A>>,
@@ -180,7 +180,7 @@ pub(crate) fn sweep<A: Actor, K: Key>(
     let lifted = core.queue.shards[index].lift(&mut outbox_at_rest(core, index));
     let Some((mut stay, mut lines)) = lifted else { return };
     let mut chosen = Entries::<A, K>::new();
-    // In the order in which they wait: those of lanes are the oldest of their keys.
+    // In the order in which they wait: messages in lanes are the oldest of their keys.
     for line in &mut lines {
         sift::<A, K>(&mut line.messages, predicate, &mut chosen);
     }
@@ -191,7 +191,7 @@ pub(crate) fn sweep<A: Actor, K: Key>(
     withdrawn.append(&mut chosen);
 }
 
-/// The outbox of a shard, once no message of it is on its way between two places. One that goes
+/// The outbox of a shard, once no message of it is moving between two places. A message that moves
 /// to the lane of a parked key would be missed, and stay there.
 fn outbox_at_rest<A: Actor, K: Key>(core: &Core<A, K>, index: usize) -> Outboxed<'_, A, K> {
     let since = Instant::now();
@@ -218,7 +218,7 @@ fn set_down<A: Actor, K: Key>(
     let is_urgent = core.queue.shards[index].set_down(&mut outbox, stay);
     let mut of_lanes = withdrawn.of_lanes;
     for entry in withdrawn.entries.iter() {
-        // The key of one in a lane may be with the lane.
+        // The key of a message in a lane may be with the lane.
         if of_lanes > 0 || entry.key.is_some() {
             outbox.left(entry);
         }
@@ -236,7 +236,7 @@ fn set_down<A: Actor, K: Key>(
     follow(core, index, sequel);
 }
 
-/// Puts back what stays of a lane.
+/// Puts back the messages of a lane that stay.
 fn set_line_down<A: Actor, K>(
     outbox: &mut OutboxOf<A, K>,
     line: LineOf<A, K>,
@@ -272,14 +272,14 @@ fn set_line_down<A: Actor, K>(
             if lane.is_empty() {
                 sequel.closes(outbox.lanes.close(id));
             } else {
-                // A worker that looked for a ready one in between has forgotten it.
+                // A worker that looked for a ready lane in between has dropped it from the list.
                 outbox.make_ready(id);
             }
         }
     }
 }
 
-/// Nothing is left in the line of a parked key: it is as if nothing had failed.
+/// The line of a parked key is empty now: it is as if nothing had failed.
 fn close_parked<A: Actor, K>(
     outbox: &mut OutboxOf<A, K>,
     id: LaneId,

@@ -1,4 +1,4 @@
-//! Tests of what several parts of the core do together.
+//! Tests of several parts of the core together.
 
 mod affinity;
 mod deserted;

@@ -1,9 +1,8 @@
 //! Withdrawing messages that wait: all places, one after the other.
 //!
-//! Messages go from one place to another: from the hands of a worker that was to start them at
-//! once, from a policy that has no worker for them, from the clock and from workers' own mailboxes,
-//! to the shards at last. The places are gone through in that order, so a message that moves on
-//! is met later.
+//! Messages move from one place to another: from a worker that was to start them at once, from a
+//! policy that has no worker for them, from the clock and from workers' own mailboxes, and at last
+//! to the shards. The places are visited in that order, so a message that moves on is met later.
 
 use std::{panic::resume_unwind, sync::atomic::Ordering};
 
@@ -25,18 +24,19 @@ use crate::{
     },
 };
 
-/// True if this thread withdraws messages: user code that chooses them asks the pool.
+/// True if this thread is withdrawing messages: the user code that selects them is calling the
+/// pool.
 pub(super) fn is_withdrawing_here<A: Actor, K: Key>(core: &Core<A, K>) -> bool {
     withdrawal(core).is_here()
 }
 
-/// Whether a withdrawal is on, and on which thread.
+/// Whether a withdrawal is in progress, and on which thread.
 pub(crate) fn withdrawal<A: Actor, K: Key>(core: &Core<A, K>) -> Withdrawal {
     Withdrawal(core.identity())
 }
 
-/// Withdraws the waiting messages that are chosen. Returns how many. If the choice panics, no
-/// further message is withdrawn, and the panic goes on once all is in order.
+/// Withdraws the selected waiting messages. Returns how many. If the selection panics, no further
+/// message is withdrawn, and the panic resumes once everything is in order.
 pub(crate) fn withdraw<A: Actor, K: Key>(
     core: &Core<A, K>,
     is_such: &mut dyn FnMut(&A::Message) -> bool,
@@ -82,8 +82,8 @@ fn sweep_all<A: Actor, K: Key>(
     }
 }
 
-/// Messages that were handed to workers that have not come for them. Those that stay go
-/// the usual way.
+/// Messages that were handed to workers that have not come for them. Those that stay go the usual
+/// way.
 fn sweep_handed<A: Actor, K: Key>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
@@ -104,7 +104,7 @@ fn sweep_held<A: Actor, K: Key>(
     if predicate.has_panicked() {
         return;
     }
-    // Pairs with the `fetch_add` in `members_changed`, as the load below: a worker that comes
+    // Pairs with the `fetch_add` in `members_changed`, like the load below: a worker that joins
     // from here on may find nothing held.
     let seen = core.frame.membership.member_changes.load(Ordering::SeqCst);
     let mut moves = lock_moves(core);
@@ -131,16 +131,16 @@ fn sweep_held<A: Actor, K: Key>(
     }
     go_on(core, moves);
     free(core, chosen, withdrawn);
-    // Workers that have started since have looked at held messages before. Pairs with the
-    // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the
-    // new worker finds them, or this load sees the change. Otherwise they are held although a
+    // Workers that have started since have already checked held messages. Pairs with the
+    // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the new
+    // worker finds them, or this load sees the change. Otherwise they would be held although a
     // worker could have them.
     if core.frame.membership.member_changes.load(Ordering::SeqCst) != seen {
         ask_again(core);
     }
 }
 
-/// Messages without a key that wait for another attempt.
+/// Messages without a key that wait for a retry.
 fn sweep_clock<A: Actor, K: Key>(
     core: &Core<A, K>,
     predicate: &mut Predicate<'_, A::Message>,
@@ -161,7 +161,7 @@ fn sweep_clock<A: Actor, K: Key>(
     free(core, chosen, withdrawn);
 }
 
-/// Messages that wait for one worker.
+/// Messages that wait for one particular worker.
 fn sweep_mailbox<A: Actor, K: Key>(
     core: &Core<A, K>,
     mailbox: &Mailbox<A, K>,
@@ -171,7 +171,7 @@ fn sweep_mailbox<A: Actor, K: Key>(
     if predicate.has_panicked() {
         return;
     }
-    // Under the lock of the moves, so that a move does not meet one half of the messages here.
+    // Under the lock of the moves, so that no move finds only half of the messages here.
     let moves = lock_moves(core);
     let lifted = mailbox.lift();
     drop(moves);
@@ -199,7 +199,7 @@ fn sweep_mailbox<A: Actor, K: Key>(
     core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
 }
 
-/// Messages were withdrawn that hold permits of the pool.
+/// Frees the permits of withdrawn messages.
 fn free<A: Actor, K: Key>(
     core: &Core<A, K>,
     mut chosen: Entries<A, K>,
@@ -216,12 +216,12 @@ fn free<A: Actor, K: Key>(
     withdrawn.append(&mut chosen);
 }
 
-/// While it is held, no key of a sticky pool moves. In others nothing moves.
+/// While this is held, no key of a sticky pool moves. In other pools nothing moves anyway.
 fn lock_moves<A: Actor, K: Key>(core: &Core<A, K>) -> Option<MutexGuard<'_, Moves>> {
     core.routing.sticky.as_ref().map(|sticky| sticky.moves.lock())
 }
 
-/// Lifted messages are back: deferred moves go on.
+/// The lifted messages are back: continues the deferred moves.
 fn go_on<A: Actor, K: Key>(core: &Core<A, K>, moves: Option<MutexGuard<'_, Moves>>) {
     let (Some(mut moves), Some(push)) = (moves, &core.push) else { return };
     let mut migrated = Migrated::default();
@@ -230,7 +230,7 @@ fn go_on<A: Actor, K: Key>(core: &Core<A, K>, moves: Option<MutexGuard<'_, Moves
     push.migrated(core, migrated);
 }
 
-/// The table slots of messages that wait for another attempt.
+/// The table slots of messages that wait for a retry.
 fn tags_of_retries<A: Actor, K>(entries: &Entries<A, K>) -> Vec<u32> {
     let mut tags = Vec::new();
     for entry in entries.iter() {
@@ -241,7 +241,7 @@ fn tags_of_retries<A: Actor, K>(entries: &Entries<A, K>) -> Vec<u32> {
     tags
 }
 
-/// A message that was withdrawn, and counted, has its outcome.
+/// Settles a withdrawn message that has been counted.
 fn settle_withdrawn<A: Actor, K>(entry: Queued<A, K>) {
     let Queued::<A, K> { message, extra, key, .. } = entry;
     discard(key);

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::{Core, Key, dispatch::member_mailbox};
 use crate::{Actor, address::vtable::ShowWorker, pool::worker_sender::WorkerSender};
 
-/// Shows the workers that are there, or being started, in the order in which they joined, each
-/// with its own address. If only `live` ones are wanted, they come in the order of their slots,
-/// and a message for all of them that finds one full is treated there as the pool's overflow
-/// policy says.
+/// Calls `show` for the workers that are there or being started, in the order in which they joined,
+/// each with its own address. If only `live` ones are wanted, they come in the order of their
+/// slots, and if one of them is full, a message for all of them follows the pool's overflow policy
+/// there.
 pub(crate) fn show_workers<A: Actor, K: Key>(
     core: &Arc<Core<A, K>>,
     live: bool,

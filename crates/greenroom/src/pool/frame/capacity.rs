@@ -13,7 +13,7 @@ use crate::{
     size::{Inbox, MAX_CAPACITY},
 };
 
-/// The bound, as it was said last.
+/// The bound, as it was last set.
 pub(crate) fn inbox(pool: &dyn AnyCore) -> Inbox {
     match pool.frame().membership.mailbox_each.load(Ordering::Relaxed) {
         0 => Inbox::InAll(pool.permits().capacity()),
@@ -21,7 +21,7 @@ pub(crate) fn inbox(pool: &dyn AnyCore) -> Inbox {
     }
 }
 
-/// Another bound, in all: from now on it does not follow the size.
+/// Sets another total bound: from now on it does not follow the size.
 pub(crate) fn set_capacity(pool: &dyn AnyCore, to: usize) -> Result<(), AdminError> {
     let member_list = pool.frame().membership.members.lock();
     pool.frame().lifecycle.check_running()?;
@@ -39,7 +39,7 @@ pub(crate) fn set_capacity(pool: &dyn AnyCore, to: usize) -> Result<(), AdminErr
     Ok(())
 }
 
-/// The bound follows the size, if it was not given in all. Under the lock of the members.
+/// The bound follows the size, unless it was set in total. Called under the lock of the members.
 pub(crate) fn size_changed(pool: &dyn AnyCore, size: usize) {
     let each = pool.frame().membership.mailbox_each.load(Ordering::Relaxed);
     if each > 0 {

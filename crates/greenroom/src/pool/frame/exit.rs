@@ -16,21 +16,21 @@ use crate::{
     },
 };
 
-/// What becomes of a slot whose worker has ended.
+/// The fate of a slot whose worker has ended.
 pub(crate) enum Sequel {
-    /// It is started again after this wait.
+    /// The worker is restarted after this wait.
     Restart(Duration),
     /// Its task ends.
     Over,
-    /// Its task ends, and its slot is not its own any more.
+    /// Its task ends, and it no longer owns its slot.
     GivenUp,
 }
 
-/// A worker has ended by itself. It holds nothing any more.
+/// A worker has ended by itself. It no longer holds anything.
 pub(crate) fn sequel(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) -> Sequel {
     let slot_state = pool.frame().membership.slots.at(slot);
-    // Pairs with the store in `end`. If the end is missed, the worker finds it in `over`,
-    // before it is built again.
+    // Pairs with the store in `end`. If the end is missed, the worker finds it in `over`, before it
+    // is built again.
     let over = pool.frame().lifecycle.ended.load(Ordering::SeqCst);
     if over || slot_state.status() == Status::Leaving || slot_state.has(REST) {
         return Sequel::Over;
@@ -55,7 +55,7 @@ pub(crate) fn sequel(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) 
     }
 }
 
-/// A worker that is not to be started again has ended. An actor that stands alone ends with it.
+/// A worker has ended that is not to be restarted. An actor that stands alone ends with it.
 fn rest_slot(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) -> Sequel {
     // Pairs with the store in `rest_from_the_start`, before the pool's first task: a supervised
     // pool never misses it.
@@ -97,11 +97,11 @@ fn escalate(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) -> Sequel
     Sequel::GivenUp
 }
 
-/// Its spawn has failed, or was given up: those tied to it in its start are told. Its start was
-/// never reported, so there is no notice of its end, and none for a keeper.
+/// Its spawn has failed or was given up: notifies those that were linked to it in its start. Its
+/// start was never reported, so there is no notice of its end, and none for a keeper.
 pub(crate) fn end_unheard(pool: &Arc<dyn AnyCore>, reason: ExitReason) {
-    // Pairs with the `swap` in `notify_end`: the end of a pool is not reported if its
-    // start was not.
+    // Pairs with the `swap` in `notify_end`: the end of a pool is not reported if its start was
+    // not.
     pool.frame().lifecycle.told_end.store(true, Ordering::SeqCst);
     end_lives(pool, pool.frame().lifecycle.cause.get_or_init(|| reason));
 }
@@ -116,9 +116,9 @@ pub(crate) fn stop_because(pool: &Arc<dyn AnyCore>, reason: ExitReason) {
     pool.clone().stop_behind(how);
 }
 
-/// The pool has ended, and all that are tied to it or to its workers are told. So are listeners
-/// to notices, also about workers that did not let go, and how long these have been busy. Later
-/// calls do nothing.
+/// The pool has ended: notifies all that are linked to it or to its workers. Listeners also get
+/// notices about workers that are stuck, with how long these have been busy. Later calls do
+/// nothing.
 pub(crate) fn end_of_life(pool: &Arc<dyn AnyCore>, wedged: &[(usize, Duration)]) {
     let reason = pool.frame().lifecycle.cause.get_or_init(|| ExitReason::Shutdown);
     notify_end(&**pool, reason, wedged);
@@ -127,8 +127,8 @@ pub(crate) fn end_of_life(pool: &Arc<dyn AnyCore>, wedged: &[(usize, Duration)])
 }
 
 fn end_lives(pool: &Arc<dyn AnyCore>, reason: &ExitReason) {
-    // Before the workers: a caller that makes a worker's mailbox from here on sees that this
-    // life is over.
+    // Before the workers: a caller that makes a worker's mailbox from now on sees that this life is
+    // over.
     pool.frame().lifecycle.life.end(&pool.clone().any(), reason);
     for slot in 0..pool.frame().membership.slots.len() {
         pool.clone().end_worker(slot, reason);

@@ -1,4 +1,4 @@
-//! What a pool and its workers are doing, counted together.
+//! The figures of a pool and its workers, counted together.
 
 use std::sync::atomic::Ordering;
 
@@ -9,7 +9,7 @@ use crate::{
     pool::stats::{DeadLetterCounts, LatencySummary, PoolStats, WorkerStats, read},
 };
 
-/// What the pool is doing.
+/// The figures of the pool.
 pub(crate) fn figures(pool: &dyn AnyCore) -> PoolStats {
     let (queueing, handling) = pool.frame().telemetry.measured.spreads();
     let (oldest, Unattended { parked, .. }) = (pool.oldest(), pool.unattended());
@@ -62,13 +62,13 @@ pub(crate) fn ledger(pool: &dyn AnyCore) -> PoolStats {
     stats.dead_letters.add(&pool.frame().telemetry.counters.dead_letters);
     stats.dead_lettered = stats.dead_letters.total();
     if is_ended(pool) {
-        // Only those that do not let go are left.
+        // Only the stuck workers are left.
         (stats.live, stats.starting) = (stats.busy, 0);
     }
     stats
 }
 
-/// Of all slots that there have been: the work of workers that have gone counts for their pool.
+/// The figures of all slots so far: the work of workers that have gone counts for their pool.
 pub(crate) fn worker_figures(pool: &dyn AnyCore) -> Vec<WorkerStats> {
     let mut figures = Vec::new();
     for slot in 0..pool.frame().membership.slots.len() {
@@ -77,8 +77,8 @@ pub(crate) fn worker_figures(pool: &dyn AnyCore) -> Vec<WorkerStats> {
     figures
 }
 
-/// Slots keep their state when the pool has ended, but their workers are gone, except for those
-/// that do not let go. What was disabled stays so.
+/// Slots keep their state after the pool has ended, but their workers are gone, except for stuck
+/// ones. A disabled slot stays disabled.
 pub(crate) fn status_of(pool: &dyn AnyCore, slot_state: &SlotState) -> Option<WorkerStatus> {
     let is_over = is_ended(pool) && !slot_state.is_busy();
     let status = slot_state.status().as_public();

@@ -11,28 +11,28 @@ use crate::pool::lifecycle::Acceptance;
 /// Refuses every later message, under the lock of each shard.
 pub(crate) fn close(pool: &dyn AnyCore) {
     let gate = pool.frame().lifecycle.gate.lock();
-    // Pairs with the load in `notify_progress`, through the fence in `next_progress`: a
-    // worker that rests sees that the pool closes, or the stop sees its counts. Otherwise the
-    // stop sleeps to its deadline. Also pairs with the loads in `mailbox` and `hold_back`,
-    // under locks that this close or the stop takes later: otherwise a message is accepted that
-    // is never given back.
+    // Pairs with the load in `notify_progress`, through the fence in `next_progress`: a worker that
+    // rests sees that the pool closes, or the stop sees its counts. Otherwise the stop would sleep
+    // until its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under locks that
+    // this close or the stop takes later: otherwise a message would be accepted and never given
+    // back.
     pool.frame().lifecycle.closing.store(true, Ordering::SeqCst);
     shut_gate(pool, gate, Acceptance::Closed);
     pool.frame().membership.starts.closed();
 }
 
-/// Refuses messages if there is no worker, unless the pool is to hold them.
+/// Refuses messages if there is no worker, unless the pool should hold them.
 pub(crate) fn close_if_deserted(pool: &dyn AnyCore) {
     if !pool.frame().config.size.holds_when_empty {
         desert(pool);
     }
 }
 
-/// One worker less that may handle messages. Without any, the pool refuses messages, unless it
-/// is to hold them.
+/// One worker less can handle messages. Without any, the pool refuses messages, unless it should
+/// hold them.
 pub(crate) fn one_less(pool: &dyn AnyCore) -> bool {
-    // Pairs with the load in `revive`: it comes before `desert` takes the gate, so the pool
-    // does not stay open without a worker. One caller alone sees the last worker go.
+    // Pairs with the load in `revive`: it comes before `desert` takes the gate, so the pool does
+    // not stay open without a worker. Exactly one caller sees the last worker go.
     let last = pool.frame().membership.live.fetch_sub(1, Ordering::SeqCst) == 1;
     if last {
         close_if_deserted(pool);
@@ -43,15 +43,15 @@ pub(crate) fn one_less(pool: &dyn AnyCore) -> bool {
 /// Refuses messages until there is a worker again.
 pub(crate) fn desert(pool: &dyn AnyCore) {
     let gate = pool.frame().lifecycle.gate.lock();
-    // Pairs with each `fetch_add` to `live` before `revive`: the later of the two under the
-    // gate sees the worker. Otherwise a pool that has a worker stays closed.
+    // Pairs with each `fetch_add` to `live` before `revive`: the later of the two under the gate
+    // sees the worker. Otherwise a pool that has a worker would stay closed.
     if *gate == Acceptance::Open && pool.frame().membership.live.load(Ordering::SeqCst) == 0 {
         shut_gate(pool, gate, Acceptance::Deserted);
     }
 }
 
-/// Refuses messages: permits and shards do before the gate is free again. Those who wait for
-/// room are told under no lock.
+/// Refuses messages: permits and shards do so before the gate is free again. Those that wait for
+/// room are notified under no lock.
 fn shut_gate(pool: &dyn AnyCore, mut gate: MutexGuard<'_, Acceptance>, acceptance: Acceptance) {
     *gate = acceptance;
     let room = pool.permits().refuse_later();
@@ -64,20 +64,20 @@ fn shut_gate(pool: &dyn AnyCore, mut gate: MutexGuard<'_, Acceptance>, acceptanc
 /// Accepts messages again, if there is a worker.
 pub(crate) fn revive(pool: &dyn AnyCore) {
     let mut gate = pool.frame().lifecycle.gate.lock();
-    // Pairs with the `fetch_sub` in `one_less` before `desert`: the later of the two under the
-    // gate sees that no worker is left. Otherwise a pool without workers accepts messages.
+    // Pairs with the `fetch_sub` in `one_less` before `desert`: the later of the two under the gate
+    // sees that no worker is left. Otherwise a pool without workers would accept messages.
     if *gate == Acceptance::Deserted && pool.frame().membership.live.load(Ordering::SeqCst) > 0 {
         *gate = Acceptance::Open;
         // Pairs with the load in `dead_letter_if_ruined`: it comes before the shards open, so
-        // messages that are accepted from here on are not dead-lettered.
+        // messages that are accepted from now on are not dead-lettered.
         pool.frame().lifecycle.ruined.store(false, Ordering::SeqCst);
         pool.permits().reopen();
         pool.set_shut(false);
     }
 }
 
-/// No worker is left, and none was asked for: queued messages are not handled any more, unless
-/// they are to be held.
+/// No worker is left and none was requested: queued messages will not be handled, unless they
+/// should be held.
 pub(crate) fn dead_letter_deserted(pool: &dyn AnyCore) {
     let config = &pool.frame().config;
     if config.size.holds_when_empty {
@@ -92,25 +92,25 @@ pub(crate) fn dead_letter_deserted(pool: &dyn AnyCore) {
     pool.frame().lifecycle.progress.notify_waiters();
 }
 
-/// The last worker may have gone, and what was queued with it, while a message was between two
-/// places: in the hand of a worker that leaves, or with the clock.
+/// While a message was between two places (with a worker that leaves, or with the clock), the last
+/// worker may have gone, and the queued messages with it.
 pub(crate) fn dead_letter_if_ruined(pool: &dyn AnyCore) {
-    // Pairs with the store in `drain_if_deserted`, before the queues are drained: the drain
-    // finds what the caller queued, or the caller dead-letters it here. Otherwise it waits for
-    // a worker that never comes.
+    // Pairs with the store in `drain_if_deserted`, before the queues are drained: the drain finds
+    // what the caller queued, or the caller dead-letters it here. Otherwise it would wait for a
+    // worker that never comes.
     if pool.frame().lifecycle.ruined.load(Ordering::SeqCst) {
         pool.dead_letter_queued();
     }
 }
 
-/// A worker has left, and what it had lies in the queue, for others. None will come if
-/// it was the last and `drops_out`.
+/// A worker has left, and its messages are in the queue for others. None will come if it was the
+/// last and `drops_out`.
 pub(crate) fn settle_what_is_left(pool: &dyn AnyCore, drops_out: bool) {
     if pool.frame().lifecycle.check_running().is_err() {
         return give_back_if_ended(pool);
     }
-    // Pairs with the `fetch_sub` in `one_less`, of the workers that left before: otherwise
-    // queued messages are never dead-lettered.
+    // Pairs with the `fetch_sub` in `one_less` of the workers that left before: otherwise queued
+    // messages would never be dead-lettered.
     if drops_out && pool.frame().membership.live.load(Ordering::SeqCst) == 0 {
         dead_letter_deserted(pool);
     } else {
@@ -118,17 +118,17 @@ pub(crate) fn settle_what_is_left(pool: &dyn AnyCore, drops_out: bool) {
     }
 }
 
-/// As `dead_letter_if_ruined`, if all that was queued may also have been given back in that
-/// time.
+/// Like `dead_letter_if_ruined`, for a time in which all queued messages may also have been given
+/// back.
 pub(crate) fn settle_if_over(pool: &dyn AnyCore) {
     dead_letter_if_ruined(pool);
     give_back_if_ended(pool);
 }
 
-/// All that was queued may have been given back while a message was between two places.
+/// While a message was between two places, all queued messages may have been given back.
 fn give_back_if_ended(pool: &dyn AnyCore) {
-    // Pairs with the store in `end`, before the queues are drained: the drain finds what the
-    // caller queued, or it is given back here. Otherwise its callers wait for ever.
+    // Pairs with the store in `end`, before the queues are drained: the drain finds what the caller
+    // queued, or it is given back here. Otherwise its callers would wait forever.
     if pool.frame().lifecycle.ended.load(Ordering::SeqCst) {
         pool.give_back_queued();
     }

@@ -25,8 +25,8 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// Starts a worker in each of these slots, off every path of messages. One that was adopted goes
-/// on.
+/// Starts a worker in each of these slots, apart from the paths of messages. An adopted one
+/// continues.
 pub(crate) fn start_in(pool: &Arc<dyn AnyCore>, slots: &[usize], outcomes: &Outcomes) {
     for slot in slots {
         let mut details = pool.frame().membership.slots.at(*slot).details.lock();
@@ -70,8 +70,8 @@ fn hire_into(
         pool.frame().membership.slots.at(*slot).details.lock().status = Status::Starting;
     }
     size_changed(&**pool, member_list.len());
-    // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
-    // does not stay closed with a worker in it.
+    // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool does
+    // not stay closed while it has a worker.
     pool.frame().membership.live.fetch_add(workers, Ordering::SeqCst);
     drop(member_list);
     pool.serve_waiters();
@@ -84,7 +84,7 @@ fn hire_into(
     Ok((slots, size))
 }
 
-/// The members, as long as the pool runs: whoever changes them holds this lock throughout.
+/// The members, while the pool runs: a caller that changes them holds this lock throughout.
 pub(crate) fn members(pool: &dyn AnyCore) -> Result<MutexGuard<'_, MemberList>, AdminError> {
     let member_list = pool.frame().membership.members.lock();
     pool.frame().lifecycle.check_running()?;
@@ -93,12 +93,12 @@ pub(crate) fn members(pool: &dyn AnyCore) -> Result<MutexGuard<'_, MemberList>, 
 
 pub(crate) fn make_slots(pool: &dyn AnyCore, member_list: &MemberList) {
     pool.grow_to(member_list.made());
-    // Last: a look at all slots asks for the mailbox of each.
+    // Last: code that visits all slots asks for the mailbox of each.
     pool.frame().membership.slots.grow_to(member_list.made());
 }
 
-/// Tells workers to leave: those that are disabled first, then idle ones, then those that
-/// joined last. Returns their slots and the new size.
+/// Tells workers to leave: disabled ones first, then idle ones, then those that joined last.
+/// Returns their slots and the new size.
 pub(crate) fn dismiss(
     pool: &Arc<dyn AnyCore>,
     workers: usize,
@@ -129,7 +129,7 @@ fn dismiss_from(
     Ok((slots, size))
 }
 
-/// These have left the list: their workers are told. Returns the new size.
+/// Tells the workers of slots that have left the list to leave. Returns the new size.
 fn send_away(
     pool: &Arc<dyn AnyCore>,
     member_list: MutexGuard<'_, MemberList>,
@@ -164,8 +164,8 @@ fn first_to_leave(pool: &dyn AnyCore, member_list: &MemberList) -> Vec<usize> {
     disabled
 }
 
-/// Adds or dismisses workers, until there are so many. Returns the slots of those that come and
-/// of those that go.
+/// Adds or dismisses workers until there are this many. Returns the slots of those that join and of
+/// those that leave.
 pub(crate) fn resize(
     pool: &Arc<dyn AnyCore>,
     workers: usize,
@@ -188,12 +188,12 @@ pub(crate) fn resize(
     }
 }
 
-/// A member has gone by itself, however few are left. If it was the last, no successor is
-/// known: messages that are queued once it has left become dead letters, as when the last
-/// worker is disabled. Also in a pool that is closing: a stop does not wait for it.
+/// A member has gone by itself, however few are left. If it was the last, no successor is expected:
+/// messages that are still queued when it has left become dead letters, as when the last worker is
+/// disabled. This also holds in a pool that is closing: a stop does not wait for the member.
 pub(crate) fn drop_out(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) {
     let mut member_list = pool.frame().membership.members.lock();
-    // Pairs with nothing: in a pool that has ended, one more worker may be told to have left.
+    // Pairs with nothing: in a pool that has ended, one worker more may be reported to have left.
     let goes_on = !pool.frame().lifecycle.ended.load(Ordering::SeqCst);
     if goes_on && member_list.leave(slot) {
         pool.frame().membership.slots.at(slot).details.lock().drops_out = true;
@@ -226,8 +226,8 @@ fn dismiss_member(
     Ok(send_away(pool, member_list, &[slot], ResizeReason::Asked, outcomes))
 }
 
-/// Tells the worker to leave that was adopted from this address; of several, the one that
-/// joined first.
+/// Tells the worker to leave that was adopted from this address; of several, the one that joined
+/// first.
 pub(crate) fn dismiss_adopted(
     pool: &Arc<dyn AnyCore>,
     other: &AnyAddress,
@@ -242,7 +242,7 @@ pub(crate) fn dismiss_adopted(
     Ok((slot, dismiss_member(pool, member_list, slot, outcomes)?))
 }
 
-/// Brings a disabled slot back, with a budget as if new.
+/// Enables a disabled slot again, with a full restart budget.
 pub(crate) fn enable(
     pool: &Arc<dyn AnyCore>,
     slot: usize,
@@ -263,7 +263,7 @@ pub(crate) fn enable(
     Ok(size)
 }
 
-/// A slot is about to get a worker, with a budget as if new. False if it does not rest.
+/// A slot is about to get a worker, with a full restart budget. Returns false if it does not rest.
 pub(crate) fn wake_slot(frame: &Frame, slot: usize) -> bool {
     let mut details = frame.membership.slots.at(slot).details.lock();
     let rests = details.status == Status::Disabled;
@@ -271,8 +271,8 @@ pub(crate) fn wake_slot(frame: &Frame, slot: usize) -> bool {
         details.status = Status::Starting;
         details.told_started = false;
         details.restarts = RestartLog::default();
-        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the
-        // pool does not stay closed with a worker in it.
+        // Pairs with the load in `desert`: it comes before `revive` takes the gate, so the pool
+        // does not stay closed while it has a worker.
         frame.membership.live.fetch_add(1, Ordering::SeqCst);
     }
     rests
@@ -284,8 +284,8 @@ fn let_leave(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) {
     let before = std::mem::replace(&mut details.status, Status::Leaving);
     let counts = !std::mem::take(&mut details.given_up);
     details.on_left = Some(outcomes.clone());
-    // Before the worker may leave with its keys: its slot may be another worker's
-    // right afterwards.
+    // Before the worker can leave with its keys: its slot may belong to another worker right
+    // afterwards.
     let moved = pool.move_keys(slot, KeysTo::Others);
     slot_state.order(LEAVE);
     if before == Status::Disabled {
@@ -306,19 +306,20 @@ fn let_leave(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) {
     report_nothing_more(&**pool);
 }
 
-/// If the pool has ended and its last task has gone, nobody reports that a worker has left:
-/// those who wait for that are told so.
+/// If the pool has ended and its last task has gone, no task reports that a worker has left:
+/// notifies those that wait for that.
 pub(crate) fn report_nothing_more(pool: &dyn AnyCore) {
-    // Pairs with the store in `end`: a pool that has not ended may be without tasks and go on.
+    // Pairs with the store in `end`: a pool that has not ended may have no tasks for a moment and
+    // continue.
     let over = pool.frame().lifecycle.ended.load(Ordering::SeqCst);
-    // Pairs with the `compare_exchange` in `TaskGuard::drop`, behind which the last task comes
-    // here: it finds what `let_leave` noted under the lock of the details, or `let_leave`,
-    // which took that lock later, sees 0. Otherwise a change is waited for to its deadline.
+    // Pairs with the `compare_exchange` in `TaskGuard::drop`, after which the last task comes here:
+    // it finds what `let_leave` noted under the lock of the details, or `let_leave`, which took
+    // that lock later, sees 0. Otherwise the caller of a change would wait until its deadline.
     let has_tasks = pool.frame().lifecycle.running.load(Ordering::SeqCst) > 0;
     if over && !has_tasks {
         for slot_state in pool.frame().membership.slots.iter() {
             let on_left = slot_state.details.lock().on_left.take();
-            // Not under the lock: that wakes who waits.
+            // Not under the lock: it wakes waiters.
             drop(on_left);
         }
     }
@@ -330,7 +331,7 @@ pub(crate) fn left(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) {
     let slot_state = pool.frame().membership.slots.at(slot);
     let mut details = slot_state.details.lock();
     let gone = std::mem::take(&mut *details);
-    // Before the orders: pairs with the look at `LEAVE` in `drain_mailboxes`.
+    // Before the orders: pairs with the check of `LEAVE` in `drain_mailboxes`.
     let mail = pool.clone().take_mail(slot, reason);
     slot_state.forget_orders();
     drop(details);
@@ -348,7 +349,7 @@ pub(crate) fn left(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) {
     }
 }
 
-/// Tells, once each time that the slot is taken, that its worker has started.
+/// Reports that a worker has started, once each time that its slot is taken.
 pub(crate) fn notify_started(pool: &dyn AnyCore, slot: usize) {
     let mut details = pool.frame().membership.slots.at(slot).details.lock();
     let told = std::mem::replace(&mut details.told_started, true);
@@ -358,13 +359,13 @@ pub(crate) fn notify_started(pool: &dyn AnyCore, slot: usize) {
     }
 }
 
-/// A worker could not be started. It is tried again.
+/// A worker could not be started. The start is retried.
 pub(crate) fn start_failed(pool: &dyn AnyCore, slot: usize, error: String) {
     pool.frame().membership.starts.failed(&error);
     pool.frame().notify(PoolEvent::StartFailed { slot, error });
 }
 
-/// A worker runs. If that is known already, nothing follows.
+/// A worker runs. Does nothing if that is already known.
 pub(crate) fn has_started(pool: &dyn AnyCore, slot: usize) {
     let mut details = pool.frame().membership.slots.at(slot).details.lock();
     let starts = details.status == Status::Starting;
@@ -374,10 +375,10 @@ pub(crate) fn has_started(pool: &dyn AnyCore, slot: usize) {
     let was_up = std::mem::replace(&mut details.up, true);
     let changes = starts || !was_up;
     if changes {
-        // Under the lock: whoever sees the new worker in its slot sees the change.
+        // Under the lock: code that sees the new worker in its slot also sees the change.
         pool.frame().membership.members_changed();
     }
-    // Under the lock: a worker that is to leave from here on gives its keys up again.
+    // Under the lock: a worker that is told to leave from now on gives its keys up again.
     let moved = if starts { pool.move_keys(slot, KeysTo::Worker) } else { None };
     drop(details);
     follow(moved);
@@ -390,7 +391,7 @@ pub(crate) fn has_started(pool: &dyn AnyCore, slot: usize) {
     }
 }
 
-/// A worker does not run for a while. False when it is to leave instead.
+/// A worker does not run for a while. Returns false if it is to leave instead.
 pub(crate) fn has_died(pool: &dyn AnyCore, slot: usize) {
     let mut details = pool.frame().membership.slots.at(slot).details.lock();
     if details.status == Status::Live {
@@ -401,8 +402,8 @@ pub(crate) fn has_died(pool: &dyn AnyCore, slot: usize) {
     pool.hand_over(slot);
 }
 
-/// The budget of a slot is used up. Its worker has given up what it held. False if it was to
-/// leave anyway.
+/// The budget of a slot is used up. Its worker has given up what it held. Returns false if it was
+/// to leave anyway.
 pub(crate) fn disable(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) -> bool {
     follow(pool.move_keys(slot, KeysTo::Others));
     pool.hand_over(slot);
@@ -414,8 +415,8 @@ pub(crate) fn disable(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason)
     details.status = Status::Disabled;
     slot_state.done(REST | KILLED);
     let counts = !std::mem::take(&mut details.given_up);
-    // Under the lock: the next worker of the slot may be started right afterwards, and has a
-    // mailbox of its own.
+    // Under the lock: the next worker of the slot may be started right afterwards, with its own
+    // mailbox.
     let mail = pool.clone().take_mail(slot, reason);
     drop(details);
     pool.frame().membership.members_changed();
@@ -427,7 +428,7 @@ pub(crate) fn disable(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason)
     true
 }
 
-/// These workers could not be started; their keys go to those that were, until they are.
+/// These workers could not be started; until they are, their keys go to those that were.
 pub(crate) fn give_keys_to_others(pool: &dyn AnyCore, not_started: &[usize]) {
     for slot in not_started {
         let place = pool.frame().membership.slots.at(*slot).details.lock();

@@ -1,4 +1,5 @@
-//! What a pool reports about itself. Never under one of its locks, because loggers and wakers run.
+//! The reports of a pool about itself. Never under one of its locks, because loggers and wakers
+//! run.
 
 use std::{
     sync::atomic::{Ordering, fence},
@@ -14,21 +15,21 @@ use crate::{
     pool_events::{LimitChangeReason, ResizeReason, drop_log::Dropped, full_log::Found},
 };
 
-/// The pool is to have another size.
+/// Reports that the pool is to have another size.
 pub(crate) fn notify_size(pool: &dyn AnyCore, from: usize, to: usize, reason: ResizeReason) {
     if from != to {
         pool.frame().notify(PoolEvent::Resized { from, to, reason });
     }
 }
 
-/// An adaptive limit has changed, or would have.
+/// Reports that an adaptive limit has changed, or would have.
 pub(crate) fn notify_limit(pool: &dyn AnyCore, change: LimitChange) {
     let LimitChange { from, to, reason, mode } = change;
     let reason = LimitChangeReason::Adapted { reason, mode };
     pool.frame().notify(PoolEvent::LimitChanged { from, to, reason });
 }
 
-/// A sender has found no room.
+/// Notes that a sender has found no room.
 #[cold]
 pub(crate) fn found_full(pool: &dyn AnyCore) {
     pool.frame().controllers.notify_saturated();
@@ -44,14 +45,14 @@ pub(crate) fn found_full(pool: &dyn AnyCore) {
             pool.frame().telemetry.full.told(now);
         }
     }
-    // Workers may have emptied the mailbox since. Pairs with the fence of one that parks: it
-    // sees that the mailbox is full, or its starts are seen here.
+    // Workers may have emptied the mailbox since. Pairs with the fence of one that parks: it sees
+    // that the mailbox is full, or its starts are seen here.
     fence(Ordering::SeqCst);
     notify_if_drained(pool);
 }
 
-/// A sender has found no room at one worker. If workers pull, that does not concern the pool as
-/// long as it has room.
+/// Notes that a sender has found no room at one worker. If workers pull, that does not concern the
+/// pool as long as it has room.
 #[cold]
 pub(crate) fn found_worker_full(pool: &dyn AnyCore) {
     let chosen = pool.frame().has_policy;
@@ -60,7 +61,7 @@ pub(crate) fn found_worker_full(pool: &dyn AnyCore) {
     }
 }
 
-/// For a worker that is about to go on.
+/// For a worker that is about to continue.
 #[cold]
 pub(crate) fn look_now_and_then(pool: &dyn AnyCore) {
     if pool.frame().telemetry.full.may_look(Instant::now()) {
@@ -68,7 +69,7 @@ pub(crate) fn look_now_and_then(pool: &dyn AnyCore) {
     }
 }
 
-/// For a worker that has found nothing to do, behind a fence.
+/// For a worker that has found nothing to do, after a fence.
 pub(crate) fn notify_if_drained(pool: &dyn AnyCore) {
     let (depth, capacity) = (pool.permits().in_use(pool), pool.permits().capacity());
     if has_backlog(pool) {
@@ -79,13 +80,13 @@ pub(crate) fn notify_if_drained(pool: &dyn AnyCore) {
     }
 }
 
-/// True while a worker that a policy chooses has no room to speak of, whatever the others have.
+/// True while a worker that a policy chooses has hardly any room, whatever the others have.
 fn has_backlog(pool: &dyn AnyCore) -> bool {
     let crowded = |slot| pool.mail(slot).is_some_and(|mail| mail.waiting > mail.capacity / 2);
     pool.frame().has_policy && (0..pool.frame().membership.slots.len()).any(crowded)
 }
 
-/// A message was dropped because there was no room.
+/// Notes that a message was dropped for lack of room.
 pub(crate) fn has_dropped(pool: &dyn AnyCore) {
     match pool.frame().telemetry.drops.dropped(1, Instant::now()) {
         Dropped::Tell(messages) => pool.frame().notify(PoolEvent::DroppedByOverflow { messages }),
@@ -94,17 +95,17 @@ pub(crate) fn has_dropped(pool: &dyn AnyCore) {
     }
 }
 
-/// For the clock: drops that no further one follows.
+/// For the clock: reports drops that are not followed by another.
 pub(crate) fn notify_due_drops(pool: &dyn AnyCore) {
     if let Some(messages) = pool.frame().telemetry.drops.due(Instant::now()) {
         pool.frame().notify(PoolEvent::DroppedByOverflow { messages });
     }
 }
 
-/// Once, with the workers that did not let go and how long each has been busy.
+/// Reports the end once, with the stuck workers and how long each has been busy.
 pub(crate) fn notify_end(pool: &dyn AnyCore, reason: &ExitReason, wedged: &[(usize, Duration)]) {
-    // Pairs with itself, and with the store in `end_unheard`: of several stops one
-    // tells the end.
+    // Pairs with itself, and with the store in `end_unheard`: only one of several stops reports the
+    // end.
     if pool.frame().lifecycle.told_end.swap(true, Ordering::SeqCst) {
         return;
     }

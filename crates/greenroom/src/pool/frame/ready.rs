@@ -1,4 +1,4 @@
-//! Callers that wait until so many workers run.
+//! Callers that wait until a number of workers run.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -8,7 +8,7 @@ use crate::pool::{
     membership::{not_ready::NotReady, slot_state::Status},
 };
 
-/// Resolves once so many workers run.
+/// Resolves once this many workers run.
 pub(crate) async fn ready(
     pool: &dyn AnyCore,
     wanted: usize,
@@ -33,7 +33,7 @@ pub(crate) async fn ready(
     }
 }
 
-/// Slots keep their state when the pool has ended, but their workers are gone.
+/// Slots keep their state after the pool has ended, but their workers are gone.
 fn live_slots(pool: &dyn AnyCore) -> usize {
     // Pairs with the store in `end`: otherwise slots of a pool that has ended count as workers.
     if pool.frame().lifecycle.ended.load(Ordering::SeqCst) {
@@ -47,7 +47,7 @@ fn live_slots(pool: &dyn AnyCore) -> usize {
         .count()
 }
 
-/// Looks once more: at the deadline, the last may have started just now.
+/// Checks once more: at the deadline, the last worker may have just started.
 fn is_ready(pool: &dyn AnyCore, wanted: usize) -> Result<(), NotReady> {
     let (live, stopped) = (live_slots(pool), pool.frame().lifecycle.check_running().is_err());
     if live >= wanted && !stopped {

@@ -1,4 +1,5 @@
-//! Workers that rest: their slots wait for a supervisor, or for the keeper of their pool to start.
+//! Workers that rest: their slots wait until a supervisor, or the keeper of their pool, has
+//! started.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::pool::membership::slot_state::{KILLED, REST, Status};
 
-/// No worker has been started yet: each slot waits until the slots are woken.
+/// No worker has been started yet: each slot waits until it is woken.
 pub(crate) fn rest_slots(pool: &dyn AnyCore) {
     let member_list = pool.frame().membership.members.lock();
     for slot in member_list.slots() {
@@ -21,7 +22,7 @@ pub(crate) fn rest_slots(pool: &dyn AnyCore) {
     pool.frame().membership.live.store(0, Ordering::SeqCst);
 }
 
-/// Slots that rest are about to get a worker, with budgets as if new. Returns them.
+/// Wakes slots that rest: they get a worker, with full restart budgets. Returns them.
 pub(crate) fn wake_slots(pool: &dyn AnyCore) -> Vec<usize> {
     let member_list = pool.frame().membership.members.lock();
     let slots: Vec<usize> =
@@ -38,16 +39,16 @@ pub(crate) fn rests(pool: &Arc<dyn AnyCore>, slot: usize) {
     }
     pool.frame().lifecycle.progress.notify_waiters();
     start_late(pool, slot);
-    // What it had in hand may wait for its next attempt.
+    // Its message in hand may be waiting for a retry.
     dead_letter_if_ruined(&**pool);
 }
 
 /// Starts a worker in a slot that rests, if its supervisor has started the others while the
-/// last one was still busy.
+/// previous one was still busy.
 fn start_late(pool: &Arc<dyn AnyCore>, slot: usize) {
     let escalation = pool.frame().controllers.escalation.lock();
-    // Under the lock: a supervisor that suspends the pool takes this away before it looks
-    // which workers are to rest.
+    // Under the lock: a supervisor that suspends the pool takes this away before it checks which
+    // workers are to rest.
     let wakes = escalation.is_some()
         && pool.frame().lifecycle.check_running().is_ok()
         && wake_slot(pool.frame(), slot);
@@ -58,15 +59,15 @@ fn start_late(pool: &Arc<dyn AnyCore>, slot: usize) {
     }
 }
 
-/// A slot waits for its supervisor. Queued messages are kept, and the pool goes on accepting.
-/// False if the worker was to leave.
+/// A slot waits for its supervisor. Queued messages are kept, and the pool still accepts more.
+/// Returns false if the worker was to leave.
 pub(crate) fn lay_off(pool: &dyn AnyCore, slot: usize) -> bool {
     let mut details = pool.frame().membership.slots.at(slot).details.lock();
     if details.status == Status::Leaving {
         return false;
     }
     details.status = Status::Disabled;
-    // Under the lock: from here on no worker is killed there, or told to rest.
+    // Under the lock: from now on no worker there is killed, or told to rest.
     pool.frame().membership.slots.at(slot).done(REST | KILLED);
     if !std::mem::take(&mut details.given_up) {
         // Pairs with the loads in `drain_until` and `is_over`: the caller notifies `progress`

@@ -1,4 +1,4 @@
-//! The shares of a pool, and who is woken because of them.
+//! The shares of a pool, and the workers that are woken because of them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,7 +7,8 @@ use greenroom_queue::shares::ShareQueue;
 use super::{AnyCore, Frame};
 use crate::pool::shares::{Share, ShareTicket};
 
-/// Works with the shares of a pool that has some. A worker that goes on looks for itself.
+/// Works with the shares of a pool that has shares. For a worker that looks for messages itself
+/// next.
 pub(crate) fn work<R>(
     pool: &dyn AnyCore,
     work: impl FnOnce(&mut ShareQueue<Share, ShareTicket>, u64) -> R,
@@ -19,7 +20,7 @@ pub(crate) fn work<R>(
     Some(result)
 }
 
-/// As `work`, for everybody else: a worker is woken for what may start.
+/// Like `work`, for all other callers: wakes a worker for messages that may start.
 pub(crate) fn change<R>(
     pool: &dyn AnyCore,
     change: impl FnOnce(&mut ShareQueue<Share, ShareTicket>, u64) -> R,
@@ -32,13 +33,13 @@ pub(crate) fn change<R>(
     Some(result)
 }
 
-/// Nothing of this share is started for so long. False in a pool without shares.
+/// Nothing of this share starts for this long. Returns false in a pool without shares.
 pub(crate) fn hold(pool: &dyn AnyCore, share: &Share, during: Duration) -> bool {
     let during = u64::try_from(during.as_nanos()).unwrap_or(u64::MAX);
     change(pool, |shares, now| shares.hold(share, now.saturating_add(during), now)).is_some()
 }
 
-/// The worker in this slot has not started what it took.
+/// The worker in this slot has not started the message that it took.
 pub(crate) fn not_started(pool: &dyn AnyCore, slot: usize) {
     work(pool, |shares, now| shares.not_started(slot, now));
 }
@@ -50,7 +51,7 @@ pub(crate) fn start_in_order(frame: &Frame) {
     }
 }
 
-/// What the clock was to ring for is due.
+/// The time that the clock was set for has come.
 pub(crate) fn ring(pool: &dyn AnyCore) {
     let Some(desk) = pool.frame().shares.as_deref() else { return };
     if let Some(after) = desk.ring(pool.wake()) {
@@ -65,7 +66,7 @@ fn call_worker(pool: &dyn AnyCore) {
     }
 }
 
-/// The attempt that a worker is about to make, or makes: it ends with this, however it ends.
+/// The attempt that a worker is about to make, or is making. It ends when this is dropped.
 pub(crate) struct ShareHand {
     pool: Arc<dyn AnyCore>,
     slot: usize,
@@ -73,17 +74,17 @@ pub(crate) struct ShareHand {
 }
 
 impl ShareHand {
-    /// Of a pool with shares.
+    /// For a pool with shares.
     pub(crate) fn new(pool: Arc<dyn AnyCore>, slot: usize) -> Self {
         Self { pool, slot, over: false }
     }
 
-    /// What was taken was not started.
+    /// The message that was taken was not started.
     pub(crate) fn not_started(&self) {
         not_started(&*self.pool, self.slot);
     }
 
-    /// The attempt has ended, and its worker goes on.
+    /// The attempt has ended, and its worker continues.
     pub(crate) fn ended(mut self) {
         self.over = true;
         work(&*self.pool, |shares, now| shares.end(self.slot, now));
@@ -91,7 +92,7 @@ impl ShareHand {
 }
 
 impl Drop for ShareHand {
-    /// Nothing was started, or its worker has died.
+    /// Nothing was started, or the worker has died.
     fn drop(&mut self) {
         if !self.over {
             change(&*self.pool, |shares, now| shares.end(self.slot, now));

@@ -1,5 +1,5 @@
-//! Looking at a pool and its workers. No worker is asked; it waits only for locks that are held for
-//! a few steps.
+//! Inspecting a pool and its workers. No worker is asked; an inspection waits only for locks that
+//! are held for a few steps.
 
 use super::{
     AnyCore,

@@ -1,4 +1,4 @@
-//! From a pool that has been set up to one that runs.
+//! Starting a pool that has been set up.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// Starts the workers that the pool begins with, and returns when one of them runs.
+/// Starts the initial workers of the pool, and returns when one of them runs.
 pub(crate) async fn start_all(pool: &Arc<dyn AnyCore>) -> Result<(), SpawnError> {
     let slots: Vec<usize> = (0..pool.frame().config.size.workers).collect();
     for slot in &slots {
@@ -54,7 +54,7 @@ pub(crate) async fn start(pool: &Arc<dyn AnyCore>, slots: &[usize]) -> Result<()
                 watch(pool);
                 close_if_deserted(&**pool);
                 if pool.frame().has_policy {
-                    // A policy goes by the order of workers, so all of them have their chance to
+                    // A policy depends on the order of workers, so all of them get the chance to
                     // start first.
                     while let Some(outcome) = told.recv().await {
                         if let SlotOutcome::StartFailed(slot, _) = outcome {

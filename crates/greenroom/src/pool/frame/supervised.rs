@@ -1,4 +1,4 @@
-//! What the supervisor of a pool has done to its workers.
+//! The effects of a pool's supervisor on its workers.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,7 @@ use crate::pool::membership::slot_state::{REST, Status};
 
 /// No worker has been started yet: each slot waits for the supervisor.
 pub(crate) fn rest_from_the_start(pool: &dyn AnyCore) {
-    // Pairs with nothing: the pool has no task yet, and sees it by being spawned.
+    // Pairs with nothing: the pool has no task yet, and each task sees it by being spawned.
     pool.frame().controllers.supervised.store(true, Ordering::SeqCst);
     rest_slots(pool);
 }
@@ -16,7 +16,7 @@ pub(crate) fn rest_from_the_start(pool: &dyn AnyCore) {
 pub(crate) fn tell_to_rest(pool: &dyn AnyCore, slot: usize) {
     let slot_state = pool.frame().membership.slots.at(slot);
     let details = slot_state.details.lock();
-    // Under the lock: a slot that rests already would keep the order for its next worker.
+    // Under the lock: a slot that already rests would keep the order for its next worker.
     if matches!(details.status, Status::Live | Status::Starting) {
         slot_state.order(REST);
     }
@@ -24,8 +24,8 @@ pub(crate) fn tell_to_rest(pool: &dyn AnyCore, slot: usize) {
     pool.wake().call(slot, &pool.frame().clock.watchdog);
 }
 
-/// Refuses messages until the supervisor starts the pool again; queued messages become
-/// dead letters. Also if a worker that was told to rest is still busy: it starts nothing more.
+/// Refuses messages until the supervisor starts the pool again; queued messages become dead
+/// letters. A worker that was told to rest may still be busy: it starts nothing more.
 pub(crate) fn close_down(pool: &dyn AnyCore) {
     give_up_busy(pool);
     desert(pool);
@@ -36,7 +36,7 @@ pub(crate) fn close_down(pool: &dyn AnyCore) {
     pool.frame().lifecycle.progress.notify_waiters();
 }
 
-/// Workers that were told to rest, and are busy, do not count any more.
+/// Workers that were told to rest and are still busy no longer count.
 fn give_up_busy(pool: &dyn AnyCore) {
     for slot in active_slots(pool) {
         let slot_state = pool.frame().membership.slots.at(slot);

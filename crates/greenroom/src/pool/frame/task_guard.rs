@@ -1,4 +1,4 @@
-//! The tasks of a pool, counted, so that every stop can wait for its end.
+//! Counted tasks of a pool, so that every stop can wait for their end.
 
 use std::{
     ops::Deref,
@@ -8,10 +8,10 @@ use std::{
 use super::{AnyCore, end::end, exit::end_of_life, gate::close, members::report_nothing_more};
 use crate::pool::clock::task;
 
-/// What a task of the pool holds of it for as long as it exists, started or not.
+/// Held by each task of the pool for as long as the task exists, started or not.
 pub(crate) struct TaskGuard {
     pool: Arc<dyn AnyCore>,
-    /// Its end is no sign that the runtime has shut down: the pool goes on without it.
+    /// The task's end is no sign of a runtime shutdown: the pool continues without it.
     spared: bool,
 }
 
@@ -21,7 +21,7 @@ impl TaskGuard {
         Self { pool: pool.clone(), spared: false }
     }
 
-    /// The pool goes on without this task.
+    /// The pool continues without this task.
     pub(crate) fn spare(&mut self) {
         self.spared = true;
     }
@@ -36,25 +36,25 @@ impl Deref for TaskGuard {
 }
 
 impl Drop for TaskGuard {
-    /// If the last task ends although nobody has stopped the pool, its runtime has shut down. If
-    /// the pool was stopped, the caller may have given up waiting. Callers elsewhere must not wait
-    /// for answers that will never come.
+    /// If the last task ends although the pool was not stopped, its runtime has shut down. If the
+    /// pool was stopped, the caller may have given up waiting. Callers elsewhere must not wait for
+    /// answers that will never come.
     fn drop(&mut self) {
         let (pool, lifecycle) = (&self.pool, &self.pool.frame().lifecycle);
-        // Pairs with the exchange below in other tasks that end: the last one sees what
-        // they have left.
+        // Pairs with the exchange below in other tasks that end: the last one sees what they have
+        // left.
         let mut running = lifecycle.running.load(Ordering::SeqCst);
         loop {
-            // The last one counts until it has given back what is queued: a stop that sees no task
-            // left sees all of it. Pairs with the store in `end`: if the end is missed, a clock is
-            // started that ends at once.
+            // The last task counts until it has given back the queued messages: a stop that sees no
+            // task left sees all of them. Pairs with the store in `end`: if the end is missed, a
+            // clock is started that ends at once.
             let others_follow = running == 1
                 && self.spared
                 && !lifecycle.ended.load(Ordering::SeqCst)
                 && start_clock(pool);
             if running == 1 && !others_follow {
-                // Pairs with the store in `end`: if the end is missed, a pool is ended that has
-                // been, which does nothing.
+                // Pairs with the store in `end`: if the end is missed, the pool is ended a second
+                // time, which does nothing.
                 if !lifecycle.ended.load(Ordering::SeqCst) {
                     close(&**pool);
                     end(&**pool);
@@ -63,13 +63,14 @@ impl Drop for TaskGuard {
                 pool.give_back_queued();
             }
             if others_follow {
-                // Pairs with the exchange below, as the first load.
+                // Pairs with the exchange below, like the first load.
                 running = lifecycle.running.load(Ordering::SeqCst);
                 continue;
             }
             let less = running - 1;
-            // Pairs with the loads of `running` in `stop`, `all_gone` and `is_over`: what this task
-            // gave back is seen with its going. Otherwise a stop reports less than was left over.
+            // Pairs with the loads of `running` in `stop`, `all_gone` and `is_over`: a stop that
+            // sees this task gone sees the messages that it gave back. Otherwise the stop would
+            // report too few left over.
             match lifecycle.running.compare_exchange(
                 running,
                 less,
@@ -85,7 +86,7 @@ impl Drop for TaskGuard {
     }
 }
 
-/// Starts the clock of a pool. False if that was done before.
+/// Starts the clock of a pool. Returns false if it was started before.
 pub(crate) fn start_clock(pool: &Arc<dyn AnyCore>) -> bool {
     task::start(pool, TaskGuard::new)
 }

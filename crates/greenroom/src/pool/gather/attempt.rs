@@ -1,4 +1,4 @@
-//! A call with a cancellation token: this file alone knows how the token travels.
+//! A call with a cancellation token: only this file knows how the token is passed on.
 
 use std::{
     future::Future,

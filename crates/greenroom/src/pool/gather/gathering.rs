@@ -13,15 +13,15 @@ use crate::{Envelope, pool::Worker};
 ///
 /// | method | resolves | at the deadline |
 /// |---|---|---|
-/// | [`all`](Self::all) | when each has answered | with what has arrived |
+/// | [`all`](Self::all) | when each has answered | with the answers so far |
 /// | [`first`](Self::first), [`first_answer`](Self::first_answer) | with a reply, or all errors | [`GatherError::TimedOut`] |
-/// | [`quorum`](Self::quorum) | with so many replies, or when they cannot be had | [`GatherError::QuorumMissed`] |
+/// | [`quorum`](Self::quorum) | with that many replies, or when they cannot be reached | [`GatherError::QuorumMissed`] |
 ///
 /// Answers that have arrived by a deadline are also in the errors.
 ///
-/// Calls that are no longer needed are abandoned, also when the future is dropped: a message that
-/// has not been started is skipped, and a started one continues, with its cancellation token
-/// cancelled.
+/// Calls that are no longer needed are abandoned, and so are all calls when the future is dropped:
+/// a message that has not been started is skipped, and a started one continues, with its
+/// cancellation token cancelled.
 #[must_use = "nothing is sent before it is said what to wait for"]
 pub struct Gathering<'a, M, R, E> {
     address: &'a BroadcastAddress<M, R, E>,

@@ -1,4 +1,4 @@
-//! The live workers of a pool, as those know them that send to all of them at once.
+//! The live workers of a pool, for code that sends to all of them at once.
 
 use crate::{Address, pool::Worker};
 

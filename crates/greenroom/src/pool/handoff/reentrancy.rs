@@ -85,7 +85,7 @@ impl OwnCalls {
         }
     }
 
-    /// One more call of this worker. Says how many workers wait.
+    /// One more call of this worker. Returns the number of workers that wait.
     fn begin(&self, slot: usize) -> (ReentrancyGuard, usize) {
         let all = self.0.get_or_init(OwnCallers::default);
         let mut callers = all.lock();

@@ -10,7 +10,7 @@ use crate::{Actor, reply::Reply};
 /// A caller that waits at a handoff slot, until it is dropped.
 pub(crate) struct HandoffWait<'a, M, R, E>(pub(crate) &'a PoolHandoffSlot<M, R, E>);
 
-/// That of a caller of a pool of these actors.
+/// The wait of a caller, in a pool with these actors.
 pub(crate) type HandoffWaitOf<'a, A> =
     HandoffWait<'a, <A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
@@ -19,7 +19,7 @@ impl<'a, M, R, E> HandoffWait<'a, M, R, E> {
         self.0.poll(cx)
     }
 
-    /// It has been told.
+    /// The caller has its result.
     pub(crate) fn leave(self) {
         std::mem::forget(self);
     }

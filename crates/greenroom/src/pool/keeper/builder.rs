@@ -1,4 +1,4 @@
-//! From a keeper and the settings of its pool to both of them running, and to the end of both.
+//! Starting a keeper together with its pool, and ending both.
 //!
 //! ```text
 //! the pool is made ─▶ the keeper starts ─▶ workers start ─▶ each hears of the other's end
@@ -32,15 +32,15 @@ use crate::{
     },
 };
 
-/// How long a keeper may take to end after its pool, including its message in hand. Then its
+/// How long a keeper may take to end after its pool, including its message in hand. After that its
 /// handler is dropped at its next await.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Makes the keeper of a pool of these actors.
+/// Makes the keeper of a pool with these actors.
 type MakeKeeper<A, B> = Box<dyn FnOnce(PoolAdmin<A>) -> B + Send>;
 
-/// Turns the keeper's address into the one that urgent messages go to. With it, both message types
-/// are the same.
+/// Turns the keeper's address into the one that urgent messages go to. It exists only if both have
+/// the same message type.
 type Diversion<A, B> = fn(&AddressOf<B>) -> AddressOf<A>;
 
 /// A pool with a keeper that is being set up. Nothing runs before [`spawn`](Self::spawn).
@@ -62,8 +62,8 @@ where
         Self { builder, make, urgent: None }
     }
 
-    /// Gives urgent messages that are sent to the pool's address to the keeper, and never to a
-    /// worker. Without this, they are urgent work. For a keeper that has the workers' message type.
+    /// Gives urgent messages that are sent to the pool's address to the keeper, never to a worker.
+    /// Without this, workers handle them. For a keeper with the same message type as the workers.
     ///
     /// The address of a single worker is not the pool's: an urgent message sent there is for the
     /// worker.
@@ -96,15 +96,15 @@ where
     ///
     /// # Errors
     /// [`SpawnError::KeeperFailed`] if the keeper's [`started`](Actor::started) hook has failed or
-    /// panicked; and as `PoolBuilder::spawn`. Nothing is left running then.
+    /// panicked; otherwise like `PoolBuilder::spawn`. Nothing is left running then.
     ///
     /// # Cancel safety
     /// A dropped future leaves nothing running.
     pub async fn spawn(self) -> Result<(Pool<A>, Pool<B>), SpawnError> {
         let Self { builder, make, urgent } = self;
         let core = builder.into_core()?;
-        // First, and so dropped last: `started` may make addresses of the pool, and the last one
-        // that is dropped stops it.
+        // First, and so dropped last: `started` may make addresses of the pool, and dropping the
+        // last address stops the pool.
         let spawned = Pool::spawned(core.clone());
         let pool = core.erased();
         let unstarted = AbortOnDrop(Some(&pool));
@@ -114,7 +114,8 @@ where
         let kept = Pool::one(make(PoolAdmin::new(core.clone()))).name(format!("{name}-keeper"));
         let kept = kept.into_core()?;
         let keeper = Pool::spawned(kept.clone());
-        // Its address, which the pool holds, and the pool, which it holds, would keep each other.
+        // The pool holds the keeper's address, and the keeper holds the pool: both would keep each
+        // other alive.
         let doomed = EndOnDrop(Some(keeper.vtable()));
         if let Some(urgent) = urgent {
             let _ = core.urgent.set(urgent(&keeper));
@@ -148,14 +149,14 @@ impl EndOnDrop {
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
         if let Some(keeper) = self.0.take() {
-            // Not after its message in hand: that may take as long as it likes.
+            // Not after its message in hand: that may take any length of time.
             keeper.stop_behind(Stop::within(Duration::ZERO));
         }
     }
 }
 
-/// Stops the pool when what attends to its keeper ends. That may be with the keeper's runtime, while
-/// the pool has threads of its own.
+/// Stops the pool when the task that attends to its keeper ends. That may be with the keeper's
+/// runtime, while the pool has threads of its own.
 struct StopOnDrop {
     pool: Weak<dyn AnyCore>,
     reason: ExitReason,
@@ -172,7 +173,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Tells a keeper what happens in its pool. When one of the two has ended, it ends the other.
+/// Sends a keeper the notices of its pool. When one of the two has ended, ends the other.
 async fn attend<M, R, E>(
     mut ends_with_keeper: StopOnDrop,
     pool: AnyAddress,
@@ -192,7 +193,7 @@ async fn attend<M, R, E>(
             return;
         }
         reason = pool.ended() => reason,
-        // It goes on until it has told the end.
+        // It continues until it has reported the end.
         () = &mut telling => return,
     };
     notices.put(PoolNotice::Stopped { reason });
@@ -211,7 +212,7 @@ where
         let notice = notices.next().await;
         let is_last = matches!(notice, PoolNotice::Stopped { .. });
         if let Some(message) = as_message(notice) {
-            // Refused by a keeper that is about to end, and its pool with it.
+            // Refused by a keeper that is about to end together with its pool.
             discard(keeper.send_with(message, Envelope::urgent()).await);
         }
         if is_last {
@@ -220,7 +221,8 @@ where
     }
 }
 
-/// A notice as a message of the keeper. That is user code: its panic costs this notice alone.
+/// A notice as a message of the keeper. The conversion is user code: a panic there loses only this
+/// notice.
 fn as_message<M: From<PoolNotice>>(notice: PoolNotice) -> Option<M> {
     user_code_follows();
     let message = catch_unwind(AssertUnwindSafe(|| M::from(notice)));

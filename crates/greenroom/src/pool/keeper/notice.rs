@@ -1,9 +1,9 @@
-//! What a keeper hears of its pool.
+//! The notices that a keeper gets about its pool.
 
 use crate::ExitReason;
 
-/// Something that has happened in the pool of a keeper. Slots are numbered from 0, as
-/// [`Context::slot`](crate::Context::slot) tells.
+/// An event in the pool of a keeper. Slots are numbered from 0, as in
+/// [`Context::slot`](crate::Context::slot).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum PoolNotice {
@@ -12,19 +12,19 @@ pub enum PoolNotice {
         /// Its slot.
         slot: usize,
     },
-    /// A worker that was up is down, because it has died or left. If it is started again, it is up
-    /// again later. Workers that end with their pool are not told one by one.
+    /// A worker that was up is down, because it has died or left. If it is restarted, it is up
+    /// again later. Workers that end with their pool are not reported one by one.
     WorkerDown {
         /// Its slot.
         slot: usize,
-        /// Why.
+        /// The reason.
         reason: ExitReason,
     },
-    /// A message found no room. Told at most every 100 ms.
+    /// A message found no room. Reported at most every 100 ms.
     Saturated,
     /// The pool has ended, and the keeper is about to.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: ExitReason,
     },
     /// The keeper has been too slow: this many earlier notices are lost.

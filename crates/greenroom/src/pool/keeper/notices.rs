@@ -11,21 +11,22 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::notice::PoolNotice;
 
-/// Notices that wait. The restarts of a hundred workers, twice.
+/// The most notices that wait: enough for two restarts of a hundred workers.
 const MOST: usize = 256;
 
-/// Under a flood every message finds no room; a keeper needs to be told only a few times a second.
+/// Under a flood every message finds no room; a keeper needs to be notified only a few times a
+/// second.
 const SATURATED_EVERY: Duration = Duration::from_millis(100);
 
 /// The line between a pool and its keeper.
 #[derive(Debug)]
 pub(crate) struct Notices {
     line: Mutex<NoticeLine>,
-    /// Told of each notice.
+    /// Notified of each notice.
     come: Notify,
-    /// What `quiet_until` is counted from.
+    /// The time that `quiet_until` is counted from.
     since: Instant,
-    /// Until then, in milliseconds, the pool does not say again that it is saturated.
+    /// Until this time, in milliseconds, the pool does not report again that it is saturated.
     quiet_until: AtomicU64,
 }
 
@@ -43,12 +44,13 @@ impl Default for Notices {
 #[derive(Debug, Default)]
 struct NoticeLine {
     notices: VecDeque<PoolNotice>,
-    /// Dropped because the line was full, and not told yet. They came before everything that waits.
+    /// The number of notices that were dropped because the line was full, and not reported yet.
+    /// They are older than everything that waits.
     lost: u64,
 }
 
 impl Notices {
-    /// Puts a notice at the end; the oldest gives way.
+    /// Puts a notice at the end; at the bound, the oldest is dropped.
     pub(crate) fn put(&self, notice: PoolNotice) {
         let mut line = self.line.lock();
         let lost = match line.notices.len() < MOST {
@@ -59,11 +61,12 @@ impl Notices {
         line.notices.push_back(notice);
         drop(line);
         self.come.notify_one();
-        // The error in it is the user's, and so is how it is dropped.
+        // The error in it is the user's, and so is its `Drop`.
         discard(lost);
     }
 
-    /// A message has found no room. Many may say so at once: under no lock, and one of them tells.
+    /// A message has found no room. Many senders may call this at once: it takes no lock, and only
+    /// one of them reports.
     pub(crate) fn put_saturated(&self, now: Instant) {
         let millis = |time: Duration| time.as_millis() as u64;
         let now = millis(now.saturating_duration_since(self.since));
@@ -85,7 +88,7 @@ impl Notices {
         }
     }
 
-    /// The notice at the head, if there is one.
+    /// The first notice, if there is one.
     fn first(&self) -> Option<PoolNotice> {
         let mut line = self.line.lock();
         match std::mem::take(&mut line.lost) {

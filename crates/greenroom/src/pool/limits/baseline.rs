@@ -8,14 +8,14 @@
 //! others, "BBR: congestion-based congestion control", ACM Queue 14(5), 2016).
 //!
 //! ```text
-//! about as before ──────────────────▶ what was known is confirmed
+//! about as before ──────────────────▶ the known value is confirmed
 //! higher, and falls with the load ──▶ there is still a queue in it: half of the load again
 //! otherwise ────────────────────────▶ this is the latency at rest now
 //! ```
 //!
-//! That is mostly two windows in fifty at half the limit: at most 2% of the throughput. A time of
-//! little load is as good as a probe. If the limit is only observed, nothing can be held back:
-//! under a flood that never ends, the lowest rises slowly.
+//! That is mostly two windows in fifty at half the limit: at most 2% of the throughput. A time with
+//! little load serves as well as a probe. If the limit is only observed, nothing can be held back:
+//! under an endless flood, the lowest latency rises slowly.
 
 /// Windows after which a measurement is stale: ten seconds at the default window.
 const STALE_AFTER: u32 = 50;

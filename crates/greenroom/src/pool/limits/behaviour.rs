@@ -17,7 +17,7 @@ fn enforced() -> Adaptive {
     Adaptive::up_to(1_000).enforced()
 }
 
-/// Near what the service can work on at once, which is 50.
+/// The limit is near the number that the service can work on at once, which is 50.
 #[track_caller]
 fn assert_near_the_knee(stretch: &Stretch, seed: u64) {
     let limit = stretch.mean_limit();
@@ -149,7 +149,7 @@ fn p24_a_slow_service_recovers_from_an_outage_too() {
     }
 }
 
-/// The latency at rest that is known.
+/// The known latency at rest.
 fn lowest(simulation: &Simulation) -> Duration {
     Duration::from_secs_f64(simulation.limit.baseline.lowest().unwrap_or_default())
 }

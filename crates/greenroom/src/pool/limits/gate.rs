@@ -5,9 +5,9 @@
 //!                                    └── both are waited for here, without a shard or a key ──┘
 //! ```
 //!
-//! Workers stand in line in the order of their arrival, and one waits at a time, so that a token
-//! wakes one worker. A pass that finds no message is given back, and so is that of a worker that
-//! dies.
+//! Workers wait in line in the order of their arrival, and only the first waits for a token, so a
+//! token wakes one worker. A pass that finds no message is given back, and so is that of a worker
+//! that dies.
 //!
 //! The price: a waiting worker is not idle, and each worker that is woken for more work joins the
 //! line. A pool without limits pays a branch; one that may get limits later pays a branch and a
@@ -115,7 +115,7 @@ impl Gate {
         Some(pass)
     }
 
-    /// Stands in line, and waits for a place and a token.
+    /// Waits in line, for a place and a token.
     ///
     /// # Cancel safety
     /// A dropped future has given back its place, its token, and its turn in line.
@@ -188,14 +188,14 @@ impl Gate {
         self.shared.load(Ordering::Relaxed)
     }
 
-    /// From now on they are, or are not.
+    /// Sets whether messages are started in the order of their shares.
     pub(crate) fn set_shared(&self, shared: bool) {
         let (bucket, places) = (self.bucket.lock(), self.at_once.lock());
         self.shared.store(shared, Ordering::Relaxed);
         self.changed(&bucket, &places);
     }
 
-    /// The first in line may wait for a time, or a place, of the old limit.
+    /// The first in line may be waiting for a time or a place of the old limit.
     fn changed(&self, bucket: &Option<TokenBucket>, places: &InHandLimit) {
         let unlimited = matches!(places, InHandLimit::Fixed { limit: None, .. });
         let engaged = bucket.is_some() || !unlimited || self.is_shared();
@@ -236,7 +236,7 @@ impl Pass {
         self.started = None;
     }
 
-    /// The message has its outcome, or waits for another attempt.
+    /// The message has been settled, or waits for a retry.
     pub(crate) fn ended(mut self, outcome: Outcome) -> Option<LimitChange> {
         let took = self.started.map_or(Duration::ZERO, |started| started.elapsed());
         self.over = true;

@@ -25,11 +25,11 @@ pub(super) struct Simulation {
     pub(super) limit: AdaptiveLimit,
     chance: Chance,
     now: Duration,
-    /// What the service works on at once.
+    /// The number of messages that the service works on at once.
     pub(super) capacity: usize,
     /// How long it works on one, on average.
     pub(super) service: Duration,
-    /// Spread of the service time: 0 for none, 1 for anything from nothing to the double.
+    /// The spread of the service time: 0 for none, 1 for anything from zero to twice the average.
     pub(super) spread: f64,
     /// How many it lets wait; it refuses the others, in a millisecond.
     pub(super) queue: usize,
@@ -45,7 +45,7 @@ pub(super) struct Simulation {
     in_flight: BinaryHeap<Reverse<(Duration, Duration, bool)>>,
 }
 
-/// What a stretch of time was like.
+/// The figures of a stretch of time.
 #[derive(Debug, Default)]
 pub(super) struct Stretch {
     pub(super) done: usize,

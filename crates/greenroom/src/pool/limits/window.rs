@@ -26,7 +26,7 @@ pub enum Outcome {
 pub(super) struct Window {
     /// `None` before the first message has ended.
     began: Option<Duration>,
-    /// Of messages that were done.
+    /// The total time of messages that were done.
     seconds: f64,
     done: u64,
     failed: u64,

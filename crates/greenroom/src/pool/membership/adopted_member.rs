@@ -4,20 +4,20 @@ use crate::{AnyAddress, ExitReason, Stop, any_address::Erased, pool::admin::chan
 
 /// Another actor or pool in a slot of a pool.
 pub(crate) struct AdoptedMember {
-    /// The address to which its slot hands messages on.
+    /// The address to which its slot hands on messages.
     pub(crate) other: AnyAddress,
-    /// It ends with the pool.
+    /// True if it ends with the pool.
     pub(crate) is_owned: bool,
-    /// Hands messages on again. Present while the slot rests, and holds the address.
+    /// Resumes the handing on. Present while the slot rests, and holds the address.
     pub(crate) again: Option<Again>,
 }
 
-/// Begins to hand messages on again, and tells of it.
+/// Resumes the handing on, and reports it.
 pub(crate) type Again = Box<dyn FnOnce(Outcomes) + Send>;
 
 impl AdoptedMember {
-    /// Its pool has ended, for this reason: if it is owned, it drains and stops, as when its last
-    /// address is dropped. Under no lock.
+    /// Its pool has ended, for this reason. An owned member drains and stops, as when its last
+    /// address is dropped. Call it under no lock.
     pub(crate) fn outlive(self, reason: &ExitReason) {
         let within = match reason {
             ExitReason::Killed => std::time::Duration::ZERO,

@@ -6,10 +6,10 @@ use super::mailbox::Mailbox;
 use crate::Actor;
 use crate::pool::policy::{Member, Members};
 
-/// The live workers, in order. Made anew when one has come or gone.
+/// The live workers, in order. Rebuilt when one has joined or gone.
 pub(crate) struct LiveMembers<A: Actor, K> {
     pub(crate) members: Box<[Arc<Mailbox<A, K>>]>,
-    /// Which change it was made after.
+    /// The number of the change after which it was built.
     pub(crate) made_after: u64,
 }
 

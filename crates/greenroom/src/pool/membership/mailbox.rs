@@ -1,8 +1,8 @@
-//! A worker's own mailbox: messages for this worker and for no other.
+//! A worker's own mailbox: messages for this particular worker.
 //!
-//! Pools whose workers pull have none until a sender writes to one of their workers; pools with
-//! a policy that chooses a worker have one for each. A message in a mailbox holds a permit of the
-//! pool, so the pool's bound holds for all together, and one of the mailbox.
+//! A pool whose workers pull has none until a sender writes to one of its workers; a pool with a
+//! policy that chooses workers has one for each. A message in a mailbox holds a permit of the pool,
+//! so the pool's bound covers all mailboxes together, and one of the mailbox.
 //!
 //! ```text
 //!            permit of the mailbox   permit of the pool
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A sender sets the slot's order, and then wakes the worker if it is idle; a worker that parks
-//! looks at its orders afterwards. Sequentially consistent fences stand between the two steps, so
-//! one of the two sees the other.
+//! checks its orders afterwards. Sequentially consistent fences separate the two steps, so one of
+//! the two sees the other.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -53,31 +53,31 @@ pub(crate) struct Mailbox<A: Actor, K> {
     life: Arc<Life<AnyAddress>>,
     permits: Permits,
     letters: Lock<Letters<A, K>>,
-    /// The number of waiting messages, to be read without the lock.
+    /// The number of waiting messages, readable without the lock.
     waiting: AtomicUsize,
-    /// Messages taken out. Written under the lock.
+    /// The number of messages taken out. Written under the lock.
     taken: AtomicU64,
 }
 
 struct Letters<A: Actor, K> {
-    /// These come before every message. They are not bounded: each tie gives one.
+    /// Signals, which come before every message. They are not bounded: each link or monitor gives
+    /// one.
     signals: VecDeque<Signal<AnyAddress>>,
     urgent: Entries<A, K>,
     normal: BlockQueue<Queued<A, K>>,
-    /// Urgent messages taken in a row.
+    /// The number of urgent messages taken in a row.
     urgent_run: u32,
-    /// How many had been taken when a message that is attempted again was last put
-    /// before the others.
+    /// The number that had been taken when a retry was last put before the others.
     put_first: u64,
     accepted: u64,
-    /// Nothing more is accepted. Set once.
+    /// No more messages are accepted. Set once.
     closed: bool,
     /// The worker has gone. Set once.
     left: bool,
-    /// How many messages a withdrawal looks at under no lock. Until they are back the worker takes
-    /// nothing: later messages would overtake them.
+    /// The number of messages that a withdrawal examines under no lock. Until they are back, the
+    /// worker takes nothing: later messages would overtake them.
     lifted: usize,
-    /// In a sticky pool.
+    /// Only used in a sticky pool.
     tagged: Tagged<A, K>,
 }
 
@@ -130,7 +130,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         signal
     }
 
-    /// Messages that wait here.
+    /// The number of messages that wait here.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
@@ -148,7 +148,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().closed
     }
 
-    /// True when its worker has gone.
+    /// True if its worker has gone.
     pub(crate) fn has_left(&self) -> bool {
         self.letters.lock().left
     }
@@ -157,7 +157,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().accepted
     }
 
-    /// Takes a place here, if there is one.
+    /// Takes a place, if there is one.
     pub(crate) fn try_reserve(&self) -> Result<(), Refused> {
         self.permits.try_take(1, self).map(|_| ())
     }
@@ -167,7 +167,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.permits.take(self, false, &|| {})
     }
 
-    /// Takes a place although there may be none: the pool has room, and the message belongs here.
+    /// Takes a place even if there is none: the pool has room, and the message belongs here.
     pub(crate) fn reserve_anyway(&self) {
         self.permits.take_back();
     }
@@ -195,7 +195,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         Ok(())
     }
 
-    /// When the message was queued that has waited longest here.
+    /// The time when the longest-waiting message here was queued.
     pub(crate) fn oldest(&self) -> Option<Stamp> {
         let letters = self.letters.lock();
         let (urgent, normal) = (first(letters.urgent.iter()), first(letters.normal.iter()));
@@ -204,8 +204,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         Stamp::earliest(&[urgent, normal, held, later])
     }
 
-    /// Queues a message that has been taken before. It goes first if a message besides the last
-    /// such one has been taken since that was put there, and otherwise behind all others.
+    /// Queues a message that was taken before. It goes to the front if at least one other message
+    /// was taken since the last retry there; otherwise it goes behind all others.
     pub(crate) fn put_again(&self, entry: Queued<A, K>) -> Result<(), Queued<A, K>> {
         let mut letters = self.letters.lock();
         if letters.left {
@@ -223,28 +223,28 @@ impl<A: Actor, K> Mailbox<A, K> {
         Ok(())
     }
 
-    /// Under the lock.
+    /// Call it under the lock.
     fn told(&self, letters: &Letters<A, K>) {
         self.waiting.store(letters.all(), Ordering::Relaxed);
         self.slot_state.order(MAIL);
     }
 
-    /// Takes the next message; urgent ones first, or only these.
+    /// Takes the next message, urgent ones first. With `urgent_only`, takes only urgent ones.
     pub(crate) fn pop(&self, urgent_only: bool) -> Option<Queued<A, K>> {
         let mut letters = self.letters.lock();
         if letters.tagged.held.is_some() {
-            // Ordered after the worker has looked: it hands over first, or two tags would
-            // have to be held.
+            // Ordered after the worker checked: it hands over first; otherwise two tags would have
+            // to be held.
             return None;
         }
         if letters.lifted > 0 {
-            // It is told again when they are back.
+            // It is notified again when they are back.
             self.slot_state.done(MAIL);
             return None;
         }
         let entry = letters.pop(urgent_only);
         letters.tagged.in_hand = entry.as_ref().map_or(0, |entry| entry.hash);
-        // A message that waits for its next attempt orders the worker when it is due.
+        // A message that waits for its retry gives the order when it is due.
         if letters.len() == 0 || (entry.is_none() && !urgent_only) {
             self.slot_state.done(MAIL);
         }
@@ -268,20 +268,21 @@ impl<A: Actor, K> Mailbox<A, K> {
         Some(entry)
     }
 
-    /// Takes out the waiting messages, to be looked at under no lock. None if there are none.
+    /// Takes out the waiting messages, to be examined under no lock. `None` if there are none.
     pub(crate) fn lift(&self) -> Option<LiftedMail<A, K>> {
         let mut letters = self.letters.lock();
         letters.lifted = letters.all();
         (letters.lifted > 0).then(|| letters.lift())
     }
 
-    /// True while waiting messages are out, to be looked at.
+    /// True while waiting messages are lifted.
     pub(crate) fn is_lifted(&self) -> bool {
         self.letters.lock().lifted > 0
     }
 
-    /// Puts back the lifted messages that stay, before later ones; the others are withdrawn. An
-    /// error if the worker has gone. The caller then wakes the worker and serves waiters.
+    /// Puts back the lifted messages that stay, before later ones; the others are withdrawn.
+    /// Returns an error if the worker has gone. The caller then wakes the worker and serves
+    /// waiters.
     pub(crate) fn set_down(
         &self,
         stay: LiftedMail<A, K>,
@@ -303,14 +304,15 @@ impl<A: Actor, K> Mailbox<A, K> {
     /// Call it when there is room again.
     pub(crate) fn serve_waiters(&self) {
         // Pairs with the fence in `grant_to_all`: a waiter sees the message that was taken, or the
-        // worker sees `starved`. Otherwise a sender waits although there is room.
+        // worker sees `starved`. Otherwise a sender would wait although there is room.
         fence(Ordering::SeqCst);
         if self.permits.is_starved() {
             self.permits.grant(self);
         }
     }
 
-    /// As `shut`, before anybody can wait here: it wakes no task, so the caller may hold a lock.
+    /// Like `shut`, before any sender can wait here: it wakes no task, so the caller may hold a
+    /// lock.
     pub(crate) fn shut_unused(&self) {
         self.permits.refuse_later().close();
         self.letters.lock().closed = true;
@@ -322,13 +324,13 @@ impl<A: Actor, K> Mailbox<A, K> {
         self.letters.lock().closed = true;
     }
 
-    /// Refuses every later message, and returns waiting ones, in order. The caller may hold a lock;
-    /// it closes what is left under none.
+    /// Refuses every later message, and returns the waiting ones, in order. The caller may hold a
+    /// lock; it closes the rest under none.
     pub(crate) fn clear(&self) -> (Entries<A, K>, Cleared) {
         self.close_up(&mut self.letters.lock())
     }
 
-    /// Under the lock.
+    /// Call it under the lock.
     fn close_up(&self, letters: &mut Letters<A, K>) -> (Entries<A, K>, Cleared) {
         let room = self.permits.refuse_later();
         letters.closed = true;
@@ -342,8 +344,8 @@ impl<A: Actor, K> Mailbox<A, K> {
     }
 }
 
-/// What is left of a mailbox that was cleared. Both run user code: wakers, and the last address of
-/// an actor.
+/// The rest of a mailbox that was cleared. Both parts run user code: wakers, and the last address
+/// of an actor.
 #[must_use = "those who wait for room wait on"]
 pub(crate) struct Cleared {
     room: Arc<Semaphore>,
@@ -351,7 +353,7 @@ pub(crate) struct Cleared {
 }
 
 impl Cleared {
-    /// Tells those who wait for room that there will be none, and forgets the signals.
+    /// Tells those that wait for room that there will be none, and drops the signals.
     pub(crate) fn close(self) {
         wake_tasks(|| self.room.close());
         drop(self.signals);
@@ -359,12 +361,12 @@ impl Cleared {
 }
 
 impl<A: Actor, K> Letters<A, K> {
-    /// What the worker may take.
+    /// The number of messages that the worker may take.
     fn len(&self) -> usize {
         self.urgent.len() + self.normal.len()
     }
 
-    /// Also what it may not.
+    /// The number of messages, including those that the worker may not take.
     fn all(&self) -> usize {
         self.len() + self.tagged.held.as_ref().map_or(0, |held| held.len()) + self.lifted
     }

@@ -2,31 +2,31 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
-/// In the place of one that is nowhere.
+/// Used instead of a slot or place that does not exist.
 const NONE: usize = usize::MAX;
 
-/// The members of a pool. One joins or leaves in constant time, on average, because thousands
-/// may go one by one: a leaver leaves a gap in the row, and the row is closed up when half
-/// of it is gaps.
+/// The members of a pool. Joining and leaving takes constant time on average, because thousands may
+/// leave one by one: a leaver leaves a gap in the row, and the row is compacted when half of it is
+/// gaps.
 #[derive(Debug)]
 pub(crate) struct MemberList {
     /// Slots with a worker, or disabled, in the order of joining; [`NONE`] in a gap.
     row: Vec<usize>,
-    /// Present once a member has left. Until then each slot stands at its own place; most actors
-    /// stand alone.
+    /// Present once a member has left. Until then each slot is at its own place; most actors stand
+    /// alone.
     left: Option<Box<Gaps>>,
     /// Slots whose workers have gone: the lowest is taken first.
     vacant: BTreeSet<usize>,
-    /// How many members there may be.
+    /// The allowed number of members.
     bounds: RangeInclusive<usize>,
 }
 
-/// What must be known once a member has left.
+/// The state that is needed once a member has left.
 #[derive(Debug)]
 struct Gaps {
-    /// For each slot ever made: its place in the row; [`NONE`] if its worker is no member.
+    /// For each slot ever made: its place in the row, or [`NONE`] if its worker is no member.
     places: Vec<usize>,
-    /// How many places in the row are gaps.
+    /// The number of gaps in the row.
     gaps: usize,
     /// Places in the row that were moved.
     #[cfg(test)]
@@ -62,7 +62,7 @@ impl MemberList {
         Self { row: (0..workers).collect(), left: None, vacant: BTreeSet::new(), bounds }
     }
 
-    /// The slots in the order of joining, or in their own.
+    /// The slots in the order of joining, or sorted.
     pub(crate) fn in_order(&self, by_slot: bool) -> Vec<usize> {
         let mut slots: Vec<usize> = self.slots().collect();
         if by_slot {
@@ -91,12 +91,12 @@ impl MemberList {
         self.bounds.clone()
     }
 
-    /// Slots ever made.
+    /// The number of slots ever made.
     pub(crate) fn made(&self) -> usize {
         self.left.as_ref().map_or(self.row.len(), |left| left.places.len())
     }
 
-    /// A new member takes the lowest vacant slot, and stands behind the others.
+    /// A new member takes the lowest vacant slot, and comes last in the order.
     pub(crate) fn join(&mut self) -> usize {
         let slot = self.vacant.pop_first().unwrap_or_else(|| self.made());
         if let Some(left) = &mut self.left {
@@ -109,7 +109,7 @@ impl MemberList {
         slot
     }
 
-    /// A member is on its way out. False when it is none.
+    /// A member is leaving. Returns false if it is no member.
     pub(crate) fn leave(&mut self, slot: usize) -> bool {
         if !self.has(slot) {
             return false;
@@ -124,7 +124,7 @@ impl MemberList {
         true
     }
 
-    /// The worker has gone, and its slot can be taken.
+    /// The worker has gone, and its slot can be taken again.
     pub(crate) fn vacate(&mut self, slot: usize) {
         self.vacant.insert(slot);
     }

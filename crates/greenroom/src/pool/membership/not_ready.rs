@@ -1,6 +1,6 @@
-//! Why a wait for workers is over before they run.
+//! Why a wait for workers ended before they run.
 
-/// Not as many workers run as were waited for.
+/// Fewer workers run than the caller waited for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{live} of {wanted} workers run{}{}",
@@ -12,9 +12,9 @@
 )]
 #[non_exhaustive]
 pub struct NotReady {
-    /// How many were waited for.
+    /// The number of workers that the caller waited for.
     pub wanted: usize,
-    /// How many run.
+    /// The number of workers that run.
     pub live: usize,
     /// The error of the start that failed last, whatever its slot. `None` if none has failed since
     /// the pool was spawned.

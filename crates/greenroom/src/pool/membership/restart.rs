@@ -1,4 +1,4 @@
-//! How often a worker may be restarted, and how long it waits before.
+//! How often a worker may be restarted, and the waits before.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -32,7 +32,7 @@ impl Default for Restarts {
 /// The restarts of one slot.
 #[derive(Debug, Default)]
 pub(crate) struct RestartLog {
-    /// When, the oldest first; none older than the window.
+    /// The times of restarts, oldest first; none older than the window.
     at: VecDeque<Instant>,
 }
 
@@ -73,20 +73,20 @@ mod tests {
     }
 }
 
-/// What follows when a worker has been restarted as often as its budget allows, and ends again.
+/// The consequence when a worker has been restarted as often as its budget allows, and ends again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum WhenExhausted {
-    /// Its slot is disabled until [`PoolAdmin::enable`](crate::PoolAdmin::enable). Others take
-    /// its work over.
+    /// Its slot is disabled until [`PoolAdmin::enable`](crate::PoolAdmin::enable). Other workers
+    /// take over its work.
     #[default]
     Disable,
-    /// The pool stops, for the reason for which the worker has ended.
+    /// The pool stops for the reason for which the worker has ended.
     StopPool,
     /// The pool's supervisor decides. Until then the slot is disabled, and queued messages are
     /// kept. Without a supervisor this is `Disable`.
     Escalate,
 }
 
-/// Tells a supervisor that a worker has ended for good, and why.
+/// Notifies a supervisor that a worker has ended for good, and why.
 pub(crate) type Escalation = Box<dyn FnOnce(crate::ExitReason) + Send>;

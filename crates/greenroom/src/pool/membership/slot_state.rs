@@ -1,4 +1,4 @@
-//! A slot of a pool: what stays when its worker is restarted, disabled, or replaced by another.
+//! A slot of a pool: the state that stays when its worker is restarted, disabled, or replaced.
 
 use std::{
     fmt,
@@ -16,13 +16,13 @@ use crate::pool::{admin::change::Outcomes, stats::counters::WorkerCounters};
 /// The worker is to end after the message in hand.
 pub(crate) const LEAVE: u32 = 1;
 
-/// There is something in the worker's own mailbox.
+/// The worker's own mailbox has messages.
 pub(crate) const MAIL: u32 = 2;
 
-/// Signals wait in the worker's own mailbox.
+/// The worker's own mailbox has signals.
 pub(crate) const SIGNAL: u32 = 4;
 
-/// The worker is to say when it has nothing in hand: others wait for its keys.
+/// The worker is to report when it has nothing in hand: others wait for its keys.
 pub(crate) const HAND_OVER: u32 = 32;
 
 /// The worker is to end after the message in hand; its slot rests until the supervisor
@@ -36,26 +36,27 @@ pub(crate) const END: u32 = 64;
 /// whichever comes first.
 pub(crate) const KILLED: u32 = 8;
 
-/// In the place of the start of a message: the clock was not read for it.
+/// Used instead of the start time of a message for which the clock was not read.
 const UNKNOWN: u64 = u64::MAX;
 
-/// A slot. Its first cache line belongs to the worker, which writes it for every message: in the
-/// order in which it stands here, so that what each message needs lies in that line.
+/// A slot. Its first cache line belongs to the worker, which writes it for every message. The field
+/// order matters: what each message needs is in that line.
 #[derive(Default)]
 #[repr(C, align(128))]
 pub(crate) struct SlotState {
-    /// What the worker looks at before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`], [`REST`],
-    /// [`KILLED`], [`HAND_OVER`], [`END`].
+    /// The orders that the worker checks before its next message: [`LEAVE`], [`MAIL`], [`SIGNAL`],
+    /// [`REST`], [`KILLED`], [`HAND_OVER`], [`END`].
     orders: AtomicU32,
-    /// Which attempt its worker had in hand when that was not the first, and of which message.
+    /// The number of the last attempt in hand that was not a first one; `attempt_of` says of which
+    /// message.
     pub(crate) attempt: AtomicU32,
     pub(crate) counters: WorkerCounters,
     pub(crate) attempt_of: AtomicU64,
     pub(crate) details: Mutex<SlotDetails>,
-    /// Tasks that were begun for its workers, so that a late handle is recognized as one of an
-    /// earlier task.
+    /// The number of tasks started for its workers, so that a late handle is recognized as that of
+    /// an earlier task.
     pub(crate) tasks: AtomicU64,
-    /// What the worker has published.
+    /// The values that the worker has published.
     pub(crate) published: Published,
 }
 
@@ -63,21 +64,21 @@ pub(crate) struct SlotState {
 #[derive(Default)]
 pub(crate) struct SlotDetails {
     pub(crate) status: Status,
-    /// The keeper was told that the worker is up, and not that it is down.
+    /// The keeper was notified that the worker is up, and not that it is down.
     pub(crate) up: bool,
-    /// That it has started was told, since the slot was taken.
+    /// Its start was reported since the slot was taken.
     pub(crate) told_started: bool,
-    /// Drops what the worker runs at its next await.
+    /// Drops what the worker runs, at its next await.
     pub(crate) abort: Option<AbortHandle>,
-    /// Where it hands messages on to, if it was adopted.
+    /// The actor or pool that it hands messages to, if it was adopted.
     pub(crate) adopted: Option<AdoptedMember>,
     /// It leaves by itself, because the adopted actor or pool has stopped.
     pub(crate) drops_out: bool,
-    /// It was told to rest, was busy for too long, and does not count as live any more.
+    /// It was told to rest, was busy for too long, and no longer counts as live.
     pub(crate) given_up: bool,
-    /// Told when the worker has left.
+    /// Notified when the worker has left.
     pub(crate) on_left: Option<Outcomes>,
-    /// Restarts since a worker took the slot.
+    /// The number of restarts since a worker took the slot.
     pub(crate) lives: u32,
     /// Its restarts, for its budget.
     pub(crate) restarts: RestartLog,
@@ -101,7 +102,7 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    /// Its public form; `None` of a vacant slot.
+    /// Its public form; `None` for a vacant slot.
     pub(crate) fn as_public(self) -> Option<WorkerStatus> {
         match self {
             Self::Vacant => None,
@@ -120,37 +121,36 @@ impl fmt::Debug for SlotState {
 }
 
 impl SlotState {
-    /// True when the worker is to look at its orders. Costs a load from its own cache line.
+    /// True if the worker should check its orders. Costs a load from its own cache line.
     #[inline]
     pub(crate) fn has_orders(&self) -> bool {
         self.orders.load(Ordering::Relaxed) != 0
     }
 
-    /// True when the worker is to leave its slot, or to rest.
+    /// True if the worker is to leave its slot, or to rest.
     pub(crate) fn is_dismissed(&self) -> bool {
         self.has(LEAVE | REST)
     }
 
-    /// True when the worker is to start no further message.
+    /// True if the worker may start no further message.
     pub(crate) fn starts_nothing(&self) -> bool {
         self.has(LEAVE | REST | KILLED)
     }
 
     pub(crate) fn has(&self, order: u32) -> bool {
         // Pairs with the `fetch_or` in `order`: an order is given before `over` is notified, and a
-        // worker listens before it looks. Otherwise it sleeps over the order.
+        // worker listens before it checks. Otherwise it would sleep through the order.
         self.orders.load(Ordering::SeqCst) & order != 0
     }
 
     pub(crate) fn order(&self, order: u32) {
         // Pairs with the load in `has_orders` of a worker that parks, through the fences in
         // `Wake::call` and `pass_on`: the caller finds the worker in the idle list, or the worker
-        // sees the order. Otherwise it sleeps over the order.
+        // sees the order. Otherwise it would sleep through the order.
         self.orders.fetch_or(order, Ordering::SeqCst);
     }
 
-    /// The slot is vacant: the orders of its last worker are forgotten, except that the
-    /// pool has ended.
+    /// The slot is vacant: clears the orders of its last worker, except the pool's end.
     pub(crate) fn forget_orders(&self) {
         // Pairs with `order`, by being one step: an `END` that comes in between stays. The caller
         // holds the lock of the slot's details, under which a worker is killed.
@@ -172,7 +172,7 @@ impl SlotState {
         self.counters.in_hand.load(Ordering::Relaxed) != 0
     }
 
-    /// A message is in hand from this moment on.
+    /// A message has been in hand since this moment.
     #[inline]
     pub(crate) fn set_busy_since(&self, nanos: u64) {
         self.counters.in_hand.store(nanos + 1, Ordering::Relaxed);
@@ -190,13 +190,13 @@ impl SlotState {
         self.counters.in_hand.store(0, Ordering::Relaxed);
     }
 
-    /// This attempt of a message, not the first, is in hand.
+    /// Notes that this attempt of a message, not the first, is in hand.
     pub(crate) fn note_attempt(&self, attempt: u32) {
         self.attempt.store(attempt, Ordering::Relaxed);
         self.attempt_of.store(self.counters.started.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// Which attempt is in hand, or was in hand last.
+    /// The number of the attempt that is in hand, or was last.
     pub(crate) fn attempt(&self) -> u32 {
         let noted = self.attempt_of.load(Ordering::Relaxed);
         match noted != 0 && noted == self.counters.started.load(Ordering::Relaxed) {
@@ -205,8 +205,8 @@ impl SlotState {
         }
     }
 
-    /// When the message in hand was started. If the clock was not read for it, its start is the
-    /// time of the first call: `real` says what the clock shows now.
+    /// When the message in hand was started. If the clock was not read for it, this is the time of
+    /// the first call: `real` reads the clock.
     pub(crate) fn busy_since(&self, real: impl FnOnce() -> u64) -> Option<Stamp> {
         let in_hand = &self.counters.in_hand;
         let mut since = in_hand.load(Ordering::Relaxed);
@@ -219,7 +219,7 @@ impl SlotState {
         since.checked_sub(1).map(Stamp::coarse)
     }
 
-    /// This many messages are in hand beside the first.
+    /// Counts this many messages in hand besides the first.
     pub(crate) fn add_messages(&self, messages: u64) {
         let more = self.counters.more_in_hand.load(Ordering::Relaxed);
         self.counters.more_in_hand.store(more + messages, Ordering::Relaxed);

@@ -1,35 +1,35 @@
-//! Workers that start, and callers that wait until so many of them run.
+//! Workers that start, and callers that wait until a number of them run.
 //!
 //! ```text
-//! worker:   its slot is live ─▶ one more is counted ─▶ all who wait are woken
+//! worker:   its slot is live ─▶ one more is counted ─▶ all waiters are woken
 //! waiter:   notes the count ─▶ counts live slots: n are missing ─▶ sleeps until n more have started
 //! ```
 //!
-//! A waiter that misses `n` workers is woken by each start, and compares two numbers: it looks
-//! at the slots again after `n` more starts, not after each. The count is noted before the
-//! slots are looked at, so a start in between counts as one to come, and makes the next look too
-//! early, never too late. A worker may die in the meantime, so the waiter looks again instead of
-//! trusting the sum.
+//! A waiter that misses `n` workers is woken by each start, and compares two numbers: it checks the
+//! slots again after `n` more starts, not after each. The count is read before the slots are
+//! checked. So a start in between counts as a later one, and makes the next check too early, never
+//! too late. A worker may die in the meantime, so the waiter checks again instead of trusting the
+//! sum.
 
 use greenroom_queue::sync::{AtomicU64, Mutex, Notify, Ordering};
 
 /// The outcomes of starts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Starts {
-    /// Workers that have started, each as often as it did. Written by the worker, after its slot
-    /// is live; otherwise a waiter could sleep through the last start.
+    /// Starts of workers so far, repeated ones included. Written by the worker after its slot is
+    /// live; otherwise a waiter could sleep through the last start.
     count: AtomicU64,
-    /// What the start that failed last has said.
+    /// The error of the start that failed last.
     last_error: Mutex<Option<Box<str>>>,
-    /// Told of each start, and of the pool's closing.
+    /// Notified of each start, and when the pool closes.
     changed: Notify,
 }
 
 impl Starts {
     /// A slot is live.
     pub(crate) fn one_more(&self) {
-        // Pairs with the load in `reach`, behind the making of `changed`: the waiter sees this
-        // start or is woken for it. Otherwise it sleeps through the last one.
+        // Pairs with the load in `reach`, after the creation of `changed`: the waiter sees this
+        // start or is woken for it. Otherwise it would sleep through the last one.
         self.count.fetch_add(1, Ordering::SeqCst);
         self.changed.notify_waiters();
     }
@@ -39,27 +39,27 @@ impl Starts {
         *self.last_error.lock() = Some(error.into());
     }
 
-    /// The pool is closed: waiters are to look.
+    /// The pool is closed: waiters are to check.
     pub(crate) fn closed(&self) {
         self.changed.notify_waiters();
     }
 
-    /// How many have started so far.
+    /// The number of starts so far.
     pub(crate) fn count(&self) -> u64 {
-        // Pairs with the `fetch_add` in `one_more`. `reach` listens before it looks, and `ready`
-        // looks here before it looks at the slots.
+        // Pairs with the `fetch_add` in `one_more`. `reach` listens before it checks, and `ready`
+        // reads this before it checks the slots.
         self.count.load(Ordering::SeqCst)
     }
 
-    /// What the start that failed last has said.
+    /// The error of the start that failed last.
     pub(crate) fn last_error(&self) -> Option<String> {
         self.last_error.lock().as_deref().map(str::to_owned)
     }
 
-    /// Resolves once so many have started, or the pool `is_closed`.
+    /// Resolves once this many have started, or the pool `is_closed`.
     pub(crate) async fn reach(&self, count: u64, is_closed: impl Fn() -> bool) {
         loop {
-            // Made before the look: it hears of what changes after it.
+            // Created before the check, so that it receives every later change.
             let changed = self.changed.notified();
             if self.count() >= count || is_closed() {
                 return;

@@ -1,4 +1,4 @@
-//! The shares of a running pool, looked at and changed.
+//! Inspecting and changing the shares of a running pool.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -11,8 +11,8 @@ use crate::{
     pool::{admin::control::Control, admin::error::AdminError, frame::shares::change},
 };
 
-/// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by). What is set here holds
-/// at once, also for messages that wait, and until the end of the pool.
+/// The shares of a pool with [`shared_by`](crate::PoolBuilder::shared_by). Settings made here apply
+/// at once, even to waiting messages, and until the end of the pool.
 ///
 /// ```
 /// # use greenroom::{prelude::*, shares::ShareLimits};
@@ -48,8 +48,8 @@ impl<A: Actor> Shares<A> {
         }
     }
 
-    /// All shares that are in memory, and those of messages that wait elsewhere, in no order. Looks
-    /// at every waiting message: for questions, not for each message.
+    /// All shares that are in memory, and those of messages that wait elsewhere, in no particular
+    /// order. It visits every waiting message: use it for queries, not for each message.
     pub fn list(&self) -> Vec<ShareStatus> {
         let mut waiting = self.waiting();
         let Some(desk) = self.desk() else { return Vec::new() };
@@ -66,7 +66,7 @@ impl<A: Actor> Shares<A> {
         all
     }
 
-    /// How many attempts each share has in hand that has any. Looks at the workers alone.
+    /// How many attempts each share has in hand, for those that have any. Visits only the workers.
     pub fn in_hand(&self) -> HashMap<Share, usize> {
         let mut in_hand = HashMap::new();
         self.change(|shares, _| {
@@ -81,7 +81,7 @@ impl<A: Actor> Shares<A> {
         Duration::from_nanos(time.unwrap_or(0))
     }
 
-    /// One share. Looks at every waiting message, as [`list`](Self::list).
+    /// One share. Visits every waiting message, like [`list`](Self::list).
     pub fn status(&self, share: impl Into<Share>) -> ShareStatus {
         let share = share.into();
         let waiting = self.waiting().remove(&share).unwrap_or(0);
@@ -92,13 +92,13 @@ impl<A: Actor> Shares<A> {
         }
     }
 
-    /// What each share may for which nothing was set.
+    /// The limits of each share without its own.
     pub fn defaults(&self) -> ShareLimits {
         let limits = self.change(|shares, _| shares.defaults());
         limits.map_or_else(ShareLimits::default, ShareLimits::of)
     }
 
-    /// Changes what each share may for which nothing was set.
+    /// Changes the limits of each share without its own.
     ///
     /// # Errors
     /// A limit is out of range; nothing has changed then.
@@ -108,7 +108,7 @@ impl<A: Actor> Shares<A> {
         Ok(())
     }
 
-    /// Changes what this share may.
+    /// Sets the limits of this share.
     ///
     /// # Errors
     /// A limit is out of range; nothing has changed then.
@@ -118,15 +118,16 @@ impl<A: Actor> Shares<A> {
         Ok(())
     }
 
-    /// This share may again what the pool was built with for it.
+    /// Resets the limits of this share to those that the pool was built with.
     pub fn unset(&self, share: impl Into<Share>) {
         let share = share.into();
         let built = self.desk().and_then(|desk| desk.built.get(&share).copied());
         self.change(|shares, now| shares.set(&share, built, now));
     }
 
-    /// Starts nothing of this share until then. One attempt follows, which probes, and the others
-    /// once it has ended, unless the share is held again by then. Replaces an earlier hold.
+    /// Starts nothing of this share until then. After that one attempt goes first as a probe, and
+    /// the others follow once it has ended, unless the share is held again by then. Replaces an
+    /// earlier hold.
     pub fn hold(&self, share: impl Into<Share>, until: Instant) {
         let share = share.into();
         let Some(desk) = self.desk() else { return };
@@ -156,7 +157,7 @@ impl<A: Actor> Shares<A> {
         change(&*self.control, work)
     }
 
-    /// Waiting messages of each share.
+    /// The number of waiting messages of each share.
     fn waiting(&self) -> HashMap<Share, usize> {
         let mut waiting = HashMap::new();
         self.control.withdraw(&mut |message| {

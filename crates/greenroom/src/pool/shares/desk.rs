@@ -13,13 +13,13 @@ use tokio::time::Instant;
 use super::{Share, ShareLimits};
 use crate::SpawnError;
 
-/// A lane that stands in the line of its share.
+/// A lane in the line of its share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ShareTicket {
     /// Its shard.
     pub(crate) index: usize,
     pub(crate) id: LaneId,
-    /// The lane is in this line as long as it names this number.
+    /// The lane is in this line only while it has this number.
     pub(crate) number: u64,
 }
 
@@ -29,12 +29,12 @@ pub(crate) struct ShareDesk {
     shares: GuardedShares<Share, ShareTicket>,
     /// The number of the next ticket.
     numbers: AtomicU64,
-    /// Looks in a row that have found handlers that are not quick, or more waiting than they do
-    /// soon.
+    /// The number of checks in a row that found handlers not quick, or more waiting messages than
+    /// they can finish soon.
     pub(crate) late: AtomicU32,
-    /// Some messages have keys: those without are handled one by one.
+    /// Some messages have keys: those without a key are handled one by one.
     pub(crate) ordered: bool,
-    /// What the pool was built with, for shares that were named.
+    /// The limits of named shares from the pool's builder.
     pub(super) built: HashMap<Share, Limits>,
 }
 
@@ -54,7 +54,7 @@ impl ShareDesk {
         }
     }
 
-    /// Of these limits, if they are in range.
+    /// Shares with these limits, if the limits are in range.
     pub(crate) fn checked(
         defaults: ShareLimits,
         named: HashMap<Share, ShareLimits>,

@@ -1,4 +1,4 @@
-//! What a share may.
+//! The limits of a share.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -7,7 +7,7 @@ use greenroom_queue::shares::{Limits, ShareRate};
 use super::Share;
 use crate::{SpawnError, pool::limits::Rate, size::check_range};
 
-/// What the builder of a pool was told of its shares.
+/// The builder's settings for shares.
 #[derive(Clone, Default)]
 pub(crate) struct ShareConfig {
     pub(crate) defaults: ShareLimits,
@@ -17,8 +17,8 @@ pub(crate) struct ShareConfig {
 /// The largest weight.
 const MAX_WEIGHT: usize = 1_000_000;
 
-/// What a share may: its part of the workers' time, how much of it may be in hand at once, and how
-/// much may be started in a time.
+/// The limits of a share: its part of the workers' time, how many attempts may be in hand at once,
+/// and how many may be started in a period.
 ///
 /// ```
 /// use greenroom::{limits::Rate, shares::ShareLimits};
@@ -42,24 +42,23 @@ impl Default for ShareLimits {
 }
 
 impl ShareLimits {
-    /// Its part of the time in hand beside other shares, while both have messages that could start:
-    /// a share of weight 3 has three times as much as one of weight 1. 1 to 1,000,000; 1 by
-    /// default.
+    /// Its part of the time in hand relative to other shares, while both have messages that could
+    /// start: a share with weight 3 gets three times as much as one with weight 1. 1 to 1,000,000;
+    /// 1 by default.
     pub fn weight(mut self, weight: u32) -> Self {
         self.weight = weight;
         self
     }
 
-    /// No more attempts in hand at once than so many, or as many as there are workers (`None`, the
-    /// default). A batch is one attempt. With 0 nothing is started.
+    /// At most this many attempts in hand at once, or (`None`, the default) as many as there are
+    /// workers. A batch is one attempt. With 0 nothing is started.
     pub fn in_hand(mut self, attempts: impl Into<Option<usize>>) -> Self {
         self.in_hand = attempts.into();
         self
     }
 
-    /// No more attempts started than so many in such a time, or as many as there is time for
-    /// (`None`, the default). After a pause, a tenth of a second's worth is started at once. A
-    /// period may be a day at most.
+    /// At most this many attempts started in this time, or (`None`, the default) any number. After
+    /// a pause, a tenth of a second's worth is started at once. The period may be at most a day.
     pub fn rate(mut self, rate: impl Into<Option<Rate>>) -> Self {
         self.rate = rate.into();
         self
@@ -75,7 +74,7 @@ impl ShareLimits {
         self.in_hand
     }
 
-    /// The most attempts started in a time.
+    /// The most attempts started in a period.
     pub fn most_started(&self) -> Option<Rate> {
         self.rate
     }

@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-/// Whom a message belongs to: a tenant, an account, an endpoint. A number or a text, or none:
-/// messages without a share have one in common.
+/// The owner of a message: a tenant, an account, an endpoint. It is a number or a text, or none:
+/// all messages without a share have one in common.
 ///
 /// ```
 /// use greenroom::shares::Share;
@@ -74,7 +74,7 @@ impl<T: Into<Self>> From<Option<T>> for Share {
     }
 }
 
-/// Nothing for the share of messages without one.
+/// Empty for the common share.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! What is known of a share.
+//! The status of a share.
 
 use std::{fmt, time::Duration};
 
@@ -7,43 +7,44 @@ use tokio::time::Instant;
 
 use super::{Share, ShareDesk, ShareLimits};
 
-/// A share, as it was when it was asked about.
+/// A share, as it was at the time of the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShareStatus {
     /// Its name.
     pub share: Share,
-    /// What it may.
+    /// Its limits.
     pub limits: ShareLimits,
-    /// These limits are its own.
+    /// True if these limits are its own.
     pub is_set: bool,
-    /// Messages that wait, to be started or for another attempt.
+    /// Messages that wait to be started or to be retried.
     pub waiting: usize,
     /// Attempts in hand.
     pub in_hand: usize,
-    /// Time in hand. What it had before it was last in memory counts if it is one of the busiest.
+    /// Time in hand. Time from before the share was last forgotten counts if the share is one of
+    /// the busiest.
     pub held: Duration,
-    /// What it waits for.
+    /// The event that it waits for.
     pub state: ShareState,
 }
 
-/// What a share waits for.
+/// The event that a share waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ShareState {
     /// A worker.
     Ready,
-    /// Nothing: no message of it could be started.
+    /// Nothing: it has no message that could be started.
     Idle,
-    /// The end of one of its attempts: as many are in hand as may be.
+    /// The end of one of its attempts: the most are in hand.
     Full,
     /// This moment, because of its rate.
     Rate(Instant),
     /// This moment, because of a hold.
     Held(Instant),
-    /// The end of the attempt that probes after a hold.
+    /// The end of the attempt that is the probe after a hold.
     Probing,
-    /// To be resumed, or for a cap above 0.
+    /// A resume, or a cap above 0.
     Paused,
 }
 
@@ -74,14 +75,14 @@ impl ShareStatus {
         }
     }
 
-    /// Of a share that is not in memory.
+    /// The status of a share that is not in memory.
     pub(super) fn idle(share: Share, limits: ShareLimits, waiting: usize) -> Self {
         let (is_set, in_hand, held, state) = (false, 0, Duration::ZERO, ShareState::Idle);
         Self { share, limits, is_set, waiting, in_hand, held, state }
     }
 }
 
-/// As in `share acme: 5 of 5 in hand; 212 waiting`.
+/// For example `share acme: 5 of 5 in hand; 212 waiting`.
 impl fmt::Display for ShareStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { share, in_hand, waiting, .. } = self;

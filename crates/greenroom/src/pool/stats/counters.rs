@@ -43,7 +43,7 @@ pub(crate) struct PoolCounters {
     pub(crate) withdrawn: AtomicU64,
     /// Messages that no worker has had in hand.
     pub(crate) dead_letters: DeadLetterCounters,
-    /// Messages that wait for another attempt.
+    /// Messages that wait for a retry.
     pub(crate) waiting: AtomicUsize,
 }
 

@@ -60,12 +60,12 @@ impl LatencyHistogram {
         Self::BOUNDS.into_iter().zip(self.counts)
     }
 
-    /// How often in all.
+    /// The total number of times.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// How long in all.
+    /// The total time.
     pub fn sum(&self) -> Duration {
         self.sum
     }

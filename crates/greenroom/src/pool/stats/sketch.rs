@@ -2,9 +2,9 @@
 //!
 //! "Space-Saving" (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k
 //! Elements in Data Streams, ICDT 2005): a table of a few keys. A new key replaces the one with the
-//! least, and takes over its figure, because it may have had as much before. So a figure is never
-//! smaller than what was seen, and too large by at most [`HotKey::at_most_too_large`]; a key with
-//! more than a 64th of all is in the table.
+//! lowest figure, and takes that over, because it may have had as much before. So a figure is never
+//! too small, and too large by at most [`HotKey::at_most_too_large`]; a key with more than a 64th
+//! of the total is in the table.
 //!
 //! Its input is the messages whose times are measured anyway, each with the number that it
 //! represents, so figures are estimates. Keys are distinguished by their hashes here: one pair in

@@ -1,18 +1,18 @@
-//! Which worker each table slot is for: a plan, without messages, locks or clock.
+//! The planned worker of each table slot: no messages, no locks and no clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// No worker has it.
+/// The table slot has no worker.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// The plan. Shares never differ by more than one, but for the order in which
-/// workers came and went.
+/// The plan. Shares never differ by more than one, except because of the order in which workers
+/// came and went.
 pub(crate) struct Table {
-    /// By tag. A tag is a table slot, counted from 1: 0 is for messages without a key.
+    /// The worker by tag. A tag is a table slot, counted from 1: 0 is for messages without a key.
     to: Vec<u32>,
-    /// What each worker has. The same as `to`, the other way round.
+    /// The tags of each worker: the inverse of `to`.
     shares: BTreeMap<u32, Vec<u32>>,
-    /// Workers by how much they have. Kept with `shares`.
+    /// Workers by their number of tags. Kept in step with `shares`.
     by_size: BTreeSet<(usize, u32)>,
 }
 
@@ -35,7 +35,7 @@ impl Table {
         table
     }
 
-    /// The worker that a tag is to have.
+    /// The planned worker of a tag.
     pub(crate) fn to(&self, tag: u32) -> u32 {
         self.to[tag as usize]
     }
@@ -45,7 +45,7 @@ impl Table {
     }
 
     /// A worker takes its share from the workers with the most tags. Returns the tags that have
-    /// moved, in order; none if it was there before.
+    /// moved, sorted; none if it was already there.
     pub(crate) fn join(&mut self, worker: u32) -> Vec<u32> {
         if self.is_member(worker) {
             return Vec::new();
@@ -61,8 +61,8 @@ impl Table {
         share
     }
 
-    /// A worker's share goes to the workers with the fewest tags. Returns the tags that
-    /// have moved, in order.
+    /// A worker's share goes to the workers with the fewest tags. Returns the tags that have moved,
+    /// sorted.
     pub(crate) fn leave(&mut self, worker: u32) -> Vec<u32> {
         let Some(share) = self.shares.remove(&worker) else { return Vec::new() };
         self.by_size.remove(&(share.len(), worker));

@@ -87,9 +87,9 @@ pub(crate) async fn see_to_its_end(pool: &Arc<dyn AnyCore>, how: Stop) -> Option
         Stop::Graceful { within } => drain_until(&**pool, later(within), &mut hands).await,
         Stop::Now => finish_in_hand(&**pool).await,
     }
-    // Pairs with the `compare_exchange` of `TaskGuard::drop`: at 0, all that the tasks did
-    // is seen. Otherwise the report could lack what they counted last, and call workers
-    // wedged that are gone.
+    // Pairs with the `compare_exchange` of `TaskGuard::drop`: at 0, everything that the tasks did
+    // is seen. Otherwise the report could lack their last counts, and name workers as wedged that
+    // are gone.
     let wedged = match pool.frame().lifecycle.running.load(Ordering::SeqCst) {
         0 => Vec::new(),
         _ => hands.still_full(&pool.frame().membership.slots),

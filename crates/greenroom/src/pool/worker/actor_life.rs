@@ -1,4 +1,4 @@
-//! The actor of a slot: what of its life depends on its type.
+//! The actor of a slot: the part of its life that depends on its type.
 
 use std::any::Any;
 
@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{Actor, Context, ExitReason, address::vtable::BoxFuture, pool::pool_payload::Key};
 
-/// What a worker's task has. It is dropped in this order: what is in flight is settled while the
-/// actor is there still.
+/// The state of a worker's task. The field order matters when it is dropped: messages in flight are
+/// settled while the actor still exists.
 pub(super) struct ActorLife<A: Actor, K: Key> {
     pub(super) in_flight: InFlight<A, K>,
-    /// Present once it is built.
+    /// Present once the actor is built.
     pub(super) actor: Option<A>,
     pub(super) cx: Context<A>,
 }
@@ -54,7 +54,7 @@ impl<A: Actor, K: Key> AnyLife for ActorLife<A, K> {
 
     fn drop_actor(&mut self) {
         discard(self.actor.take());
-        // What it has asked for was meant for it.
+        // Requests of the dropped actor do not apply to the next one.
         self.cx.take_exit();
     }
 

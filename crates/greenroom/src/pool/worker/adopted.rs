@@ -1,7 +1,7 @@
 //! A worker that is an adopted actor or pool.
 //!
-//! Its slot is taken by a forwarder that hands each delivery on, whole, as soon as there is room at
-//! the other end. In the ledger of the pool the message is handled, and in the other's it is
+//! Its slot has a forwarder that hands each delivery on, whole, as soon as there is room at the
+//! other end. In the ledger of the pool the message counts as handled, and in the other's as
 //! accepted.
 
 use std::{
@@ -65,7 +65,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Actor for Forwarde
     }
 }
 
-/// Hands messages on from this slot until the other has stopped, or the slot is to be left.
+/// Hands messages on from this slot until the other end has stopped, or the slot is to be left.
 pub(crate) fn run<A: Actor, K: Key>(
     core: Arc<Core<A, K>>,
     slot: usize,
@@ -96,15 +96,15 @@ async fn begin<A: Actor, K: Key>(
     let reason = match is_over.await {
         Some(reason) => reason,
         None => {
-            // At once, and not when a message finds it gone. Its message in hand
-            // goes elsewhere first.
+            // At once, and not when a message finds it gone. Its message in hand goes elsewhere
+            // first.
             drop_out(&core.erased(), slot, &outcomes);
             work.await
         }
     };
     exit_guard.note(Gone::Over(reason));
     if !core.frame.membership.slots.at(slot).has(REST) {
-        // An adopted worker whose other end has gone is no member any more.
+        // An adopted worker whose other end has gone is no longer a member.
         drop_out(&core.erased(), slot, &outcomes);
     }
 }
@@ -121,8 +121,8 @@ impl<A: Actor, K: Key> Drop for Resting<A, K> {
     fn drop(&mut self) {
         let (slot, slot_state) = (self.slot, self.core.frame.membership.slots.at(self.slot));
         let mut details = slot_state.details.lock();
-        // Pairs with the store in `end`, before adopted members are taken out under this lock:
-        // they are, or the end is seen here. Otherwise an ended pool keeps an address.
+        // Pairs with the store in `end`, before adopted members are taken out under this lock: they
+        // are taken out, or the end is seen here. Otherwise an ended pool would keep an address.
         let goes_on = !self.core.frame.lifecycle.ended.load(Ordering::SeqCst);
         if goes_on
             && slot_state.has(REST)
@@ -139,13 +139,13 @@ impl<A: Actor, K: Key> Drop for Resting<A, K> {
     }
 }
 
-/// Returns why it is over.
+/// Returns the reason for which it ended.
 async fn hand_on<A: Actor, K: Key>(
     core: &Arc<Core<A, K>>,
     slot: usize,
     to: Address<A::Message, A::Reply, A::Error>,
 ) -> ExitReason {
-    // Of this task: none is begun here before this one has ended.
+    // The number of this task: no other is started here before this one has ended.
     let task = core.frame.membership.slots.at(slot).tasks.load(Ordering::Relaxed);
     let mut forwarder = Forwarder { to, task };
     let mut cx = context(core, slot);
@@ -161,8 +161,8 @@ async fn hand_on<A: Actor, K: Key>(
                 return ExitReason::Normal;
             }
             Ok(End::Killed) => return ExitReason::Killed,
-            // A key function or a policy of the other end: the failure table has
-            // decided about its message.
+            // A key function or a policy of the other end panicked: the failure table has decided
+            // about the message.
             Err(panic) => drop(settle_panicked(&mut in_flight, &cx.name(), panic)),
         }
     }

@@ -1,4 +1,4 @@
-//! A future that is polled by a function of its own.
+//! A future that is polled by a separate function.
 
 use std::{
     future::Future,
@@ -6,9 +6,9 @@ use std::{
     task::{Context, Poll},
 };
 
-/// Keeps the code that it polls out of the code around it: a loop that runs for each message
-/// would share its registers with all the rare cases beside it, and was measured to be a
-/// twentieth slower (`bench/NOTES.md`).
+/// Keeps the code that it polls out of the code around it: a loop that runs for each message would
+/// share its registers with all the rare cases, and was measured to be a twentieth slower
+/// (`bench/NOTES.md`).
 pub(super) struct Apart<'a, F>(pub(super) Pin<&'a mut F>);
 
 impl<F: Future> Future for Apart<'_, F> {

@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// An actor of the same messages, replies and errors: it can work in the other's place.
+/// An actor with the same message, reply and error types: it can work in the other's place.
 pub(super) trait StandsFor<A: Actor>:
     Actor<Message = A::Message, Reply = A::Reply, Error = A::Error>
 {
@@ -32,15 +32,14 @@ impl<A: Actor, B> StandsFor<A> for B where
 {
 }
 
-/// Messages of a run between two checks whether other workers should be woken,
-/// if handlers are quick.
+/// The messages of a run between two checks for other workers to wake, if handlers are quick.
 const QUICK_ATTEMPTS: u32 = 32;
 
-/// As `QUICK_ATTEMPTS`, of handlers that have waited, between two looks whether they usually do.
+/// Like `QUICK_ATTEMPTS`, for handlers that have waited, between two checks of what is usual.
 const WAITING_ATTEMPTS: u32 = 16;
 
-/// Handles the message in hand, and settles it. If handlers are quick, also the messages behind it
-/// in the same run, up to a few and as long as nothing else is due. Returns how many; none if a
+/// Handles the message in hand, and settles it. If handlers are quick, it also handles a few more
+/// messages of the same run while nothing else is due. Returns how many were handled; none if a
 /// batch was withdrawn. If handlers have a time limit, a handler that exceeds it is dropped.
 #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps room for its arguments twice")]
 pub(super) fn attempt<A: Actor, K: Key, B: StandsFor<A>>(
@@ -64,7 +63,7 @@ pub(super) fn attempt<A: Actor, K: Key, B: StandsFor<A>>(
         let quick = core.queue.wake.is_quick() && !alone;
         let run = if quick { in_flight.left_of_run(core, QUICK_ATTEMPTS - 1) } else { None };
         let (shard, most) = run.unwrap_or((&core.queue.shards[0], 0));
-        // Counted down, and the run afterwards: one number for each message.
+        // Only `left` counts down per message; the run is counted afterwards.
         let mut left = most;
         let last = loop {
             let result = {
@@ -90,9 +89,9 @@ pub(super) fn attempt<A: Actor, K: Key, B: StandsFor<A>>(
     }
 }
 
-/// As `attempt`, if handlers usually wait: goes on with the next message as long as each handler
-/// has waited. Others had their turn in that time, so nothing is to be weighed but what may come
-/// before a message.
+/// Like `attempt`, if handlers usually wait: continues with the next message as long as each
+/// handler has waited. Other tasks had their turn in that time, so the only check is for anything
+/// that may come before a message.
 async fn attempt_after_waits<A: Actor, K: Key, B: StandsFor<A>>(
     core: &Core<A, K>,
     in_flight: &mut InFlight<A, K>,
@@ -136,7 +135,7 @@ pub(super) async fn serve<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight.settle(result);
 }
 
-/// Handles the message in hand within a time limit, or together with others, or both. False if
+/// Handles the message in hand within a time limit, together with others, or both. Returns false if
 /// nothing is left in hand once a batch is collected.
 async fn attempt_rare<A: Actor, K: Key, B: StandsFor<A>>(
     limit: Option<Duration>,
@@ -159,7 +158,7 @@ async fn attempt_rare<A: Actor, K: Key, B: StandsFor<A>>(
         let received = polled(worker, handler);
         match limit {
             Some(limit) => {
-                // Or the runtime's part of it would be compiled for each type of actor.
+                // Otherwise the runtime's part of it would be compiled for each actor type.
                 let received: Pin<&mut (dyn Future<Output = _> + Send)> = pin!(received);
                 tokio::time::timeout(limit, received).await.map_err(|_| limit)
             }
@@ -178,7 +177,7 @@ async fn attempt_rare<A: Actor, K: Key, B: StandsFor<A>>(
     true
 }
 
-/// Polls a handler or a hook, and lets go of the worker's place when it suspends. It borrows the
+/// Polls a handler or a hook, and gives up the worker's place when it suspends. It borrows the
 /// handler in its place: a move before it is read back costs more than all the rest.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn polled<'a, A: Actor, K: Key, F: Future>(
@@ -188,8 +187,8 @@ fn polled<'a, A: Actor, K: Key, F: Future>(
     Polled { worker, handler }
 }
 
-/// By hand, so that it is part of the loop around it: a function of its own is called with
-/// all of this in memory.
+/// Written by hand, so that it is part of the loop around it: a separate function would be called
+/// with all of this in memory.
 struct Polled<'a, A: Actor, K: Key, F> {
     worker: &'a mut WorkerContext<A, K>,
     handler: Pin<&'a mut F>,

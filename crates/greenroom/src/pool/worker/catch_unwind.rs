@@ -1,4 +1,4 @@
-//! Panics of user code end here.
+//! Catching panics of user code.
 
 use std::{
     any::Any,

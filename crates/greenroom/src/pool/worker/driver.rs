@@ -1,4 +1,4 @@
-//! What a worker does next: a state machine that runs no handler and awaits nothing.
+//! A worker's next step: a state machine that runs no handler and awaits nothing.
 //!
 //! ```text
 //!              ┌───────────────────────── a message is in hand ─────────────────────▶ Run
@@ -8,11 +8,11 @@
 //!              └───────── Search ────────────┘
 //! ```
 //!
-//! Before a worker looks where it was come, in this order: the end, signals, an exit that the actor
-//! has asked for, a permit of the pool's limits, and the turn of others. Of these only the end and
-//! signals come again before the look that follows a search. The shell does what the step
-//! says and asks again: in the product that is the loop in `worker.rs`, and in the models one that
-//! a checker runs. A step is taken once a run, and carries no message.
+//! Before a worker looks for messages, the following come in this order: the end, signals, an exit
+//! that the actor has requested, a pass of the pool's limits, and the turn of others. Of these,
+//! only the end and signals come again before the look that follows a search. The shell carries out
+//! each step and asks again. In the product, the shell is the loop in `worker.rs`; in the models, a
+//! checker runs it. A step is taken once a run, and carries no message.
 
 use std::mem;
 
@@ -24,30 +24,30 @@ use crate::{
     pool::{builder::settings::Settings, membership::slot_state::SIGNAL, pool_payload::Key},
 };
 
-/// What a worker is to do.
+/// The worker's next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// It starts nothing more.
     End,
     /// Signals wait.
     Hear,
-    /// Its actor has asked to end.
+    /// The actor has requested its end.
     Exit,
-    /// It needs a permit of the pool's limits. The shell says whether it came.
-    Permit,
+    /// The worker needs a pass of the pool's limits. The shell reports whether it came.
+    Pass,
     /// Others have a turn.
     Yield,
-    /// Its permit is there, and the next message is to be that of the share whose turn it is. The
-    /// shell says that it may be taken.
+    /// The pass is there, and the next message is that of the share whose turn it is. The shell
+    /// reports that it may be taken.
     Fair,
-    /// It steps aside once, and counts as one who is about to look.
+    /// The worker steps aside once, and counts as one that is about to look.
     Search,
-    /// There is nothing: it parks. The shell says when it is up again.
+    /// There is nothing: the worker parks. The shell reports when it is up again.
     Park,
-    /// A message is in hand, and another worker was woken for others. The runtime puts that where
-    /// only this thread looks, so this one steps back once before it perhaps computes for long.
+    /// A message is in hand, and another worker was woken for others. The runtime queues that
+    /// worker where only this thread looks, so this one yields once before it may compute for long.
     Defer,
-    /// A message is in hand. The shell says how many were attempted.
+    /// A message is in hand. The shell reports how many were attempted.
     Run,
 }
 
@@ -66,17 +66,17 @@ enum After {
 pub(crate) struct Driver {
     pacing: Pacing,
     after: After,
-    /// A permit is there for the next message.
-    has_permit: bool,
+    /// A pass is there for the next message.
+    has_pass: bool,
 }
 
 impl Driver {
     pub(crate) fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
         let patience = Patience::new(settings.derived.uses_handoff);
-        Self { pacing: Pacing::new(patience), after: After::Anything, has_permit: false }
+        Self { pacing: Pacing::new(patience), after: After::Anything, has_pass: false }
     }
 
-    /// What is to be done now. `exits` if the actor has asked to end.
+    /// The next step. `exits` is true if the actor has requested its end.
     #[inline]
     pub(crate) fn next<A: Actor, K: Key>(
         &mut self,
@@ -88,7 +88,7 @@ impl Driver {
                 before @ (After::Anything | After::Hear) => {
                     let has_heard = matches!(before, After::Hear);
                     if has_heard {
-                        // A hook may have, which says nothing of handlers.
+                        // A hook may have suspended, which says nothing about handlers.
                         in_flight.worker.has_suspended = false;
                     }
                     match self.comes_first(in_flight, exits, has_heard) {
@@ -115,7 +115,7 @@ impl Driver {
         }
     }
 
-    /// What comes before the next message.
+    /// Returns the step that comes before the next message, if there is one.
     #[inline]
     fn comes_first<A: Actor, K: Key>(
         &mut self,
@@ -126,17 +126,17 @@ impl Driver {
         if in_flight.is_over() {
             return Some(Step::End);
         }
-        // Once: where there is no mailbox, the order stays, and the look that follows forgets it.
+        // Only once: without a mailbox the order stays, and the following look clears it.
         if !has_heard && let Some(step) = self.hears(in_flight) {
             return Some(step);
         }
         if exits {
             return Some(Step::Exit);
         }
-        // They come and go while the pool runs.
+        // Limits come and go while the pool runs.
         if in_flight.worker.core.frame.is_limited() {
-            if !self.has_permit {
-                return Some(Step::Permit);
+            if !self.has_pass {
+                return Some(Step::Pass);
             }
             if in_flight.worker.core.frame.is_shared() {
                 return Some(self.turn_of_shares(in_flight));
@@ -149,7 +149,7 @@ impl Driver {
         None
     }
 
-    /// With shares a worker looks nowhere but there. Others have their turn before.
+    /// With shares, a worker takes messages only from there. Others have their turn before.
     fn turn_of_shares<A: Actor, K: Key>(&mut self, in_flight: &InFlight<A, K>) -> Step {
         match self.pacing.turn_is_over(&in_flight.worker.core.queue.wake) {
             true => {
@@ -160,7 +160,7 @@ impl Driver {
         }
     }
 
-    /// Signals that wait come first.
+    /// Returns the step for waiting signals, if there are any.
     #[inline]
     fn hears<A: Actor, K: Key>(&mut self, in_flight: &InFlight<A, K>) -> Option<Step> {
         if in_flight.slot_state.has_orders() && in_flight.slot_state.has(SIGNAL) {
@@ -170,8 +170,8 @@ impl Driver {
         None
     }
 
-    /// Looks for the next message where the last one was, and then everywhere. Or says what is to
-    /// be done in between.
+    /// Looks for the next message where the last one was, and then everywhere; or returns a step
+    /// that comes in between.
     #[inline]
     fn look<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>) -> Result<Taken, Step> {
         let from_lane = matches!(in_flight.worker.source, Source::Lane { .. });
@@ -184,7 +184,7 @@ impl Driver {
         }
         let core = &in_flight.worker.core;
         // With keys, a sender's messages go to all shards: the ready ones come first. A handler
-        // that has waited has left its shard, and others are ready most likely.
+        // that has waited has left its shard, and others are most likely ready.
         let goes_on = (core.keyed() || self.pacing.has_waited()) && core.queue.wake.any_ready();
         let may_search = !from_lane && !goes_on && in_flight.worker.run_state == RunState::Awake;
         if may_search && self.pacing.searches() {
@@ -213,9 +213,9 @@ impl Driver {
     #[inline]
     fn begin<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>) -> Step {
         self.pacing.found(in_flight.delivery.is_call());
-        // Before the handler is polled, which may compute for long.
+        // Before the handler is polled, because it may compute for long.
         in_flight.worker.counts_again();
-        // If handlers usually wait, this worker makes room as soon as its own does.
+        // If handlers usually wait, this worker makes room as soon as its own handler suspends.
         let (wake, watchdog) =
             (&in_flight.worker.core.queue.wake, &in_flight.worker.core.frame.clock.watchdog);
         let wakes = wake.wants_more() && wake.one(watchdog);
@@ -226,21 +226,21 @@ impl Driver {
         Step::Run
     }
 
-    /// A permit was awaited, and is there or not.
-    pub(crate) fn permitted(&mut self, is_there: bool) {
-        self.has_permit = is_there;
+    /// The wait for a pass is over; `is_there` if it came.
+    pub(crate) fn passed(&mut self, is_there: bool) {
+        self.has_pass = is_there;
     }
 
-    /// It takes a message of the share whose turn it is.
+    /// The worker takes a message of the share whose turn it is.
     pub(crate) fn takes_fairly(&mut self) {
         self.after = After::Fair;
     }
 
-    /// The message in hand has been attempted, and those behind it in the same run: together this
-    /// many. Their permit is used up.
+    /// The message in hand and those behind it in the same run have been attempted, `attempts` in
+    /// total. Their pass is used up.
     #[inline]
     pub(crate) fn ran<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>, attempts: u32) {
-        self.has_permit = false;
+        self.has_pass = false;
         let has_waited = mem::take(&mut in_flight.worker.has_suspended);
         let usual = in_flight.worker.core.queue.wake.waits();
         let changes = match mem::take(&mut in_flight.rounds.waits) {
@@ -252,9 +252,9 @@ impl Driver {
         }
     }
 
-    /// It was parked, and is up. Its permit was given back, and others had a turn.
+    /// The worker was parked, and is up. Its pass was given back, and others had a turn.
     pub(crate) fn unparked(&mut self) {
-        self.has_permit = false;
+        self.has_pass = false;
         self.pacing.begin_turn();
     }
 }

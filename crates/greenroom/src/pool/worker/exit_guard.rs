@@ -1,4 +1,4 @@
-//! What follows when the task of a worker ends or is dropped.
+//! Cleaning up when the task of a worker ends or is dropped.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -17,22 +17,22 @@ use crate::{
     },
 };
 
-/// How a worker's task came to its end.
+/// How a worker's task ended.
 pub(super) enum Gone {
     /// The slot is still its own: the pool has ended, or the worker has left for this reason.
     Over(ExitReason),
-    /// The slot is not this worker's any more: another may have been started there.
+    /// The slot is no longer this worker's: another one may have been started there.
     GivenUp,
 }
 
 /// A worker that was told to leave is gone when its task ends or is dropped. If the task is dropped
-/// because the worker was killed, another task goes on.
+/// because the worker was killed, another task continues.
 pub(super) struct ExitGuard {
     pub(super) pool: TaskGuard,
     pub(super) slot: usize,
-    /// Present when the task has come to its end.
+    /// Present once the task has ended.
     gone: Option<Gone>,
-    /// It cannot be built again: if it is killed, it has left the pool.
+    /// The worker cannot be built again: if it is killed, it has left the pool.
     adopted: bool,
 }
 
@@ -41,7 +41,7 @@ impl ExitGuard {
         Self { pool: TaskGuard::new(pool), slot, gone: None, adopted }
     }
 
-    /// The task has come to its end like this.
+    /// Notes how the task has ended.
     pub(super) fn note(&mut self, gone: Gone) {
         self.gone = Some(gone);
     }
@@ -51,7 +51,7 @@ impl Drop for ExitGuard {
     fn drop(&mut self) {
         let (pool, slot) = (&self.pool, self.slot);
         let slot_state = pool.frame().membership.slots.at(slot);
-        // Pairs with the store in `end`. If the end is missed, a task is begun that finds it.
+        // Pairs with the store in `end`. If the end is missed, a task is started that finds it.
         let goes_on = !pool.frame().lifecycle.ended.load(Ordering::SeqCst);
         let killed = slot_state.has(KILLED) && goes_on;
         if killed && self.adopted && self.gone.is_none() {
@@ -60,7 +60,7 @@ impl Drop for ExitGuard {
         match &self.gone {
             Some(Gone::GivenUp) => self.pool.spare(),
             None if killed && !self.adopted && !slot_state.has(REST) => {
-                // First: a kill from here on is meant for the task that is begun.
+                // First: a kill from now on is meant for the task that is started here.
                 slot_state.done(KILLED);
                 Arc::clone(pool).start_worker(slot, Beginning::AfterKill);
             }

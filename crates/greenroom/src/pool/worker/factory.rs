@@ -1,4 +1,4 @@
-//! What builds actors.
+//! Building actors.
 
 use std::{
     any::Any,
@@ -15,8 +15,8 @@ use crate::{
     Actor, Layer, address::vtable::BoxFuture, layer::Layered, pool::panic_message::panic_message,
 };
 
-/// Builds the actor of a slot. Called once per start, on the runtime's blocking
-/// pool unless it is quick.
+/// Builds the actor of a slot. Called once per start, on the runtime's blocking pool unless it is
+/// quick.
 pub(crate) struct Factory<A> {
     build: Build<A>,
     /// It does not block, and may be called on the worker's own task.
@@ -28,7 +28,7 @@ type Build<A> = Arc<dyn Fn(usize) -> Result<A, String> + Send + Sync>;
 /// An actor of any type.
 pub(super) type AnyActor = Box<dyn Any + Send>;
 
-/// An actor on its way from the thread that has built it. One that nobody fetches is discarded.
+/// An actor on its way from the thread that has built it. If it is not fetched, it is discarded.
 struct Made(Mutex<Option<Result<AnyActor, String>>>);
 
 impl Drop for Made {
@@ -72,7 +72,7 @@ impl<A: Send + 'static> Factory<A> {
     }
 }
 
-/// Compiled once, whatever is built.
+/// Compiled only once, whatever it builds.
 async fn built(
     quick: bool,
     build: Box<dyn FnOnce() -> Result<AnyActor, String> + Send>,

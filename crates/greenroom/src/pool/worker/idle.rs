@@ -1,4 +1,4 @@
-//! A worker that waits for work, and handles meanwhile what callers hand it.
+//! A worker that waits for work, and in the meantime handles messages that callers hand to it.
 
 use std::time::Instant;
 
@@ -12,12 +12,16 @@ use crate::{
     step_aside,
 };
 
-/// An idle worker handles so many messages that were handed to it in a row before other tasks of
-/// the runtime get a turn.
+/// An idle worker handles this many handed-over messages in a row before other tasks of the runtime
+/// get a turn.
 const HANDED_PER_TURN: u32 = 64;
 
-/// Waits until there is something to do in the queues. Messages that are handed to the worker in
-/// that time are handled here, as long as nothing else is to be done.
+/// One in this many handed-over messages counts as a run that may be timed: for a caller that waits
+/// for each, two clock reads for one in eight would be noticeable.
+const HANDED_PER_LOOK: u32 = 4;
+
+/// Waits until there is work in the queues. Messages that are handed to the worker in that time are
+/// handled here, as long as there is nothing else to do.
 pub(super) async fn idle<A: Actor, K: Key, B: StandsFor<A>>(
     in_flight: &mut InFlight<A, K>,
     core: &Core<A, K>,
@@ -29,24 +33,24 @@ pub(super) async fn idle<A: Actor, K: Key, B: StandsFor<A>>(
         let (park_token, has_woken) = in_flight.park(own_waker().await);
         let wake_reason = core.queue.wake.woken(worker, park_token).await;
         in_flight.worker.run_state = RunState::Awake;
-        // First: a worker that is killed as it steps aside leaves the shard, and what it was
-        // handed goes to others.
+        // First: a worker that is killed as it steps aside leaves the shard, and its handed-over
+        // message goes to others.
         if wake_reason != WakeReason::Handed {
             in_flight.resume(wake_reason);
         }
         if has_woken {
-            // This worker was woken as soon as it parked, perhaps in the same poll. The other lies
-            // in the LIFO slot of this thread, from which no other thread takes it: it is polled
-            // before this worker computes.
+            // This worker was woken as soon as it parked, perhaps in the same poll. The other
+            // worker is in the LIFO slot of this thread, from which no other thread takes it: it is
+            // polled before this worker computes.
             step_aside().await;
         }
         // If the clock was late, the caller has set it, or this message carries no time.
         if wake_reason != WakeReason::Handed || !in_flight.take_handed() {
             return;
         }
-        // Now and then a message that was handed over is timed, as runs are, unless its handler
-        // suspends.
-        let since = in_flight.rounds.times_this().then(Instant::now);
+        // Now and then a handed-over message is timed, as runs are, unless its handler suspends.
+        let times_this = handed.is_multiple_of(HANDED_PER_LOOK) && in_flight.rounds.times_this();
+        let since = times_this.then(Instant::now);
         in_flight.worker.has_suspended = false;
         serve(in_flight, actor, cx).await;
         if let Some(since) = since

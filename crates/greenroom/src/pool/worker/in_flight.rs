@@ -1,5 +1,5 @@
-//! What a worker has in flight. It lies outside the future that may panic or be dropped, and has
-//! one way out.
+//! The messages that a worker has in flight. They are outside the future that may panic or be
+//! dropped, and leave in one way only.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -37,37 +37,38 @@ pub(crate) use worker_context::{Polls, WorkerContext};
 pub(crate) type DeliveryOf<A> =
     Delivery<<A as Actor>::Message, <A as Actor>::Reply, <A as Actor>::Error>;
 
-/// In this order, so that what each message needs lies together, in as few cache lines as possible.
-/// Each of a thousand workers that take turns has left the caches when it is polled.
+/// The field order matters: what each message needs is together, in as few cache lines as possible.
+/// The data of each of a thousand workers that take turns has left the caches when it is polled.
 #[repr(C)]
 pub(crate) struct InFlight<A: Actor, K: Key> {
     pub(crate) worker: WorkerContext<A, K>,
     pub(crate) slot_state: Arc<SlotState>,
     pub(crate) rounds: Rounds,
-    /// A message has been started whose outcome is not settled.
+    /// A message has been started and is not settled.
     pub(crate) in_hand: bool,
-    /// The worker awaits something before it begins the message in hand: if it is killed there,
+    /// The worker awaits something before it starts the message in hand: if it is killed there,
     /// nothing was attempted.
     pub(crate) begins_later: bool,
-    /// A message that is attempted again is then to be alone in hand.
+    /// The retried message is to be alone in hand.
     alone: bool,
-    /// What the last attempt says of the load of what its handler uses. For the pool's limits.
+    /// The load that the last attempt found at the service that its handler uses. For the pool's
+    /// limits.
     pub(crate) outcome: Outcome,
     measures: Measures,
     pub(crate) delivery: DeliveryOf<A>,
-    /// A copy for another attempt, if one may be asked for.
+    /// A copy for a retry, if one may be requested.
     pub(crate) spare: Option<A::Message>,
-    /// The worker's own mailbox, once there has been something in it.
+    /// The worker's own mailbox, once it has been used.
     mailbox: Option<Arc<Mailbox<A, K>>>,
     pub(crate) rare: Rare<A, K>,
 }
 
-/// What few workers have.
+/// The parts that few workers have.
 pub(crate) struct Rare<A: Actor, K: Key> {
-    /// What becomes of a message that this worker, an adopted one, does not take. Named there
-    /// alone: a program that adopts none has none of its code.
+    /// Handles a message that this worker, an adopted one, does not take. Named only there: a
+    /// program that adopts none contains none of its code.
     pub(crate) put_back: Option<fn(&mut InFlight<A, K>)>,
-    /// Messages of a batch that are to be attempted again, while the others are settled.
+    /// Messages of a batch that are to be retried, while the others are settled.
     deferred: Option<Vec<fate::Deferred<A, K>>>,
 }
 
@@ -111,12 +112,12 @@ impl<A: Actor, K: Key> InFlight<A, K> {
 }
 
 impl<A: Actor, K: Key> Drop for InFlight<A, K> {
-    /// Settles the message in hand when the worker is dropped, and gives up its place. If the
-    /// worker alone has been killed, or is to rest, the failure table decides; if its pool ends, or
-    /// its runtime, the message is given back.
+    /// Settles the message in hand when the worker is dropped, and gives up its place. If only the
+    /// worker was killed, or is to rest, the failure table decides; if its pool or its runtime
+    /// ends, the message is given back.
     fn drop(&mut self) {
         // Pairs with the store in `end`: a stop that drops the worker has ended the pool before,
-        // and its message is given back. Otherwise it would be retried where no worker is.
+        // and its message is given back. Otherwise it would be retried without a worker.
         let goes_on = !self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst)
             && self.slot_state.has(KILLED | REST);
         let end = if goes_on { BatchEnd::Killed } else { BatchEnd::Stopped };

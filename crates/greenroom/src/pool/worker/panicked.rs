@@ -1,4 +1,4 @@
-//! What follows when an actor has panicked at its work.
+//! Cleaning up after an actor that panicked at its work.
 
 use std::any::Any;
 
@@ -12,7 +12,7 @@ use crate::{
     pool::pool_payload::Key,
 };
 
-/// Settles what a worker held that panicked, and lets others go on with the rest.
+/// Settles the messages of a worker that panicked, and lets others continue with the rest.
 pub(super) fn settle_panicked<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     worker: &str,
@@ -24,7 +24,7 @@ pub(super) fn settle_panicked<A: Actor, K: Key>(
     ExitReason::Panicked { message, location }
 }
 
-/// What a panic says.
+/// The message and the location of a panic.
 fn heard_of(worker: &str, panic: Box<dyn Any + Send>) -> (String, Option<PanicLocation>) {
     let message = panic_message(&*panic);
     let location = panic_location::of(&*panic);

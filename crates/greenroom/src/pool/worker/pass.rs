@@ -1,4 +1,4 @@
-//! Passing the gate of a pool with limits, before each message.
+//! Passing the gate of a pool with limits before each message.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -13,14 +13,14 @@ use crate::{
     },
 };
 
-/// The right to take a message, and what follows from it.
-pub(super) struct Turn {
+/// The right to take a message, together with its share's attempt.
+pub(super) struct Passage {
     pass: Pass,
-    /// In a pool with shares: what is taken is in hand of its share until this ends.
+    /// In a pool with shares: the attempt of the share, which ends with this.
     hand: Option<ShareHand>,
 }
 
-impl Turn {
+impl Passage {
     pub(super) fn new(pass: Pass, pool: Arc<dyn AnyCore>, slot: usize) -> Self {
         let shared = pool.frame().shares.is_some();
         Self { pass, hand: shared.then(|| ShareHand::new(pool, slot)) }
@@ -38,13 +38,13 @@ impl Turn {
     }
 }
 
-/// Passes the gate, if a message may be started now. Otherwise the worker gives up the place that
+/// Passes the gate if a message may be started now. Otherwise the worker gives up a place that
 /// others could work from, and [waits](await_pass).
-pub(super) fn try_pass<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Turn> {
+pub(super) fn try_pass<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Passage> {
     in_flight.outcome = Outcome::Done;
     let core = &in_flight.worker.core;
     if let Some(pass) = core.frame.limits.as_ref().and_then(|gate| gate.try_pass()) {
-        return Some(Turn::new(pass, core.erased(), in_flight.worker.slot));
+        return Some(Passage::new(pass, core.erased(), in_flight.worker.slot));
     }
     in_flight.worker.give_up_place();
     in_flight.worker.rest();
@@ -62,9 +62,9 @@ pub(super) async fn await_pass(pool: &dyn AnyCore, slot: usize) -> Option<Pass> 
             pool.hand_over(slot);
         }
         // Pairs with the store of `end` and with the `fetch_or` of `SlotState::order`. A
-        // notification of `over` follows each (an abort, if it is a kill): either this look
-        // sees it, or `called` resolves. A look before `notified` could miss it, and the worker
-        // would wait at the gate.
+        // notification of `over` follows each (an abort, if it is a kill): either this check sees
+        // it, or `called` resolves. A check before `notified` could miss it, and the worker would
+        // wait at the gate.
         if frame.lifecycle.ended.load(Ordering::SeqCst)
             || slot_state.starts_nothing()
             || slot_state.has(SIGNAL)
@@ -79,10 +79,10 @@ pub(super) async fn await_pass(pool: &dyn AnyCore, slot: usize) -> Option<Pass> 
     }
 }
 
-/// The message of this pass has its outcome.
+/// The message of this pass has been settled.
 pub(super) fn end_pass<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
-    Turn { pass, hand }: Turn,
+    Passage { pass, hand }: Passage,
 ) {
     if let Some(hand) = hand {
         hand.ended();

@@ -1,8 +1,8 @@
-//! Workers that were adopted and do not take a message.
+//! Adopted workers that do not take a message.
 
 use crate::NotAccepted;
 
-/// The workers that have refused a message, and why the last one did.
+/// The workers that have refused a message, and the reason of the last one.
 #[derive(Debug)]
 pub(crate) struct Refusals {
     /// Their slots, and the numbers of their tasks there.

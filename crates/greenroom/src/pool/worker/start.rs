@@ -1,4 +1,4 @@
-//! Starting workers, the first time and again.
+//! Starting workers, for the first time and again.
 
 use std::{
     any::Any,
@@ -23,7 +23,7 @@ use crate::pool::{
     panic_message::panic_message,
 };
 
-/// Reports the result of the first start, and tries again if it failed. False once the pool has
+/// Reports the result of the first start, and retries if it failed. Returns false once the pool has
 /// ended.
 pub(super) async fn first_start(
     pool: &dyn AnyCore,
@@ -39,7 +39,7 @@ pub(super) async fn first_start(
     match first {
         Ok(()) => {
             notify_started(pool, slot);
-            // Before the report: the spawner of the pool finds its worker there.
+            // Before the report: the spawner of the pool expects its worker there.
             has_started(pool, slot);
             let _ = outcomes.send(SlotOutcome::Started(slot));
             true
@@ -73,8 +73,8 @@ async fn start(pool: &dyn AnyCore, slot: usize, life: &mut dyn AnyLife) -> Resul
     Err(reason)
 }
 
-/// The error of an actor may be of any type; it is quoted if it is text or an error in a box that
-/// can say what it is, and named otherwise.
+/// The error of an actor may be of any type. It is quoted if it is text or a boxed error that can
+/// describe itself, and named by its type otherwise.
 pub(super) fn hook_failed<E: 'static>(error: E) -> String {
     let any: &dyn Any = &error;
     let text = any.downcast_ref::<String>().map(String::as_str);
@@ -88,14 +88,14 @@ pub(super) fn hook_failed<E: 'static>(error: E) -> String {
     format!("the `started` hook failed: {text}")
 }
 
-/// What an error says of itself. That is user code: were its panic to end the worker's task, nobody
-/// would try again (P20).
+/// The error's own description. That is user code: if its panic ended the worker's task, nothing
+/// would retry the start (P20).
 fn quoted(error: &(dyn std::error::Error + Send + Sync)) -> Option<String> {
     catch_unwind(AssertUnwindSafe(|| error.to_string())).map_err(discard).ok()
 }
 
-/// Tries until the factory works again, however long that takes: a slot is never lost (P20). False
-/// once the pool has ended; a start that takes long then goes on unattended.
+/// Tries until the factory works again, however long that takes: a slot is never lost (P20).
+/// Returns false once the pool has ended; a slow start then continues unattended.
 pub(super) async fn start_again(
     pool: &dyn AnyCore,
     slot: usize,

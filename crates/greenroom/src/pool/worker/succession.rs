@@ -1,4 +1,4 @@
-//! The succession of the actors in a slot: start, exit, restart, end, whatever their type.
+//! The succession of actors in a slot: start, exit, restart, end, whatever their type.
 
 use std::{any::Any, sync::Arc, time::Duration};
 
@@ -22,18 +22,19 @@ use crate::{
     },
 };
 
-/// How a worker came to its end.
+/// How a worker ended.
 pub(super) enum End {
     /// The pool has ended, or the worker is to leave.
     Over,
     /// By itself, or because of a signal.
     Exit(ExitReason),
-    /// It was killed. It has nothing in hand, and runs no hook any more.
+    /// It was killed. It has nothing in hand and runs no more hooks.
     Killed,
 }
 
-/// What follows the work of an actor: another one in its place, or the end of the task. Boxed by
-/// its caller, like everything rare: a worker's task is as large as the largest thing that it does.
+/// The step after the work of an actor: another actor in its place, or the end of the task. Boxed
+/// by its caller, like everything rare: a worker's task is as large as the largest thing that it
+/// does.
 pub(super) async fn next_actor(
     exit_guard: &mut ExitGuard,
     life: &mut dyn AnyLife,
@@ -45,7 +46,7 @@ pub(super) async fn next_actor(
             life.rest();
             reason
         }
-        // One that was killed does not come here.
+        // A killed one does not come here.
         Ok(End::Over | End::Killed) => {
             life.rest();
             let reason = pool.frame().lifecycle.reason_to_leave();
@@ -62,7 +63,7 @@ pub(super) async fn next_actor(
             return Err(Gone::Over(exit));
         }
         Sequel::GivenUp => {
-            // First: if the hook is dropped, the slot may be another worker's by then.
+            // First: if the hook is dropped, the slot may belong to another worker by then.
             exit_guard.note(Gone::GivenUp);
             end(&*pool, slot, life, &exit).await;
             return Err(Gone::GivenUp);
@@ -73,7 +74,7 @@ pub(super) async fn next_actor(
     restart(&*pool, slot, life, wait, exit).await
 }
 
-/// The actor that a worker's task begins with. Boxed by its caller, as `next_actor` is.
+/// The first actor of a worker's task. Boxed by its caller, like `next_actor`.
 pub(super) async fn first_actor(
     exit_guard: &ExitGuard,
     life: &mut dyn AnyLife,
@@ -101,7 +102,7 @@ pub(super) async fn first_actor(
     }
 }
 
-/// Builds the actor of a slot anew, after it has ended for this reason, and a wait.
+/// Builds the actor of a slot again, after it has ended for this reason, and a wait.
 async fn restart(
     pool: &dyn AnyCore,
     slot: usize,

@@ -1,4 +1,4 @@
-//! Workers, seen from inside.
+//! Workers, tested from inside.
 
 use std::{
     future::{Future, poll_fn},
@@ -75,13 +75,13 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
     core.push_and_wait_for_the_last_worker().await;
     in_flight.worker.wake_up();
     let mut driver = Driver::new(&core.settings);
-    assert_eq!(driver.next(&mut in_flight, false), Step::Permit);
-    driver.permitted(false);
-    assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it did not come");
-    driver.permitted(true);
+    assert_eq!(driver.next(&mut in_flight, false), Step::Pass);
+    driver.passed(false);
+    assert_eq!(driver.next(&mut in_flight, false), Step::Pass, "it did not come");
+    driver.passed(true);
     assert_eq!(driver.next(&mut in_flight, false), Step::Park, "nothing waits");
     driver.unparked();
-    assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it was given back");
+    assert_eq!(driver.next(&mut in_flight, false), Step::Pass, "it was given back");
     assert_eq!(driver.next(&mut in_flight, true), Step::Exit);
     in_flight.slot_state.order(SIGNAL);
     assert_eq!(driver.next(&mut in_flight, true), Step::Hear);
@@ -89,7 +89,7 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
     assert_eq!(driver.next(&mut in_flight, true), Step::End);
 }
 
-/// It was heard after the next message, if it came as the worker looked for one.
+/// The signal was handled after the next message if it came as the worker looked for one.
 #[tokio::test]
 async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_look() {
     let pool = Pool::new(|_| Worker).workers(1).quick_handlers(true);
@@ -115,7 +115,7 @@ async fn a03_a_signal_comes_before_a_message_also_if_the_worker_was_about_to_loo
 }
 
 impl Core<Worker, std::convert::Infallible> {
-    /// A message that panics disables the only slot, which is then free to be played by a test.
+    /// A message that panics disables the only slot; a test can then play its worker.
     async fn push_and_wait_for_the_last_worker(self: &Arc<Self>) {
         start_clock(&self.erased());
         let address = crate::Address::new(self.clone());
@@ -127,7 +127,7 @@ impl Core<Worker, std::convert::Infallible> {
     }
 }
 
-/// Workers of every kind of pool that lie idle, seen from inside.
+/// Idle workers of every kind of pool, tested from inside.
 async fn idle_pools() -> Vec<(&'static str, Arc<dyn Idle>)> {
     fn pool() -> crate::PoolBuilder<Worker> {
         let restarts = Restarts { max: 1_000, backoff: NO_WAIT, ..Restarts::default() };
@@ -149,12 +149,12 @@ async fn idle_pools() -> Vec<(&'static str, Arc<dyn Idle>)> {
 const NO_WAIT: crate::Backoff = crate::Backoff::new(Duration::ZERO, Duration::ZERO);
 
 trait Idle {
-    /// The first worker has one of its own from here on.
+    /// The first worker has its own mailbox from now on.
     fn has_mailbox(&self);
     /// Gives the first worker these orders, and wakes it for them.
     fn order(&self, orders: u32);
     fn is_at_rest(&self) -> bool;
-    /// Of the first worker.
+    /// True if the first worker has orders.
     fn has_orders(&self) -> bool;
 }
 
@@ -181,7 +181,8 @@ impl<K: Key> Idle for Core<Worker, K> {
 /// poll.
 #[tokio::test(start_paused = true)]
 async fn whatever_orders_an_idle_worker_finds_it_handles_them_and_parks_again() {
-    // What a worker is told that stays: all but to leave, to rest, and that the pool has ended.
+    // The orders that keep a worker in the pool: all but those to leave, to rest, and the pool's
+    // end.
     let orders = [MAIL, SIGNAL, HAND_OVER, KILLED];
     for combination in 1..1 << orders.len() {
         let chosen = (0..orders.len()).filter(|place| combination & 1 << place != 0);
@@ -232,7 +233,7 @@ async fn others_get_a_turn_while_abandoned_calls_are_skipped() {
     assert!(other.await.unwrap() > 10_000 / MESSAGES / 2);
 }
 
-/// One that does not ends a run of those that do, and each of these counts.
+/// A handler that does not wait ends a run of those that do, and each of those counts.
 #[tokio::test(start_paused = true)]
 async fn handlers_of_which_one_in_sixteen_does_not_wait_usually_wait() {
     let core = Pool::new(|_| Worker).workers(1).spawn_core().await.unwrap();
@@ -253,7 +254,7 @@ async fn nobody_is_awake_when_nothing_happens() {
         let core = messages_of_all_kinds(seed).await;
         assert_eq!((core.queue.wake.awake(), core.queue.wake.idle()), (0, 5));
         assert!(!core.queue.wake.any_ready());
-        // Workers that are dropped while they lie, and while they work, take their count along.
+        // Workers that are dropped while they are idle or working take their count along.
         let address = crate::Address::new(core.clone());
         address.send(2).await.unwrap();
         step_aside().await;

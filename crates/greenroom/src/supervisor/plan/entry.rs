@@ -145,7 +145,7 @@ impl ChildEntry {
         matches!(self.phase, Phase::Falling(under_way) if under_way >= fall)
     }
 
-    /// It is down as far as `fall` says.
+    /// The child is now down to the level of `fall`.
     pub(super) fn has_fallen(&mut self, fall: Fall) {
         self.phase = match fall {
             Fall::Suspend => Phase::Down,

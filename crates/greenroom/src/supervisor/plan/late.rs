@@ -1,4 +1,4 @@
-//! Starts that fail, and exits that are heard too early, too late or not at all.
+//! Starts that fail, and exits that are reported too early, too late or not at all.
 
 use std::time::Duration;
 

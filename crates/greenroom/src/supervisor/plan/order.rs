@@ -20,7 +20,7 @@ impl Order {
     }
 }
 
-/// How a child goes down: each one does what the one before does, and more.
+/// How far a child goes down: each level includes the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fall {
     Suspend,

@@ -1,4 +1,4 @@
-//! Random events in random order: the plan comes to rest, and to its end.
+//! Random events in random order: the plan settles, and ends.
 
 use proptest::{prelude::*, strategy::Strategy as Random};
 
@@ -19,9 +19,9 @@ use crate::{
 #[derive(Debug, Clone)]
 enum Step {
     Exit(u64, bool),
-    /// One of the orders that are under way is done.
+    /// One of the orders in progress is done.
     Done(usize),
-    /// A start that is under way fails.
+    /// A start in progress fails.
     Fails(usize),
     Later(u64),
     Remove(u64),
@@ -50,7 +50,7 @@ fn rules() -> impl Random<Value = Rules> {
     })
 }
 
-/// A plan and the orders that are under way.
+/// A plan and the orders in progress.
 struct World {
     bench: Bench,
     under_way: Vec<Order>,
@@ -58,7 +58,7 @@ struct World {
 }
 
 impl World {
-    /// Takes the orders; a new one for a child takes the place of the former.
+    /// Takes the orders; a new one for a child replaces the former.
     fn give(&mut self) {
         for order in self.bench.give() {
             self.under_way.retain(|former| former.child() != order.child());

@@ -110,7 +110,7 @@ impl Bench {
         self.done(Order::Fall { child: ChildId(id), how });
     }
 
-    /// All orders are carried out at once, until there are none; the clock stands still.
+    /// All orders are carried out at once, until there are none; no time passes.
     pub(super) fn run(&mut self) -> String {
         loop {
             let orders = self.give();

@@ -1,4 +1,4 @@
-//! What happens while something else is under way.
+//! Events that happen while something else is in progress.
 
 use super::{
     Debut, Fall, Order, PlanNotice,

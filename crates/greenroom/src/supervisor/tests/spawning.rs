@@ -113,7 +113,7 @@ async fn s01_the_handle_answers_while_a_start_and_a_stop_hang() {
     let (log, [a, b, c]) = Fake::some();
     let handle = up(Strategy::RestForOne, &log, [a.clone().into(), b.clone().into()]).await;
     a.next("start", Act::Hangs);
-    // Its order is given anew when the supervisor is stopped, and at the deadline.
+    // Its order is repeated when the supervisor is stopped, and at the deadline.
     (0..3).for_each(|_| b.next("stop", Act::Hangs));
     a.panics();
     let began = tokio::time::Instant::now();

@@ -33,7 +33,7 @@ async fn s01_at_the_deadline_the_rest_is_stopped_at_once_and_what_hangs_is_given
     let before = tasks();
     let (log, fakes) = Fake::some::<3>();
     let handle = up(Strategy::OneForOne, &log, specs(&fakes)).await;
-    // When its order is given anew, at the deadline, it hangs as well.
+    // When its order is repeated, at the deadline, it hangs again.
     (0..2).for_each(|_| fakes[2].next("stop", Act::Hangs));
     let began = Instant::now();
     let report = handle.stop(Stop::within(2 * SECOND)).await;

@@ -1,4 +1,4 @@
-//! Workers that do as the message says.
+//! Workers that do what the message says.
 
 use std::{
     sync::{
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 pub(crate) type Error = CallError<&'static str>;
 
-/// What a worker does.
+/// The action of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Act {
     Reply(u32),
-    /// Replies after so many milliseconds.
+    /// Replies after this many milliseconds.
     After(u64, u32),
     Fail,
     Panic,
@@ -26,11 +26,11 @@ pub(crate) enum Act {
 
 pub(crate) use Act::{After, Fail, Hang, Panic, Reply};
 
-/// What each worker does, by its slot; the last act is that of all others.
+/// The action of each worker, by slot; the last one is for all others.
 #[derive(Debug)]
 pub(crate) struct Plan {
     acts: Vec<Act>,
-    /// How often a plan may be cloned before that panics.
+    /// How often a plan may be cloned before a clone panics.
     clones: Option<Arc<AtomicUsize>>,
 }
 
@@ -82,12 +82,12 @@ impl Actor for Worker {
     }
 }
 
-/// So many workers with so much room each.
+/// This many workers with this much room each.
 pub(crate) fn crew(count: usize, mailbox: usize) -> PoolBuilder<Worker> {
     Pool::new(Worker).quick_factory().workers(count).mailbox(mailbox).capacity(1_000)
 }
 
-/// A pool of which all workers run.
+/// A pool in which all workers run.
 pub(crate) async fn spawned<A: Actor>(crew: PoolBuilder<A>, count: usize) -> Pool<A> {
     let pool = crew.spawn().await.unwrap();
     pool.ready(count, Duration::from_secs(60)).await.unwrap();
@@ -98,18 +98,18 @@ pub(crate) async fn workers(count: usize, mailbox: usize) -> Pool<Worker> {
     spawned(crew(count, mailbox), count).await
 }
 
-/// One of the workers, while all are there.
+/// One of the workers, while all exist.
 pub(crate) fn one(pool: &Pool<Worker>, slot: usize) -> Address<Plan, u32, &'static str> {
     pool.admin().workers()[slot].address().clone()
 }
 
-/// Takes a worker away.
+/// Removes a worker.
 pub(crate) async fn remove(pool: &Pool<Worker>, slot: usize) {
     let change = pool.admin().remove_worker(slot).unwrap();
     assert_eq!(change.done(Duration::from_secs(60)).await.left, [slot]);
 }
 
-/// Gives a worker with room for one something to hang on, and fills its room.
+/// Keeps a worker with room for one busy, and fills its room.
 pub(crate) async fn fill(pool: &Pool<Worker>, slot: usize, in_hand: Act) {
     let worker = one(pool, slot);
     worker.send(Plan::of([in_hand])).await.unwrap();
@@ -117,7 +117,7 @@ pub(crate) async fn fill(pool: &Pool<Worker>, slot: usize, in_hand: Act) {
     worker.send(Plan::of([Reply(0)])).await.unwrap();
 }
 
-/// Lets the workers run until it is so.
+/// Lets the workers run until the condition holds.
 pub(crate) async fn until(so: impl Fn() -> bool) {
     for _ in 0..1_000 {
         if so() {
@@ -128,7 +128,7 @@ pub(crate) async fn until(so: impl Fn() -> bool) {
     panic!("it never came to be so");
 }
 
-/// What became of the messages, once all is done.
+/// The final figures, once everything is done.
 pub(crate) async fn stopped(pool: &Pool<Worker>) -> PoolStats {
     pool.stop(Stop::within(Duration::from_secs(60))).await.stats
 }
@@ -138,7 +138,7 @@ pub(crate) fn handled(pool: &Pool<Worker>) -> Vec<u64> {
     pool.admin().worker_stats().iter().map(|worker| worker.handled).collect()
 }
 
-/// Milliseconds since then.
+/// Milliseconds since the start.
 pub(crate) fn ms(start: Instant) -> u64 {
     start.elapsed().as_millis() as u64
 }

@@ -1,4 +1,4 @@
-//! What an envelope says is kept for each copy of a broadcast message.
+//! The envelope is kept for each copy of a broadcast message.
 
 use std::{
     sync::{Arc, Mutex},
@@ -21,7 +21,7 @@ struct Seen {
     sender: Option<AnyAddress>,
 }
 
-/// Keeps what it is given. The message 0 takes a second, and 9 waits for its token.
+/// Records its messages. The message 0 takes a second, and 9 waits for its token.
 #[derive(Clone, Default)]
 struct Scribe(Arc<Mutex<Vec<Seen>>>);
 

@@ -10,10 +10,10 @@ use Event::{Item, Lagged};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What has been heard by each slot.
+/// The events that each slot has received.
 type Heard = Arc<Mutex<Vec<Vec<Event<u32>>>>>;
 
-/// Notes what it hears. 1313 kills; the slow one takes a second for each.
+/// Notes its events. 1313 kills; the slow one takes a second for each event.
 struct Listener {
     heard: Heard,
     slow: usize,
@@ -111,7 +111,7 @@ async fn a14_under_broadcast_workers_come_go_and_are_restarted() {
     let added = pool.admin().add(2).unwrap();
     let slots = added.added().to_vec();
     added.done(SECOND).await;
-    // All four die of this, and what follows waits for their return.
+    // All four die of this, and later events wait for their return.
     producer.publish(1313);
     tokio::task::yield_now().await;
     producer.publish(14);

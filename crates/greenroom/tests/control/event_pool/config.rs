@@ -13,7 +13,7 @@ fn toml(text: &str) -> EventPoolConfig {
     EventPoolConfig::from_toml(text).unwrap_or_else(|errors| panic!("{text}:\n{errors}"))
 }
 
-/// What is wrong with a YAML text.
+/// The errors in a YAML text.
 fn errors(text: &str) -> String {
     EventPoolConfig::from_yaml(text).expect_err(text).to_string()
 }
@@ -88,7 +88,7 @@ fn h01_each_end_of_a_range_is_accepted_and_what_is_beyond_is_not() {
         ("memory_ceiling", "1MiB", "18446744073709551615", "1048575", "18446744073709551616"),
     ] {
         for good in [least, most] {
-            // An inbox of ten million is more than 256 workers may have.
+            // An inbox of ten million is too much for 256 workers.
             let others = if key == "pool_size" { "inbox_size: 1" } else { "poolSize: 1" };
             let others = if key == "inbox_size" { "pool_size: 1" } else { others };
             yaml(&format!("{key}: {good}\n{others}"));

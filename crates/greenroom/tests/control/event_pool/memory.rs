@@ -102,10 +102,10 @@ async fn h12_what_waits_for_an_operator_is_told_apart() {
     assert_eq!(alarms(&mut receiver), [(2 * MIB, MIB, holds)]);
 }
 
-/// What is used, the ceiling, and what the pool holds.
+/// The bytes in use, the ceiling, and the parts that the pool holds.
 type Alarm = (u64, u64, Vec<(Holding, u64)>);
 
-/// What was told of the memory, and nothing else.
+/// The events about memory, without others.
 fn alarms(receiver: &mut PoolEventReceiver) -> Vec<Alarm> {
     let events = std::iter::from_fn(|| receiver.try_recv()).filter_map(Event::into_item);
     let alarm = |what: &PoolEvent| match what {

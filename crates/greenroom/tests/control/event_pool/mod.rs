@@ -1,4 +1,4 @@
-//! Event-bus pools: their configuration, what they promise of messages, and their memory (H01 to
+//! Event-bus pools: their configuration, their promises about messages, and their memory (H01 to
 //! H12).
 
 mod config;

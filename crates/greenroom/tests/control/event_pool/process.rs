@@ -1,4 +1,4 @@
-//! What becomes of messages: replies, keys, order (H04, H05, H07).
+//! The outcomes of messages: replies, keys, order (H04, H05, H07).
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) async fn in_order(pool: &EventPool<Clerk>) -> bool {
     pool.submit(Some(17), Do::Sleep(10 * SECOND)).await.unwrap();
     let second = pool.process(Some(17), Do::Reply(2));
     let waited = tokio::time::timeout(SECOND, second).await.is_err();
-    // Where keys stick to workers, one of many is another's.
+    // If keys stick to workers, at least one of many keys belongs to another worker.
     let others = (18..50).map(|key| async move {
         tokio::time::timeout(SECOND, pool.process(Some(key), Do::Reply(3))).await
     });
@@ -120,7 +120,7 @@ async fn h05_a_business_error_is_not_a_crash_and_a_panic_is() {
     let stats = pool.stats().pool;
     assert_eq!((stats.failed, stats.restarts, stats.dead_lettered), (10, 0, 0));
     assert_eq!(told(&mut receiver), [], "ten errors are nothing to tell");
-    // Nobody waits for it: the error is a dead letter.
+    // No caller waits for it: the error is a dead letter.
     pool.submit(Some(1), Do::Fail).await.unwrap();
     tokio::time::sleep(SECOND).await;
     let stats = pool.stats().pool;

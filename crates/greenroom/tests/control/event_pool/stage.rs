@@ -1,4 +1,4 @@
-//! A worker that does as it is told, and what pools of it are made with.
+//! A worker that does what the messages say, and its pools.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ pub(crate) enum Do {
 
 pub(crate) type Order = Keyed<u64, Do>;
 
-/// What has been handled to its end, in order.
+/// The fully handled messages, in order.
 pub(crate) type Done = Arc<Mutex<Vec<Order>>>;
 
 pub(crate) struct Clerk(Done);
@@ -54,8 +54,8 @@ impl Clerk {
     }
 }
 
-/// A pool that restarts its workers each a second after they have died, what has been handled in
-/// it, and what it tells.
+/// A pool that restarts a worker a second after it has died, its log of handled messages, and the
+/// receiver of its events.
 pub(crate) fn clerks(
     config: EventPoolConfig,
 ) -> (EventPoolBuilder<Clerk>, Done, PoolEventReceiver) {
@@ -77,14 +77,14 @@ pub(crate) fn sizes(pool_size: usize, inbox_size: usize) -> EventPoolConfig {
     }
 }
 
-/// The kinds of what there is to hear, without what belongs to the day's work.
+/// The kinds of the received events, without routine ones.
 pub(crate) fn told(receiver: &mut PoolEventReceiver) -> Vec<Kind> {
     let events = std::iter::from_fn(|| receiver.try_recv());
     let kinds = events.filter_map(Event::into_item).map(|notice| notice.what.kind());
     kinds.filter(|kind| !matches!(kind, Kind::Started | Kind::WorkerStarted)).collect()
 }
 
-/// The numbers that have been replied, in order.
+/// The numbers that were replied, in order.
 pub(crate) fn numbers(done: &Done) -> Vec<u64> {
     let number = |event: &Order| match event.message {
         Do::Reply(number) => Some(number),

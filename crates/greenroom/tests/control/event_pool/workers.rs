@@ -1,4 +1,4 @@
-//! Workers that die, and workers that do not let go (H06, H08, H09).
+//! Workers that die, and workers that are stuck (H06, H08, H09).
 
 use greenroom::{
     CallError, DeadLetterReason, SendError, event_pool::EventPoolConfig, pool::WhenExhausted,
@@ -11,7 +11,7 @@ use super::stage::{Do, MILLI, SECOND, clerks, numbers, sizes, told};
 async fn h06_while_a_worker_restarts_its_messages_wait_and_processing_goes_on_where_it_was() {
     let (builder, done, mut receiver) = clerks(sizes(1, 10));
     let pool = builder.spawn().await.unwrap();
-    // The first restart is at once, the second takes a second.
+    // The first restart is immediate, the second takes a second.
     pool.submit(Some(8), Do::Panic).await.unwrap();
     pool.submit(Some(9), Do::Panic).await.unwrap();
     for number in 1..=5 {
@@ -56,7 +56,7 @@ async fn h08_restarts_exhausted_every_message_is_a_dead_letter_and_it_is_told_at
     let refused = pool.process(Some(1), Do::Reply(1)).await;
     assert!(matches!(refused, Err(CallError::NotAccepted(SendError::NoWorkers(_)))));
     assert!(numbers(&done).is_empty() && stats.ledger_holds());
-    // Somebody has mended it: the letters can be replayed.
+    // The cause was fixed: the letters can be replayed.
     pool.pool().admin().enable(0).unwrap().done(SECOND).await;
     let replayed = pool
         .pool()
@@ -101,7 +101,7 @@ async fn h09_a_wedged_worker_shows_its_true_depth_and_how_long_it_has_been_at_it
     assert_eq!(pool.stats().pool.queued, 8, "it is looked up, not remembered");
 }
 
-/// It computes, and so answers to nobody.
+/// It computes, and so does not respond at all.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn h09_a_worker_that_computes_hides_nothing_either() {
     use greenroom::{EventPool, event_pool::Keyed, prelude::*};

@@ -1,4 +1,4 @@
-//! A worker that does as each message says, and pools of it.
+//! A worker that does what each message says, and its pools.
 
 use std::{
     sync::{
@@ -10,11 +10,11 @@ use std::{
 
 use greenroom::{Actor, Backoff, Context, Pool, PoolBuilder, Restarts};
 
-/// What a message asks for. The number is its key, where there are keys.
+/// The request in a message. The number is its key in a pool with keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Do {
     Return(u64),
-    /// Computes until the clock says so, without an await.
+    /// Computes for this long, without an await.
     Compute(Duration),
     Yield(u64),
     /// Suspended until its worker is killed, the first time that it is attempted.
@@ -35,7 +35,7 @@ impl Do {
     }
 }
 
-/// How many handlers have begun.
+/// The number of handlers that have started.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Begun(Arc<AtomicU32>);
 
@@ -44,7 +44,7 @@ impl Begun {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many have.
+    /// Waits until this many have.
     pub(crate) async fn reach(&self, handlers: u32) {
         while self.now() < handlers {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -90,15 +90,15 @@ pub(crate) fn clerks(workers: usize) -> (PoolBuilder<Clerk>, Begun) {
     (pool, begun)
 }
 
-/// Kills the worker that stands at this place of the list.
+/// Kills the worker at this place of the list.
 pub(crate) fn kill(pool: &Pool<Clerk>, place: usize) {
     if let Some(worker) = pool.admin().workers().get(place) {
         worker.kill();
     }
 }
 
-/// Runs this on a thread of its own, so that a runtime whose thread never comes back fails the test
-/// instead of hanging it.
+/// Runs this on its own thread, so that a runtime whose thread never returns fails the test instead
+/// of hanging it.
 pub(crate) fn within_a_minute<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(run()));

@@ -1,4 +1,4 @@
-//! Workers that are killed: awake, computing, suspended, lying idle, handed a message.
+//! Workers that are killed: awake, computing, suspended, idle, or with a handed-over message.
 
 #![expect(clippy::print_stdout, reason = "a soak says what came of it")]
 

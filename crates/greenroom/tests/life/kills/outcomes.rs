@@ -1,5 +1,5 @@
-//! What becomes of the message that a killed worker had in hand: the failure table decides, as it
-//! does after a panic (P18).
+//! The outcome of a message that a killed worker had in hand: the failure table decides, as it does
+//! after a panic (P18).
 
 use std::{
     sync::{Arc, Mutex},
@@ -37,7 +37,7 @@ async fn p18_the_message_of_a_killed_worker_is_tried_again_where_a_copy_is_kept(
 #[tokio::test(start_paused = true)]
 async fn p18_a_message_whose_workers_are_killed_each_time_is_a_dead_letter_in_the_end() {
     let (pool, begun) = clerks(1);
-    // Being killed is not its fault: the poison limit says nothing of it.
+    // Being killed is not the message's fault: it does not count towards the poison limit.
     let pool = pool.retry(5, BACKOFF).poison_limit(1).spawn().await.unwrap();
     let call = pool.address();
     let call = tokio::spawn(async move { call.call(Do::Hang(7)).await });
@@ -133,7 +133,7 @@ async fn p18_a_key_is_parked_behind_a_kill_where_the_row_says_so() {
     assert!(pool.stop(Stop::within(SOON)).await.stats.ledger_holds());
 }
 
-/// Leaves its message where it lies.
+/// Leaves its message in place.
 struct Looks;
 
 impl Actor for Looks {
@@ -198,7 +198,7 @@ async fn p21_a_worker_is_killed_by_its_handle_and_no_other_with_it() {
     let [first, second] = <[_; 2]>::try_from(calls).unwrap();
     assert_eq!(second.await.unwrap(), Err(CallError::Killed));
     assert!(!first.is_finished(), "the other goes on");
-    // Whoever takes the slot next is reached by the same handle.
+    // The same handle reaches the next worker in the slot.
     assert_eq!(workers[1].call(Do::Return(3)).await, Ok(3));
     let report = pool.stop(Stop::within(Duration::ZERO)).await;
     assert_eq!(report.stats.restarts, 1);

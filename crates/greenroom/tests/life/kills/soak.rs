@@ -1,6 +1,6 @@
-//! Workers of every kind of pool are killed at all times, while callers call and senders send:
-//! nobody waits for ever, no key is in hand twice, and the ledger is exact. A long run says for how
-//! long it is to go on, and prints the longest pause:
+//! Workers of every kind of pool are killed at all times, while callers call and senders send: no
+//! caller waits forever, no key is in hand twice, and the ledger is exact. A long run takes the
+//! number of seconds from the environment, and prints the longest pause:
 //!
 //! ```sh
 //! GREENROOM_SOAK_SECONDS=600 cargo test --release -p greenroom --test actors soak -- --nocapture
@@ -25,7 +25,7 @@ const KEYS: u64 = 6;
 const WORKERS: usize = 4;
 const CALLERS: u64 = 2;
 
-/// Nobody may wait longer than this for the next outcome, however busy the machine is.
+/// The longest allowed wait for the next outcome, however busy the machine is.
 const HANGS: Duration = Duration::from_secs(30);
 
 const ASKED_FOR: &str = "asked for";
@@ -36,12 +36,12 @@ struct Job {
     number: u64,
 }
 
-/// What all workers of a pool have.
+/// The shared state of a pool's workers.
 #[derive(Default)]
 struct Desk {
     is_keyed: bool,
     in_hand: [AtomicBool; KEYS as usize],
-    /// Handlers that have begun.
+    /// The number of handlers that have started.
     begun: AtomicU64,
     twice: AtomicU64,
 }
@@ -101,7 +101,7 @@ impl Actor for Clerk {
 
 type Outcome = Result<u64, CallError<(), Job>>;
 
-/// A pool that is soaked, and what has come of it so far.
+/// A pool under test, and its record so far.
 struct Soaked {
     name: &'static str,
     pool: Pool<Clerk>,
@@ -193,7 +193,7 @@ impl Soaked {
         workers[place % workers.len()].erase().exit(ExitReason::Killed);
     }
 
-    /// From a task: also just before a call.
+    /// Kills from within a task, even just before a call.
     async fn kill_from_inside(self: Arc<Self>) {
         for place in 0.. {
             if self.is_over() {
@@ -224,8 +224,8 @@ impl Soaked {
     }
 }
 
-/// Looks from a thread of its own for how long no handler of a pool begins, though senders always
-/// have something for it, and kills from there as well.
+/// From its own thread, measures how long no handler of a pool starts although senders always have
+/// messages for it, and kills from there as well.
 fn watch(all: &[Arc<Soaked>], time: Duration) -> Duration {
     let (start, mut longest) = (Instant::now(), Duration::ZERO);
     let mut seen: Vec<_> = all.iter().map(|_| (0, Instant::now())).collect();
@@ -282,7 +282,8 @@ fn a12_p18_p26_kills_at_all_times_stop_nobody_and_lose_nothing() {
     }));
     let ended: Vec<_> = [1, 2]
         .map(|threads| {
-            // So that a runtime whose thread never comes back fails the test instead of hanging it.
+            // On a thread, so that a runtime whose thread never returns fails the test instead of
+            // hanging it.
             let time = Duration::from_secs(seconds()) / 2;
             let (tell, told) = std::sync::mpsc::channel();
             std::thread::spawn(move || tell.send(runtime(threads).block_on(soak(time))));

@@ -1,4 +1,4 @@
-//! A worker that is killed ends, whatever it does: it neither goes on nor keeps its thread.
+//! A killed worker ends, whatever it does: it neither continues nor keeps its thread.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn killed_while_it_computes() {
         }
         (0..2).for_each(|place| kill(&killer, place));
     });
-    // It computes to its end: what was begun without an await is done.
+    // It computes to its end: code without an await cannot be interrupted.
     assert_eq!(computing.await.unwrap(), Ok(0));
     killed.join().unwrap();
     while pool.stats().restarts < 2 {
@@ -86,7 +86,8 @@ async fn killed_again_and_again(quick: bool) {
     assert!(stats.ledger_holds() && stats.restarts > 0, "{stats:?}");
 }
 
-/// It had no keys yet, and said so; its senders went round and round then, once it had some.
+/// It had handed over keys that it did not have yet; its senders then looped forever once it had
+/// some.
 #[test]
 fn a12_t02_a_sticky_worker_killed_in_its_start_has_its_keys_afterwards() {
     within_a_minute(|| runtime(1).block_on(killed_in_its_start()));

@@ -1,4 +1,4 @@
-//! The actors: of single messages, and of batches.
+//! The actors: for single messages, and for batches.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ impl Actor for Clerk {
     type Reply = u32;
     type Error = u32;
 
-    /// Not always true: what was taken out is a letter without its message.
+    /// Not always true: a message that was taken out leaves a letter without it.
     const KEEPS_MESSAGE: bool = true;
 
     async fn handle(&mut self, message: Message, _cx: &mut Context<Self>) -> Result<u32, u32> {
@@ -78,7 +78,7 @@ impl Actor for Scribe {
     }
 }
 
-/// Of the pool that takes over what there is no room for.
+/// The actor of the pool that takes over messages for which there is no room.
 pub(crate) struct Elsewhere(pub(crate) Log);
 
 impl Actor for Elsewhere {

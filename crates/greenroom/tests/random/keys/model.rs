@@ -1,4 +1,4 @@
-//! What has been seen of each message, and what may be seen next.
+//! The history of each message, and what may happen to it next.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -14,15 +14,15 @@ use super::program::{Message, Program};
 struct Track {
     key: Option<u8>,
     class: Class,
-    /// The task that sends it after all that it has sent before.
+    /// The task that sends it, after all that it has sent before.
     sender: Option<u8>,
     alive: Weak<()>,
-    /// Its place among all that were accepted, where that is known.
+    /// Its place among all accepted messages, if known.
     accepted: Option<u64>,
     attempts: u32,
-    /// Failed attempts that count, since it was replayed.
+    /// Failed attempts that count, since its last replay.
     failures: u32,
-    /// Workers that died of it.
+    /// The number of workers that died of it.
     kills: u32,
     outcome: Option<&'static str>,
 }
@@ -31,7 +31,7 @@ struct Track {
 pub(crate) struct Seen {
     tracks: BTreeMap<u32, Track>,
     in_hand: HashSet<u8>,
-    /// Of each key, in order: what was attempted, and is to be attempted again or waits for an
+    /// For each key, in order: messages that were attempted, and wait for a retry or for an
     /// operator.
     failed: HashMap<u8, Vec<u32>>,
     last_of_sender: HashMap<(u8, u8, Class), u32>,
@@ -40,7 +40,7 @@ pub(crate) struct Seen {
     /// Dead letters without a message.
     pub(crate) anonymous: u64,
     pub(crate) violations: Vec<String>,
-    /// Attempts that a message has.
+    /// The most attempts of a message.
     attempts: u32,
     poison_limit: u32,
     hashes: u8,
@@ -60,7 +60,7 @@ impl Log {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// These are in hand until the guard is dropped, together.
+    /// Marks these as in hand together, until the guard is dropped.
     pub(crate) fn begin(&self, messages: &[(u32, Option<u8>)]) -> InHand {
         let mut seen = self.lock();
         let key = messages[0].1;
@@ -117,7 +117,7 @@ impl Seen {
         }
     }
 
-    /// What has failed comes first, in its order, and nothing new before all of it.
+    /// Failed messages come first, in order, and no new one comes before all of them.
     fn check_line(&mut self, key: u8, numbers: &[u32]) {
         let mut failed = self.failed_of(key);
         let common = numbers.len().min(failed.len());
@@ -130,7 +130,7 @@ impl Seen {
         self.failed.insert(key, failed);
     }
 
-    /// A first attempt: later than those of what its sender has sent before, and of what was
+    /// A first attempt comes after those of earlier messages of its sender, and of messages
     /// accepted before.
     fn check_order(&mut self, number: u32) {
         let track = &self.tracks[&number];
@@ -150,7 +150,7 @@ impl Seen {
         }
     }
 
-    /// What waits for another attempt, or for an operator.
+    /// The messages that wait for a retry or for an operator.
     pub(crate) fn failed_of(&self, key: u8) -> Vec<u32> {
         let failed = self.failed.get(&key).into_iter().flatten().copied();
         failed.filter(|number| self.tracks[number].is_alive()).collect()
@@ -160,7 +160,7 @@ impl Seen {
         self.in_hand.contains(&key)
     }
 
-    /// This one is about to be sent.
+    /// This message is about to be sent.
     pub(crate) fn sends(&mut self, message: &Message, class: Class, sender: Option<u8>) {
         let track = Track {
             key: message.key,
@@ -176,7 +176,7 @@ impl Seen {
         self.tracks.insert(message.number, track);
     }
 
-    /// This one has just been accepted.
+    /// This message has just been accepted.
     pub(crate) fn accepts(&mut self, number: u32) {
         self.accepted += 1;
         let accepted = self.accepted;
@@ -185,8 +185,8 @@ impl Seen {
         }
     }
 
-    /// Of the keys that hash as this one does, without this message: accepted and not started, at
-    /// least and at most.
+    /// For the keys with the same hash as this one, without this message: the least and the most
+    /// messages that are accepted and not started.
     pub(crate) fn waiting(&self, key: u8, but: u32) -> (usize, usize) {
         let all = self.tracks.iter().filter(|(number, track)| {
             let alike = track.key.is_some_and(|other| other % self.hashes == key % self.hashes);
@@ -203,7 +203,7 @@ impl Seen {
         }
     }
 
-    /// All that has failed for good of this key is attempted as if it had not.
+    /// All messages of this key that failed for good are attempted as if they had not.
     pub(crate) fn replays(&mut self, key: u8) {
         let (attempts, kills) = (self.attempts, self.poison_limit);
         for number in self.failed_of(key) {
@@ -214,7 +214,7 @@ impl Seen {
         }
     }
 
-    /// The line of a key as an operator got it.
+    /// The line of a key, as an operator got it.
     pub(crate) fn removes(&mut self, key: u8, line: &[Message]) {
         let failed = self.failed_of(key);
         let numbers: Vec<u32> = line.iter().map(|message| message.number).collect();
@@ -235,13 +235,13 @@ impl Seen {
         self.tracks.values().filter(|track| track.outcome == Some(outcome)).count() as u64
     }
 
-    /// Accepted, and nobody knows what became of it.
+    /// The number of accepted messages with an unknown outcome.
     pub(crate) fn unknown(&self) -> u64 {
         let unknown = |track: &&Track| track.accepted.is_some() && track.outcome.is_none();
         self.tracks.values().filter(unknown).count() as u64
     }
 
-    /// Messages that somebody still has.
+    /// Messages that still exist somewhere.
     pub(crate) fn alive(&self) -> Vec<u32> {
         let alive = self.tracks.iter().filter(|(_, track)| track.is_alive());
         alive.map(|(number, _)| *number).collect()
@@ -254,7 +254,7 @@ impl Track {
     }
 }
 
-/// Messages in hand. What is not done when this is dropped has failed.
+/// Messages in hand. Those not done when this is dropped have failed.
 pub(crate) struct InHand {
     log: Log,
     key: Option<u8>,
@@ -265,7 +265,7 @@ pub(crate) struct InHand {
 }
 
 impl InHand {
-    /// Which attempt this is.
+    /// The number of this attempt.
     pub(crate) fn attempt(&self, number: u32) -> u32 {
         self.log.lock().tracks[&number].attempts
     }

@@ -1,4 +1,4 @@
-//! What a program is made of.
+//! The parts of a program.
 
 use std::{
     hash::{Hash, Hasher},
@@ -9,8 +9,8 @@ use std::{
 use greenroom::{Class, FailureTable, FinalAction, Rule};
 use proptest::prelude::*;
 
-/// What the handler of a message does, where it says so for as many attempts as the number says;
-/// later ones return.
+/// What the handler of a message does, for as many attempts as the number says; later attempts
+/// return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     Return,
@@ -19,11 +19,11 @@ pub(crate) enum Deed {
     Fail(u32),
     /// With the message left in place.
     LookAndFail(u32),
-    /// Of a batch, all fail.
+    /// All messages of a batch fail.
     FailAll(u32),
     Panic(u32),
     LookAndPanic(u32),
-    /// Until the pool has had enough of it.
+    /// Until the pool drops it.
     Hang(u32),
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Message {
     pub(crate) number: u32,
     pub(crate) key: Option<u8>,
     pub(crate) deed: Deed,
-    /// Somewhere in the pool, or on its way there, as long as one of these is left.
+    /// The message is in the pool, or on its way there, as long as one of these is left.
     pub(crate) token: Arc<()>,
 }
 
-/// A key that hashes to few values, so that different ones collide.
+/// A key with few hash values, so that different keys collide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Key(pub(crate) u8, pub(crate) u8);
 
@@ -54,14 +54,14 @@ pub(crate) const KEYS: u8 = 5;
 pub(crate) enum How {
     Send,
     TrySend,
-    /// Given up after so many milliseconds.
+    /// Given up after this many milliseconds.
     SendTimeout(u64),
     CancelledSend(u64),
     /// With a deadline for its start.
     Expiring(u64),
     Call,
     CancelledCall(u64),
-    /// By a task of its own.
+    /// By its own task.
     CallAside,
     Many(u32),
     /// With a permit taken before.
@@ -78,24 +78,24 @@ pub(crate) enum Decision {
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Step {
-    /// One of a few senders does this after what it was told before.
+    /// One of a few senders does this after its earlier orders.
     Work(u8, How, Option<u8>, Class, Deed),
     Decide(u8, Decision),
     /// About every key that is parked.
     DecideAll(Decision),
     Resize(usize),
     Enable(usize),
-    /// Of the worker at this place, going round.
+    /// The worker at this place, wrapping around.
     Kill(usize),
-    /// Every fourth message, beginning with this one, as far as it waits.
+    /// Every fourth message from this one on, if it waits.
     Withdraw(u32),
     Wait(u64),
     Breathe,
-    /// About one of the shares, if there are some.
+    /// An order about one of the shares, if there are any.
     Share(u32, ShareOrder),
 }
 
-/// What an operator does with a share.
+/// An operator's action on a share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ShareOrder {
     Hold(u64),
@@ -103,17 +103,17 @@ pub(crate) enum ShareOrder {
     Resume,
     Cap(usize),
     Weigh(u32),
-    /// So many in 10 ms.
+    /// This many in 10 ms.
     Rate(u64),
     Unset,
 }
 
-/// How messages come to their shares.
+/// How messages are assigned to shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sharing {
     None,
     ByKey,
-    /// Messages of one key belong to several.
+    /// Messages of one key belong to several shares.
     ByNumber,
 }
 
@@ -132,17 +132,16 @@ pub(crate) enum Full {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Everything that can be is handled and decided about, then looked at, then the pool is
-    /// stopped.
+    /// Everything possible is handled and decided; then the pool is checked and stopped.
     Quiet,
     Within(u64),
     Now,
 }
 
-/// How the pool is told what follows from failures.
+/// How the pool is configured for failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Telling {
-    /// A policy, and no copies: what a handler has consumed is gone.
+    /// A policy, but no copies: a message that a handler has consumed is gone.
     Policy,
     /// The same with copies.
     Retries,
@@ -150,7 +149,7 @@ pub(crate) enum Telling {
     OnFinal,
 }
 
-/// How many a batch has, and how long it waits for them.
+/// The size of a batch, and how long it waits for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
     pub(crate) most: usize,
@@ -167,7 +166,7 @@ pub(crate) struct Program {
     /// Parked keys take no room.
     pub(crate) apart: bool,
     pub(crate) key_required: bool,
-    /// Keys hash to this many values.
+    /// Keys have this many hash values.
     pub(crate) hashes: u8,
     pub(crate) attempts: u32,
     pub(crate) finally: u8,
@@ -307,7 +306,7 @@ fn ending() -> impl Strategy<Value = Ending> {
     ]
 }
 
-/// So many that the pool takes this for usual.
+/// Enough that the pool takes this for usual.
 fn handlers_that_wait(workers: usize) -> impl Iterator<Item = Step> {
     let key = |n: usize| (!n.is_multiple_of(7)).then_some((n % usize::from(KEYS)) as u8);
     let work = move |n| Step::Work(0, How::Send, key(n), Class::Normal, Deed::Yield);
@@ -367,7 +366,7 @@ fn share_order() -> impl Strategy<Value = ShareOrder> {
     ]
 }
 
-/// The same with shares, and orders about them in between.
+/// The same with shares, and with orders about them in between.
 pub(crate) fn program_with_shares() -> impl Strategy<Value = Program> {
     let sharing = prop_oneof![Just(Sharing::ByKey), Just(Sharing::ByNumber)];
     let orders =

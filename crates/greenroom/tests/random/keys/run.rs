@@ -1,4 +1,4 @@
-//! Runs programs, and checks what came of them.
+//! Runs programs, and checks their results.
 
 use std::{hash::BuildHasher, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ use super::{
 
 type Result<T> = std::result::Result<T, TestCaseError>;
 
-/// On virtual time: longer than all retries and restarts take.
+/// On virtual time, longer than all retries and restarts take.
 const AN_HOUR: Duration = Duration::from_secs(3600);
 
 fn configured<A: Actor<Message = Message, Reply = u32, Error = u32>>(
@@ -105,7 +105,7 @@ async fn run(program: Program) -> Result<()> {
     }
 }
 
-/// Those who send, and what each is told.
+/// The senders, and the channel for the orders of each.
 struct Senders {
     orders: Vec<mpsc::UnboundedSender<Order>>,
     tasks: JoinSet<()>,
@@ -125,7 +125,7 @@ impl Senders {
         Self { orders, tasks }
     }
 
-    /// Resolves when they have done all they were told.
+    /// Resolves when they have carried out all their orders.
     async fn ended(mut self) -> Result<()> {
         drop(self.orders);
         let ended = async { while self.tasks.join_next().await.is_some_and(|end| end.is_ok()) {} };
@@ -226,7 +226,7 @@ fn order_share<A: Actor>(shares: &Shares<A>, share: u32, order: ShareOrder) {
     shares.set(share, limits).expect("it is in range");
 }
 
-/// All shares may do as they like.
+/// Removes all restrictions of shares.
 fn free_shares<A: Actor>(pool: &Pool<A>) {
     let Ok(shares) = pool.admin().shares() else { return };
     for share in 0..SHARES {
@@ -235,8 +235,8 @@ fn free_shares<A: Actor>(pool: &Pool<A>) {
     }
 }
 
-/// Everything is handled that can be, and an operator decides about what is parked. True where the
-/// pool has stopped itself.
+/// Handles everything that can be handled, and an operator decides about parked keys. Returns true
+/// if the pool has stopped itself.
 async fn come_to_rest<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     pool: &Pool<A>,
     desk: &Desk<A>,
@@ -275,7 +275,7 @@ async fn come_to_rest<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     Ok(true)
 }
 
-/// Nothing happens any more: nothing is kept, and nobody is forgotten.
+/// Nothing happens any more: nothing is kept, and no caller is forgotten.
 async fn check_quiet<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     pool: &Pool<A>,
     desk: &Desk<A>,
@@ -305,7 +305,7 @@ fn check_outcomes(log: &Log, left_over: u64, stats: &PoolStats, quiet: bool) -> 
     prop_assert_eq!(stats.returned, seen.count("removed") + left_over, "{:?}", stats);
     prop_assert_eq!(left_over, seen.count("left over"));
     prop_assert_eq!(stats.withdrawn, seen.count("withdrawn"));
-    // Whoever called may have gone.
+    // The caller may have gone.
     let (failed, unknown) = (seen.count("failed"), seen.unknown());
     prop_assert!(failed <= stats.failed, "{failed}: {stats:?}");
     prop_assert!(unknown <= stats.dropped + seen.anonymous, "{unknown} have vanished: {stats:?}");
@@ -315,7 +315,7 @@ fn check_outcomes(log: &Log, left_over: u64, stats: &PoolStats, quiet: bool) -> 
     Ok(())
 }
 
-/// Runs the program of a seed, or what is left of it when it fails.
+/// Runs the program of a seed, or a smaller version of it after it has failed.
 fn run_seed(seed: u64, programs: &impl Strategy<Value = Program>) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Who sends, and who decides about parked keys.
+//! Senders, and operators that decide about parked keys.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,13 +13,13 @@ use super::{
     program::{Decision, Deed, Full, How, KEYS, Key, Message, Program, Telling},
 };
 
-/// What a sender is told to do: the number of the step, how, key, class, and what the handler does.
+/// An order to a sender: the number of the step, how, key, class, and what the handler does.
 pub(crate) type Order = (u32, How, Option<u8>, Class, Deed);
 
-/// Messages of one step have numbers from this many times its own.
+/// Messages of one step are numbered from this many times the step's number.
 const NUMBERS: u32 = 8;
 
-/// The pool, as those see it who work with it.
+/// The pool, from the view of senders and operators.
 pub(crate) struct Desk<A: Actor> {
     pub(crate) keys: Keys<A, Key>,
     pub(crate) log: Log,
@@ -38,7 +38,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
         self.keys.parked().iter().any(|parked| parked.key.0 % hashes == key % hashes)
     }
 
-    /// Just now: nobody else has done anything since.
+    /// Just now: nothing else has been done since.
     fn accepted(&self, number: u32, key: Option<u8>) {
         self.log.lock().accepts(number);
         let Some(key) = key else { return };
@@ -50,7 +50,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
             true => self.program.max_behind_parked(),
             false => self.program.max_per_key(),
         };
-        // What is collected for a batch waits no more, and is not seen in hand yet.
+        // Messages collected for a batch no longer wait, and are not in hand yet.
         let collected = match self.program.batches {
             Some(sizes) if sizes.within > 0 => sizes.most * usize::from(KEYS),
             _ => 0,
@@ -104,7 +104,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
         }
     }
 
-    /// Looks at everything there is to be looked at.
+    /// Runs every query that there is.
     pub(crate) fn look(&self, pool: &Pool<A>) {
         let (stats, counts) = (pool.stats(), self.keys.counts());
         let (parked, longest) = (self.keys.parked(), self.keys.longest_line());
@@ -120,7 +120,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
             self.violation(format!("{stats:?}, {counts:?}, {parked:?}, {longest:?}"));
         }
         if pool.try_reserve().err() == Some(NotAccepted::Stopped) {
-            // It has what is left over.
+            // A stop has the leftover messages.
             return;
         }
         for key in 0..KEYS {
@@ -170,7 +170,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
         }
     }
 
-    /// Withdraws the messages of every fourth step, beginning with this one, as far as they wait.
+    /// Withdraws the messages of every fourth step from this one on, if they wait.
     pub(crate) fn withdraw(&self, pool: &Pool<A>, first: u32) {
         let mut chosen = Vec::new();
         let withdrawn = pool.admin().withdraw(|message| {
@@ -190,7 +190,7 @@ impl<A: Actor<Message = Message, Reply = u32, Error = u32>> Desk<A> {
     }
 }
 
-/// A sender: does one thing after the other, until it is told no more.
+/// A sender: carries out one order after another until there are no more.
 pub(crate) async fn send_all<A: Actor<Message = Message, Reply = u32, Error = u32>>(
     who: u8,
     desk: Arc<Desk<A>>,

@@ -62,7 +62,7 @@ async fn a04_a_message_that_makes_room_while_it_waits_for_an_attempt_is_not_coun
     normal(&pool, 0, 0, Deed::FailOnce);
     settle().await;
     normal(&pool, 0, 1, Deed::Sleep(1_000));
-    // The retry has come due, and lies in the queue behind the message in hand.
+    // The retry is due, and waits in the queue behind the message in hand.
     tokio::time::sleep(Duration::from_millis(500)).await;
     (2..6).for_each(|number| normal(&pool, 0, number, Deed::Return));
     let stats = pool.stats();

@@ -1,4 +1,4 @@
-//! What a delivery says of itself: what its sender said, and when it was queued (A02).
+//! The metadata of a delivery: what its sender set, and when it was queued (A02).
 
 use std::{
     sync::{Arc, Mutex},
@@ -82,8 +82,8 @@ async fn a02_a_message_is_not_started_after_its_deadline_not_even_for_a_further_
     assert!(stats.ledger_holds() && stats.waiting == 0, "{stats:?}");
 }
 
-/// Sends so many messages at once and a millisecond later, after the worker has begun to sleep for
-/// a second.
+/// Sends this many messages at once, and more a millisecond later, after the worker has begun to
+/// sleep for a second.
 async fn queue_behind_a_sleeper(pool: &Pool<Scribe>) -> Instant {
     normal(pool, 0, 0, Deed::Sleep(1_000));
     settle().await;
@@ -101,7 +101,7 @@ async fn a02_a_handler_learns_when_its_message_was_queued() {
     for keyed in [false, true] {
         let (pool, scribe) = scribes(1);
         let pool = open(pool, keyed).await;
-        // The pool's clock began earlier.
+        // The pool's clock started earlier.
         tokio::time::sleep(3 * SECOND).await;
         let sent = queue_behind_a_sleeper(&pool).await;
         assert_eq!(pool.call((5, 5, Deed::Return)).await, Ok(5));
@@ -142,7 +142,7 @@ async fn a02_a_further_attempt_and_a_change_of_workers_leave_the_time_as_it_was(
     assert_eq!(scribe.0.lock().unwrap().queued[1].0, sent, "it went to the other");
 }
 
-/// Nobody until there are two.
+/// Chooses no worker until there are two.
 struct NeedsTwo;
 
 impl Policy<Note> for NeedsTwo {

@@ -1,5 +1,5 @@
-//! Urgent before normal (A03), what a delivery carries (A02), and sends that wait no longer than
-//! told (A05).
+//! Urgent before normal (A03), the metadata of a delivery (A02), and sends with a limited wait
+//! (A05).
 
 mod bounds;
 mod envelopes;

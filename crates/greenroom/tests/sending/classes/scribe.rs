@@ -1,4 +1,4 @@
-//! Workers that do as they are asked, and write down what they see.
+//! Workers that do what the messages say, and record what they see.
 
 use std::{
     collections::HashMap,
@@ -11,18 +11,18 @@ use greenroom::{
 };
 use tokio::time::Instant;
 
-/// What a message asks of its handler.
+/// The request in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     Return,
-    /// Suspends for so many milliseconds.
+    /// Suspends for this many milliseconds.
     Sleep(u64),
     FailOnce,
     /// Fails twice, each time after a millisecond.
     FailTwice,
 }
 
-/// A key, a number, and what to do.
+/// A key, a number, and a request.
 pub(crate) type Note = (u8, u32, Deed);
 
 /// Numbers in the order of their attempts, and the keys that are in hand.
@@ -36,7 +36,7 @@ pub(crate) struct Seen {
     beside: Vec<(u32, u32)>,
 }
 
-/// What a delivery says of itself.
+/// The metadata of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Carried {
     pub(crate) class: Class,

@@ -20,7 +20,7 @@ async fn a03_urgent_comes_before_normal_also_in_the_middle_of_a_batch() {
         for number in 0..4 {
             normal(&pool, number as u8, number, Deed::Return);
         }
-        // The whole batch lies with the worker by now.
+        // The worker has the whole batch by now.
         normal(&pool, 100, 100, Deed::Sleep(10));
         (5..8).for_each(|number| normal(&pool, number as u8, number, Deed::Return));
         settle().await;
@@ -32,7 +32,7 @@ async fn a03_urgent_comes_before_normal_also_in_the_middle_of_a_batch() {
         let expected = [0, 1, 2, 3, 100, 50, 51, 52, 5, 6, 7, 8];
         match keyed {
             false => assert_eq!(scribe.order(), expected),
-            // While a key is suspended others go on.
+            // While a key is suspended, other keys continue.
             true => assert_eq!(scribe.order()[..5], expected[..5]),
         }
     }
@@ -66,7 +66,7 @@ async fn a03_urgent_messages_of_a_key_in_hand_count_for_the_turn_of_normal_ones(
     let urgent = |key, number| {
         pool.try_send_with((key, number, Deed::Sleep(1)), Envelope::urgent()).unwrap();
     };
-    // From here on handlers usually wait.
+    // From now on handlers usually wait.
     (0..40).for_each(|number| normal(&pool, number as u8, number, Deed::Sleep(1)));
     tokio::time::sleep(SECOND).await;
     normal(&pool, 101, 1_000, Deed::Sleep(10));
@@ -88,11 +88,11 @@ async fn a03_urgent_messages_of_a_key_in_hand_count_for_the_turn_of_normal_ones(
     assert_eq!(urgent, 64);
 }
 
-/// Each of the shards that were looked at before gave one more.
+/// Each of the shards that were checked before gave one more.
 #[tokio::test(start_paused = true)]
 async fn a03_a_normal_message_that_is_due_comes_before_urgent_ones_of_all_shards() {
     for key in 1..=10 {
-        // One of the two workers has its message for all the time.
+        // One of the two workers is busy with its message all the time.
         let (pool, scribe) = scribes(2);
         let pool = open(pool, true).await;
         normal(&pool, 201, 2, Deed::Sleep(60_000));
@@ -181,7 +181,7 @@ async fn a03_an_urgent_message_comes_before_lanes_that_are_ready() {
     let pool = pool.ordered_by(|note: &Note| note.0).spawn().await.unwrap();
     normal(&pool, 9, 0, Deed::Sleep(10));
     settle().await;
-    // Key 1 has had its quota in the middle of these, and waits in a lane of its own behind key 2.
+    // Key 1 has used up its quota in the middle of these, and waits in its own lane behind key 2.
     (100..140).for_each(|number| normal(&pool, 1, number, Deed::Return));
     normal(&pool, 2, 1, Deed::Sleep(20));
     normal(&pool, 3, 2, Deed::Return);
@@ -327,7 +327,7 @@ async fn a03_urgent_messages_of_many_shards_come_before_normal_ones() {
     let order = scribe.order();
     assert_eq!(order.len(), 202);
     // A worker that steps aside with a shard's message in hand keeps the few that are left there;
-    // others go on.
+    // other workers continue.
     let early = order[2..102].iter().filter(|number| **number >= 500).count();
     assert!(early >= 90, "{early} of the first hundred are urgent: {order:?}");
     assert_eq!(scribe.beside(), []);
@@ -420,7 +420,7 @@ async fn a03_what_a_worker_that_leaves_had_in_its_mailbox_stays_urgent() {
     let (pool, scribe) = scribes(2);
     let pool = pool.spawn().await.unwrap();
     let worker = pool.admin().workers().remove(1);
-    // Whichever of them has which in hand.
+    // Either worker may have either message in hand.
     normal(&pool, 0, 0, Deed::Sleep(10));
     normal(&pool, 0, 1, Deed::Sleep(30));
     settle().await;

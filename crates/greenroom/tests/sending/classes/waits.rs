@@ -1,4 +1,4 @@
-//! Sends that wait no longer than told (A05).
+//! Sends with a limited wait (A05).
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ async fn a05_a_send_that_waits_no_longer_gives_its_message_back() {
     assert_eq!(at_once.unwrap_err().without_message(), NotAccepted::Full);
     assert_eq!(begun.elapsed(), Duration::from_millis(200));
     assert_eq!((pool.stats().accepted, pool.stats().rejected), (2, 3));
-    // In time, both.
+    // Both are in time.
     pool.send_timeout((0, 5, Deed::Return), Duration::from_secs(10)).await.unwrap();
     let patient = Envelope::new().timeout(Duration::from_secs(10));
     pool.send_with((0, 6, Deed::Return), patient).await.unwrap();

@@ -1,4 +1,4 @@
-//! Who handles messages, as they wish, and remembers them.
+//! An actor that handles messages as they ask, and remembers them.
 
 use std::{
     sync::{
@@ -10,19 +10,19 @@ use std::{
 
 use greenroom::{PoolBuilder, PoolStats, prelude::*};
 
-/// What is wished for.
+/// The request in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wish {
     Nothing,
-    /// For so many seconds.
+    /// Waits for this many seconds.
     Wait(u64),
-    /// Each time.
+    /// Fails each time.
     Fail,
-    /// The first time, after so many seconds.
+    /// Fails the first time, after this many seconds.
     FailOnce(u64),
 }
 
-/// A key, a number and a wish.
+/// A key, a number and a request.
 pub(crate) type Job = (u64, u32, Wish);
 
 pub(crate) const PATIENCE: Stop = Stop::within(Duration::from_secs(24 * 3600));
@@ -31,7 +31,7 @@ pub(crate) const PATIENCE: Stop = Stop::within(Duration::from_secs(24 * 3600));
 pub(crate) struct Clerk {
     begun: Arc<Mutex<Vec<u32>>>,
     handled: Arc<Mutex<Vec<u32>>>,
-    /// Messages below this number are not wanted any more.
+    /// Messages below this number are no longer wanted.
     pub(crate) wanted_from: Arc<AtomicU32>,
 }
 
@@ -51,7 +51,7 @@ impl Clerk {
         Pool::new(move |_slot| each.clone()).workers(1).capacity(10)
     }
 
-    /// Whose messages start only as long as they are wanted.
+    /// A pool whose messages start only while they are wanted.
     pub(crate) fn choosy_pool(&self) -> PoolBuilder<Self> {
         let wanted_from = self.wanted_from.clone();
         self.pool().starts_if(move |job: &Job| job.1 >= wanted_from.load(Ordering::SeqCst))
@@ -86,7 +86,7 @@ impl Actor for Clerk {
     }
 }
 
-/// The key, as a pool with order wants it.
+/// The key, in the form that a pool with order needs.
 pub(crate) fn by_key(job: &Job) -> u64 {
     job.0
 }
@@ -99,7 +99,7 @@ pub(crate) async fn open(pool: PoolBuilder<Clerk>, keyed: bool) -> Pool<Clerk> {
     }
 }
 
-/// So many were withdrawn, the others were handled, and nothing is left.
+/// Checks that this many were withdrawn, the others were handled, and nothing is left.
 pub(crate) fn assert_settled(stats: &PoolStats, withdrawn: u64) {
     assert!(stats.ledger_holds(), "{stats:?}");
     assert_eq!((stats.withdrawn, stats.dead_lettered, stats.waiting), (withdrawn, 0, 0));

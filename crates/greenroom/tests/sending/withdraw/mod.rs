@@ -1,5 +1,5 @@
-//! Messages that are withdrawn: those that wait, wherever that is, and those that are not to be
-//! started any more.
+//! Withdrawn messages: those that wait, in any place, and those that should not be started any
+//! more.
 
 mod clerk;
 mod places;

@@ -133,7 +133,7 @@ async fn a_key_goes_on_without_the_message_that_waited_for_another_attempt() {
     settle().await;
     assert_eq!(clerk.handled(), [2, 3], "nobody waits for an hour");
     assert_eq!(pool.keys::<u64>().unwrap().counts().retrying, 0);
-    // Where it is the only one, nothing is left of its key.
+    // If it is the only message, nothing is left of its key.
     pool.send((7, 4, Fail)).await.unwrap();
     settle().await;
     assert_eq!(pool.admin().withdraw(|_| true), 1);
@@ -291,7 +291,7 @@ async fn sticky_messages_are_withdrawn_also_where_they_are_held_for_another_work
     let clerk = Clerk::default();
     let pool = clerk.pool().capacity(100).mailbox(100).seed(1).sticky_by(by_key);
     let pool = pool.spawn().await.unwrap();
-    // All keys are the only worker's, which has one of them in hand.
+    // All keys belong to the only worker, which has one of them in hand.
     for key in 0..20 {
         pool.send((key, 100 + key as u32, Wait(10))).await.unwrap();
         for number in 0..3 {
@@ -317,7 +317,7 @@ async fn sticky_messages_are_withdrawn_also_where_they_are_held_for_another_work
 #[tokio::test(start_paused = true)]
 async fn what_is_held_for_another_worker_is_withdrawn_before_it_is_handed_over() {
     let clerk = Clerk::default();
-    // The worker in slot 0 has some table slots only; the one in its hand is to move.
+    // The worker in slot 0 has only some table slots; the one in its hand is to move.
     for seed in 0..40 {
         let pool = clerk.pool().capacity(100).mailbox(100).seed(seed).sticky_by(by_key);
         let pool = pool.spawn().await.unwrap();
@@ -355,7 +355,7 @@ async fn a_sticky_retry_is_withdrawn_and_its_key_goes_on_at_once() {
     assert_eq!(pool.admin().withdraw(|job| job.1 == 1), 1);
     settle().await;
     assert_eq!((clerk.begun(), pool.stats().waiting), (vec![1, 2, 3], 1));
-    // What it was to be woken for is gone: the next retry waits for its own time.
+    // The message that it was to be woken for is gone: the next retry waits for its own time.
     tokio::time::sleep(Duration::from_millis(10)).await;
     let stats = pool.stop(PATIENCE).await.stats;
     assert_eq!(clerk.handled(), [2, 3]);
@@ -398,7 +398,7 @@ async fn a_call_that_was_handed_to_an_idle_worker_is_withdrawn() {
     assert_eq!(pool.depth(), 1);
     assert_eq!(pool.admin().withdraw(|_| true), 1);
     assert_eq!(call.await, Err(CallError::Withdrawn));
-    // One that stays is handled.
+    // A message that stays is handled.
     let mut call = Box::pin(address.call((0, 2, Nothing)));
     assert!(is_pending(call.as_mut()).await);
     assert_eq!(pool.admin().withdraw(|_| false), 0);

@@ -1,4 +1,4 @@
-//! What comes to be started and is not wanted any more.
+//! Messages whose turn to start comes when they are no longer wanted.
 
 use std::{
     sync::{
@@ -155,7 +155,8 @@ impl Actor for Scribe {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_collects_gives_up_what_is_not_wanted_and_goes_on_with_the_rest() {
-    // Which are not wanted any more, and what is handled then, within a quarter of the time.
+    // The first wanted number, the messages handled then, and whether that takes less than a
+    // quarter of the time.
     for (wanted_from, left, soon) in
         [(2, vec![2, 3], false), (1, vec![1, 2, 3], false), (9, vec![], true)]
     {

@@ -1,4 +1,4 @@
-//! Withdrawing beside senders and workers on several threads.
+//! Withdrawing alongside senders and workers on several threads.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -73,13 +73,13 @@ fn messages() -> u64 {
 
 async fn send_all(address: greenroom::Address<Item, (), ()>, sender: u64) {
     for number in 0..messages() {
-        // Each sender has keys of its own.
+        // Each sender has its own keys.
         let key = sender + SENDERS * (number % 3);
         address.send((key, number)).await.unwrap();
     }
 }
 
-/// Withdraws every so-manieth message until all is sent.
+/// Withdraws a regular part of the messages until all are sent.
 async fn withdraw_on(pool: &Pool<Clerk>, seen: &Mutex<Seen>, over: impl Fn() -> bool) -> usize {
     let (mut withdrawn, mut round) = (0, 0);
     while !over() {

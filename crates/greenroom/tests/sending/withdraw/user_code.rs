@@ -1,5 +1,5 @@
-//! What chooses the messages, and what drops them, is user code: it panics, and comes back to the
-//! pool.
+//! The code that selects messages, and the code that drops them, is user code: it panics, and calls
+//! the pool.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -84,7 +84,7 @@ impl Drop for Loud {
     }
 }
 
-/// Forgets what it gets.
+/// Drops what it gets.
 struct Forgets;
 
 impl Actor for Forgets {

@@ -5,7 +5,7 @@ use super::*;
 /// Posts to what `/url` of an event says.
 fn by_event(allow: &[&str]) -> HttpOptions {
     let allow = Some(allow.iter().map(|entry| entry.to_string()).collect());
-    HttpOptions::to(PostTo { to: None, from: Some("/url".to_owned()), allow })
+    HttpOptions::with_url(PostTo { to: None, from: Some("/url".to_owned()), allow })
 }
 
 const HERE: [&str; 2] = ["http://127.0.0.1:*/**", "127.0.0.0/8"];

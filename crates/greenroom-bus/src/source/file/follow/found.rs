@@ -46,7 +46,7 @@ impl NamedFiles {
     /// # Errors
     /// A directory cannot be read, or one file that is named by itself cannot be followed.
     pub(super) fn find(path: &Path) -> Result<Self, String> {
-        let Some(set) = FileSet::at(path)? else {
+        let Some(set) = FileSet::find(path)? else {
             let found = find_file(path).map_err(|why| format!("{} {why}", path.display()))?;
             let files = found.into_iter().collect();
             return Ok(Self { files, is_set: false, unreadable: Vec::new() });

@@ -88,7 +88,7 @@ impl Stage {
     fn set_once(&self, name: &str) -> Box<dyn Source> {
         let options = FileSourceOptions::default();
         let (path, checkpoint) = (self.path(name), self.path("checkpoint"));
-        let set = super::super::FileSet::at(&path).unwrap().unwrap();
+        let set = super::super::FileSet::find(&path).unwrap().unwrap();
         let source = super::super::FileSetSource::with_checkpoint(path, &set, checkpoint, options);
         Box::new(source.unwrap())
     }

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn set(path: &Path) -> FileSet {
-        FileSet::at(path).unwrap().unwrap()
+        FileSet::find(path).unwrap().unwrap()
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(found("*.ndjson"), [name(b"a.ndjson"), name(b"caf\xe9.ndjson")]);
         assert_eq!(found("caf?.ndjson"), [name(b"caf\xe9.ndjson")]);
         assert_eq!(found("*/*.ndjson"), [name(b"d\xe9/b.ndjson")]);
-        let below = FileSet::at(&name(b"d\xe9/*.ndjson")).unwrap().unwrap();
+        let below = FileSet::find(&name(b"d\xe9/*.ndjson")).unwrap().unwrap();
         assert_eq!(below.files(), [name(b"d\xe9/b.ndjson")]);
         assert!(below.takes(&name(b"d\xe9/b.ndjson").canonicalize().unwrap()));
     }

@@ -52,7 +52,7 @@ impl Stage {
 
     fn open_as(&self, pattern: &str) -> Result<FileSetSource, SourceError> {
         let (path, checkpoint) = (self.path(pattern), self.path("checkpoint"));
-        let set = FileSet::at(&path).unwrap().unwrap();
+        let set = FileSet::find(&path).unwrap().unwrap();
         FileSetSource::with_checkpoint(path, &set, checkpoint, FileSourceOptions::default())
     }
 
@@ -153,7 +153,7 @@ async fn b01_files_are_read_one_after_the_other_by_name() {
     assert_eq!(run.source.progress(), Some(1.0));
 
     let path = stage.path("*.ndjson");
-    let set = FileSet::at(&path).unwrap().unwrap();
+    let set = FileSet::find(&path).unwrap().unwrap();
     let mut without = FileSetSource::open(&path, &set, FileSourceOptions::default()).unwrap();
     let (mut items, mut progress) = (Vec::new(), 0.0);
     while without.pull(&mut items).await.unwrap() == Pull::More {

@@ -28,8 +28,8 @@ fn batch(events: &[&str]) -> Result<Vec<Event>, BadMessage> {
 }
 
 fn webhooks() -> Mapping {
-    let kind = Pick::of(RecordPart::Header("X-Event".into())).or("hook");
-    Mapping::new(kind, Pick::of(RecordPart::Path))
+    let kind = Pick::part(RecordPart::Header("X-Event".into())).or("hook");
+    Mapping::new(kind, Pick::part(RecordPart::Path))
 }
 
 #[test]

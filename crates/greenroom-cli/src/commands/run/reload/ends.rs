@@ -43,7 +43,7 @@ fn read_by(input: &InputConfig) -> impl Iterator<Item = PathBuf> {
 
 /// Whether an input reads this file, or would after a restart.
 fn reads(input: &InputConfig, file: &Path) -> bool {
-    read_by(input).any(|path| match FileSet::at(&path) {
+    read_by(input).any(|path| match FileSet::find(&path) {
         Ok(Some(set)) => set.takes(file) || set.files().iter().any(|other| identity(other) == file),
         Ok(None) | Err(_) => identity(&path) == file,
     })
@@ -130,7 +130,7 @@ impl Turn<'_> {
 
     fn file_is_not_written(&self, path: &Path) -> Result<(), String> {
         let (file, shown) = (identity(path), path.display());
-        if let LettersTo::File(letters) = self.config.dead_letters.to()
+        if let LettersTo::File(letters) = self.config.dead_letters.destination()
             && file == identity(&letters.path)
         {
             return Err(format!("the dead letters go to its file {shown}"));
@@ -270,7 +270,7 @@ impl Turn<'_> {
             if path == Path::new("-") {
                 return Err(format!("it reads standard input; {BEFORE_THE_START}"));
             }
-            let set = FileSet::at(&path)?;
+            let set = FileSet::find(&path)?;
             let files = set.as_ref().map_or(slice::from_ref(&path), FileSet::files);
             files.iter().try_for_each(|file| self.file_is_not_written(file))?;
         }

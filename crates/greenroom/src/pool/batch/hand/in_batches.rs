@@ -22,8 +22,8 @@ use crate::{
     pool::{batch::batches::Batches, panic_message::panic_message, worker::in_flight::Taken},
 };
 
-/// How often a worker that waits for more looks into the queue: other workers may be too busy to
-/// bring it its messages.
+/// How often a worker that waits for more checks the queue: other workers may be too busy to move
+/// messages to it.
 const LOOKS: u32 = 4;
 
 /// Handles messages in batches of this size.
@@ -143,8 +143,8 @@ impl<M, R, E> dyn Hand<M, R, E> + '_ {
         let first = mem::replace(delivery, Delivery::empty(clock.start()));
         let (first_spare, measured) = (spare.take(), measurement.take());
         let since = slot_state.busy_since(|| clock.shown());
-        // It may be copied, which is user code; messages collected before stay complete whatever
-        // happens there.
+        // Beginning a message may copy it, which is user code; messages collected before stay
+        // complete whatever happens there.
         let begun = catch_unwind(AssertUnwindSafe(|| self.begin_next()));
         let taken = begun.unwrap_or_else(|panic| {
             let message = panic_message(&*panic);
@@ -203,8 +203,8 @@ impl<M, R, E> dyn Hand<M, R, E> + '_ {
         }
     }
 
-    /// True if a message in hand is still to be started; the others are withdrawn. Asks about all
-    /// before any of them is changed.
+    /// True if a message in hand should still be started; the others are withdrawn. Checks all of
+    /// them before any is changed.
     fn still_starts(&mut self) -> bool {
         let HeldMessages { delivery, starts_if: Some(starts), .. } = self.in_hand() else {
             return true;

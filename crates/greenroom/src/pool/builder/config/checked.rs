@@ -1,4 +1,4 @@
-//! Plain settings in range, and what a pool with them stands on.
+//! Plain settings in range, and the runtime and threads of a pool.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{
     size::{MAX_CAPACITY, MAX_WORKERS, check_range},
 };
 
-/// The most threads of one pool's own.
+/// The most threads that one pool may have of its own.
 const MAX_THREADS: usize = 1_024;
 
-/// What a pool stands on.
+/// The runtime and the threads of a pool.
 pub(in crate::pool::builder) struct Surroundings {
     pub(in crate::pool::builder) runtime: Handle,
     pub(in crate::pool::builder) threads: Option<Threads>,
@@ -42,12 +42,12 @@ impl PoolConfig {
         Ok(capacity)
     }
 
-    /// Starts its threads, if it has any of its own.
+    /// Starts the pool's own threads, if it has any.
     pub(in crate::pool::builder) fn surroundings(&mut self) -> Result<Surroundings, SpawnError> {
         let threads = self.start_threads()?;
         let runtime = threads.as_ref().and_then(Threads::handle);
         let runtime = runtime.map_or_else(|| timed::current(&self.name), Ok)?;
-        // They take their time from a clock that needs a runtime.
+        // Limits take their time from a clock that needs a runtime.
         let limits = match self.limits.take() {
             Some(limits) => {
                 Gate::new(limits.rate, limits.at_once, limits.adjustable, limits.shared)?

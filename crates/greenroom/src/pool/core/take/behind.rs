@@ -1,4 +1,4 @@
-//! A message whose key has a lane goes behind those in it.
+//! A message whose key has a lane goes behind the others in that lane.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::{
 /// The place of a message whose key has a lane.
 pub(crate) enum LanePlace {
     Behind,
-    /// First in the lane that the worker itself runs, which has nothing in hand.
+    /// First in the lane that the worker itself runs, with nothing in hand.
     Next,
 }
 
-/// Puts a message into the lane of its key, or gives it back if there is none. Keys are
-/// compared without the lock.
+/// Puts a message into the lane of its key, or gives it back if there is none. Keys are compared
+/// without the lock.
 #[cold]
 pub(crate) fn behind_its_lane<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
@@ -32,9 +32,9 @@ pub(crate) fn behind_its_lane<'a, A: Actor, K: Key>(
 ) -> (Outboxed<'a, A, K>, Result<LanePlace, Queued<A, K>>) {
     outbox.compare(epoch, Some(entry.hash));
     let (outbox, lane) = lane_of(core, index, outbox, &entry);
-    // The lane may have closed since: then the key is free. None can have opened, because only
-    // the holder of the token opens lanes for messages of this queue, and the watchdog leaves a
-    // token alone that compares.
+    // The lane may have closed since: then the key is free. None can have opened, because only the
+    // holder of the token opens lanes for messages of this queue, and the watchdog does not take
+    // the token while keys are compared.
     let urgent = entry.urgent;
     let (mut outbox, entry) = notify_if_parked(core, index, outbox, lane, entry);
     outbox.carried = None;
@@ -62,8 +62,8 @@ pub(crate) fn behind_its_lane<'a, A: Actor, K: Key>(
     (outbox, placed)
 }
 
-/// The lane of this message's key. Keys of types whose comparison is the standard library's are
-/// compared in place; others are user code, and are compared without the lock.
+/// The lane of this message's key. Keys whose comparison is standard library code are compared in
+/// place; comparing others runs user code, without the lock.
 fn lane_of<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     index: usize,
@@ -80,8 +80,8 @@ fn lane_of<'a, A: Actor, K: Key>(
     (core.queue.shards[index].outbox.lock(), lane)
 }
 
-/// A caller that waits for the reply to a message of a parked key is told so: it would wait for
-/// an operator.
+/// Notifies a caller that waits for the reply to a message of a parked key: it would wait for an
+/// operator.
 fn notify_if_parked<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     index: usize,
@@ -92,14 +92,14 @@ fn notify_if_parked<'a, A: Actor, K: Key>(
     let state = lane.and_then(|id| outbox.lanes.get(id)).map(|lane| lane.state);
     let extra = entry.extra.as_mut().filter(|_| state == Some(LaneState::Parked));
     let Some(port) = extra.and_then(|extra| extra.port.take()) else { return (outbox, entry) };
-    // The token still says that keys are compared: it stays in its place.
+    // The token still says that keys are compared, so it stays in its place.
     drop(outbox);
     port.resolve(CallError::Parked);
     (core.queue.shards[index].outbox.lock(), entry)
 }
 
-/// An urgent message has come into a lane. If that is the caller's own, it is the next one that
-/// the caller handles.
+/// An urgent message has arrived in a lane. If it is the caller's own lane, the message is the next
+/// one that the caller handles.
 fn set_lane_urgent<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -118,8 +118,8 @@ fn set_lane_urgent<A: Actor, K: Key>(
     }
 }
 
-/// The lane whose key is this one. If a comparison panics, the message waits behind the first lane
-/// with its hash: keys that cannot be compared have no order to keep, and nothing is lost.
+/// The lane with this key. If a comparison panics, the message waits behind the first lane with its
+/// hash: keys that cannot be compared have no order to keep, and nothing is lost.
 pub(crate) fn find_lane<K: Eq>(
     candidates: Vec<(LaneId, Arc<K>)>,
     key: Option<&K>,

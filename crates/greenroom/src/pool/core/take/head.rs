@@ -14,9 +14,9 @@ use crate::{
     },
 };
 
-/// Takes the next message of a keyed shard, as the holder of its token, if nothing is to be
-/// weighed: no key of the shard waits, and the message's own has not had its quota. Returns the
-/// hash of its key.
+/// Takes the next message of a keyed shard, as the holder of its token, if no decision is needed:
+/// no key of the shard waits, and the message's own key has not used up its quota. Returns the hash
+/// of its key.
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn take_at_head<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -34,10 +34,10 @@ pub(crate) fn take_at_head<A: Actor, K: Key>(
     Some(hash)
 }
 
-/// Takes the next message that may run, as the holder of the shard's token. Messages whose key
-/// is busy go to that key's lane. Gives the token back when there is nothing, and in the middle
-/// of a run also when messages lie only in the inbox: a worker that took each message as it
-/// came would meet the senders at every one.
+/// Takes the next message that may run, as the holder of the shard's token. Messages whose key is
+/// busy go to that key's lane. Gives the token back if there is nothing. In the middle of a run it
+/// also does so if there are messages only in the inbox: a worker that took each message as it
+/// arrives would meet the senders at every one.
 pub(super) fn advance<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -46,7 +46,7 @@ pub(super) fn advance<A: Actor, K: Key>(
     run: u32,
     first: Class,
 ) -> TakenMessage<A, K> {
-    // The key of the last message is done with: a lane opened for it from here on would
+    // The last message has been settled, so its key is free: a lane opened for it from now on would
     // have no owner.
     let finished = outbox.held(epoch).and_then(|token| token.in_hand.take());
     let dry = run > 0 && outbox.queue.is_empty();
@@ -80,9 +80,9 @@ pub(super) fn advance<A: Actor, K: Key>(
     taken
 }
 
-/// If handlers usually wait, the key of a message gets its lane before the handler is polled,
-/// under the lock that is taken anyway, and others go on with the shard: the handler may then
-/// suspend at no cost.
+/// If handlers usually wait, the key of a message gets its lane before the handler is polled, under
+/// the lock that is taken anyway, and others continue with the shard: the handler can then suspend
+/// at no cost.
 fn pass_on_now<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
@@ -95,7 +95,7 @@ fn pass_on_now<A: Actor, K: Key>(
     lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 })
 }
 
-/// The next message of the queue whose key has no owner and which has not had its quota.
+/// The next message of the queue whose key has no owner and has not used up its quota.
 fn next_free<'a, A: Actor, K: Key>(
     core: &'a Core<A, K>,
     index: usize,
@@ -108,8 +108,7 @@ fn next_free<'a, A: Actor, K: Key>(
             let (again, placed) = behind_its_lane(core, index, outbox, epoch, entry);
             outbox = again;
             entry = match placed {
-                // Its key may be free because the pool has ended over it, while keys
-                // were compared.
+                // Its key may be free because the pool ended over it while keys were compared.
                 Err(free) if core.has_ended() => {
                     outbox.queue.push_front(free);
                     return (outbox, None);
@@ -141,8 +140,8 @@ fn next_free<'a, A: Actor, K: Key>(
     (outbox, None)
 }
 
-/// The next message of a shard: urgent ones first, or none of them if a normal one is due. None
-/// also if an urgent one lies in a lane that is ready.
+/// The next message of a shard: urgent ones first, or none of them if a normal one is due. Also
+/// none if there is an urgent one in a ready lane.
 fn pop_head<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,

@@ -29,7 +29,7 @@ pub(super) fn take_lane<A: Actor, K: Key>(
     }
     let entry = outbox.pop_lane(id);
     core.queue.note_taken(index, &outbox);
-    // Its only message may have made room for another.
+    // Its only message may have been evicted.
     let empty = entry.is_none().then(|| outbox.lanes.close(id));
     core.queue.clear_urgent_if_last(index, &mut outbox);
     let may_drain = outbox.token.is_none();
@@ -42,7 +42,7 @@ pub(super) fn take_lane<A: Actor, K: Key>(
     entry.map(|entry| (Source::Lane { index, id, run: 0 }, entry))
 }
 
-/// The next message of a lane. If it is empty, and `heir` goes on with the shard, which no
+/// The next message of a lane. If the lane is empty, and `heir` continues with the shard, which no
 /// worker drains, the next message there, under the same lock.
 pub(super) fn next_in_lane<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -52,8 +52,8 @@ pub(super) fn next_in_lane<A: Actor, K: Key>(
     heir: Option<usize>,
 ) -> TakenMessage<A, K> {
     let mut outbox = core.queue.shards[index].outbox.lock();
-    // Keys of this shard wait for a quota, those of other shards for a turn, as they do
-    // behind any shard.
+    // Keys of this shard wait for a quota, and those of other shards for a turn, as they do behind
+    // any shard.
     let others = run + 1 >= QUOTA
         && (outbox.has_ready() || core.queue.shards[index].has_waiting(&outbox))
         || run >= BUDGET && core.queue.wake.any_ready();

@@ -1,13 +1,13 @@
-//! Taking messages: from ready lanes, and from the queue of a shard.
+//! Taking messages in a keyed pool: from ready lanes, and from the queue of a shard.
 //!
-//! In a keyed pool everything between "the token is mine" and "the key in hand is published"
+//! In a keyed pool, everything between "the token is mine" and "the key in hand is published"
 //! happens under one hold of the outbox's lock, so the watchdog never finds a token whose holder
 //! has moved on. The one exception is the comparison of keys, which is user code: it runs without
 //! the lock, and the token says so while it runs.
 //!
-//! Whether the pool has ended is looked at under the same lock: a worker that ends the pool over a
-//! message gives that message's key up after that, and a worker that then finds the key free must
-//! not go on with it.
+//! Whether the pool has ended is checked under the same lock: a worker that ends the pool over a
+//! message gives up that message's key afterwards, and a worker that then finds the key free must
+//! not continue with it.
 
 pub(super) mod behind;
 mod head;
@@ -37,14 +37,14 @@ use super::{
 use crate::{Actor, Class, pool::worker::in_flight::Source};
 
 impl<A: Actor, K: Key> Core<A, K> {
-    /// True when nothing more is to be started.
+    /// True if nothing more may be started.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_ended(&self) -> bool {
         self.frame.lifecycle.ended.load(Ordering::Acquire)
     }
 }
 
-/// Looks for work in every ready shard, beginning behind the one that was served last.
+/// Looks for work in every ready shard, starting after the one that was served last.
 pub(crate) fn take_ready<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
@@ -59,8 +59,8 @@ pub(crate) fn take_ready<A: Actor, K: Key>(
     None
 }
 
-/// The next message from the source of the last one, or `None` when its place has been given
-/// up. `stays` if a worker whose lane is empty may go on with its shard.
+/// The next message from the same source as the last one, or `None` if the worker's place has been
+/// given up. `stays` is true if a worker whose lane is empty may continue with its shard.
 pub(crate) fn take_behind<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
@@ -137,7 +137,8 @@ fn take_from<A: Actor, K: Key>(
     advance(core, index, outbox, epoch, 0, Class::Urgent)
 }
 
-/// Goes to a keyed shard with urgent messages that no worker drains and that is not `but`.
+/// Takes a message from a keyed shard other than `but` that has urgent messages and that no worker
+/// drains.
 pub(crate) fn take_ready_urgent<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,

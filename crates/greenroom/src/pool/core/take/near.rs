@@ -1,4 +1,4 @@
-//! Taking messages of a pool whose handlers usually wait: one that needs no weighing goes straight
+//! Taking messages in a pool whose handlers usually wait: one that needs no decision goes straight
 //! into the delivery.
 
 use greenroom_queue::{
@@ -22,25 +22,25 @@ pub(crate) enum TakenNear<A: Actor, K> {
     Entry(Source, Queued<A, K>),
 }
 
-/// What a worker has found behind its last message in a pool whose handlers usually wait.
+/// What a worker finds after its last message, in a pool whose handlers usually wait.
 pub(crate) enum NextNear {
     InDelivery(Source),
-    /// Its lane has ended, and it goes elsewhere.
+    /// Its lane has ended, and the worker goes elsewhere.
     Nothing,
-    /// More is to be weighed: [`take_behind`](super::take_behind) goes on, from a lane that may
+    /// A decision is needed: [`take_behind`](super::take_behind) continues, from a lane that may
     /// have ended.
     Unknown,
 }
 
-/// As `take_ready`, if handlers usually wait: a message that needs no weighing goes straight into
-/// the delivery, and its key has its lane by then.
+/// Like `take_ready`, if handlers usually wait: a message that needs no decision goes straight into
+/// the delivery, and its key already has its lane then.
 pub(crate) fn take_ready_near<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
     delivery: &mut DeliveryOf<A>,
 ) -> Option<TakenNear<A, K>> {
     while let Some(index) = core.queue.wake.near() {
-        // The bit of the shares is behind those of all shards.
+        // The bit of the shares comes after those of all shards.
         if let Some(shard) = core.queue.shards.get(index) {
             let mut outbox = locked(&shard.outbox);
             let taken = pop_free(core, index, &mut outbox, worker, delivery);
@@ -58,9 +58,9 @@ pub(crate) fn take_ready_near<A: Actor, K: Key>(
     None
 }
 
-/// As `take_behind`, for a worker that runs a lane, if handlers usually wait: the next message of
-/// the lane is in the delivery, if its key has not had its quota, or the lane ends and, if the
-/// worker `stays`, the next message of its shard is there, under one lock.
+/// Like `take_behind`, for a worker that runs a lane, if handlers usually wait. The next message of
+/// the lane goes into the delivery if its key has not used up its quota. Otherwise the lane ends
+/// and, if the worker `stays`, the next message of its shard goes there, all under one lock.
 pub(crate) fn take_behind_near<A: Actor, K: Key>(
     core: &Core<A, K>,
     worker: usize,
@@ -69,8 +69,8 @@ pub(crate) fn take_behind_near<A: Actor, K: Key>(
     delivery: &mut DeliveryOf<A>,
 ) -> NextNear {
     let mut outbox = locked(&core.queue.shards[index].outbox);
-    // Before anything else is looked at: if it closes, its key is free from here on, and the
-    // next message of it is not to wait there.
+    // Before any other check: if the lane closes, its key is free from here on, and the key's next
+    // message must not wait there.
     let closed = match outbox.pop_or_close(id, run + 1 < QUOTA) {
         InOwnLane::Next(mut entry) => {
             core.queue.note_taken(index, &outbox);
@@ -98,10 +98,10 @@ pub(crate) fn take_behind_near<A: Actor, K: Key>(
     }
 }
 
-/// Takes the next message of a keyed shard whose token is free and opens the lane of its key,
-/// if nothing is to be weighed: no lane is ready, no key is counted, nothing is urgent, and the
-/// message's own key is free and has not had its quota. The bit of the shard in the ready map
-/// stays as long as there are messages: others need not be told of each.
+/// Takes the next message of a keyed shard whose token is free and opens the lane of its key, if no
+/// decision is needed: no lane is ready, no key is counted, nothing is urgent, and the message's
+/// own key is free and has not used up its quota. The bit of the shard in the ready map stays as
+/// long as there are messages: others need not be notified of each.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn pop_free<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -119,7 +119,7 @@ fn pop_free<A: Actor, K: Key>(
     let lane = key.map(|key| outbox.lanes.open(hash, key, LaneState::Running(worker)));
     core.queue.note_taken(index, outbox);
     if shard.has_more_or(outbox, &empty) {
-        // Under the lock: it may have been claimed by a worker that has found the lane ready.
+        // Under the lock: a worker that has found the lane ready may have claimed the bit.
         core.queue.wake.mark(index);
     }
     Some(lane.map_or(Source::None, |id| Source::Lane { index, id, run: 0 }))

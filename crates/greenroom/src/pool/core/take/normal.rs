@@ -6,7 +6,7 @@ use crate::{
     pool::core::{Core, Key},
 };
 
-/// As `take_ready`, if a normal message is due: none if no ready shard has one. Urgent messages
+/// Like `take_ready`, if a normal message is due: none if no ready shard has one. Urgent messages
 /// stay where they are.
 #[cold]
 pub(crate) fn take_ready_normal<A: Actor, K: Key>(
@@ -26,7 +26,7 @@ pub(crate) fn take_ready_normal<A: Actor, K: Key>(
     None
 }
 
-/// Ready lanes and the queue take turns. A shard that keeps anything stays marked.
+/// Ready lanes and the queue take turns. A shard with anything left stays marked.
 fn take_normal_from<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,

@@ -1,4 +1,4 @@
-//! Workers that keep to a shard, and those that come to help there.
+//! Workers that keep to a shard, and those that join them there.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Sleeps as told, and counts.
+/// Sleeps for the time that the message says, and counts.
 struct Sleeper(Arc<AtomicU64>);
 
 impl Actor for Sleeper {
@@ -49,7 +49,7 @@ fn push(core: &Core<Sleeper, std::convert::Infallible>) {
     assert!(take_and_push(core, &mut payload, (None, 0), 0, Urgency::Now).is_ok());
 }
 
-/// A pool whose workers are gone, to be played by a test.
+/// A pool whose workers are gone: a test plays their roles.
 async fn deserted(workers: usize) -> Arc<Core<Sleeper, std::convert::Infallible>> {
     let core = sleepers(workers).0.restarts(Restarts::default()).spawn_core().await.unwrap();
     crate::pool::frame::task_guard::start_clock(&core.erased());

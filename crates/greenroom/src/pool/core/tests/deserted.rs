@@ -1,4 +1,4 @@
-//! The last worker of a pool goes, and another joins between two steps of that.
+//! The last worker of a pool goes, and another joins between two of the steps.
 
 use std::{
     convert::Infallible,
@@ -40,7 +40,7 @@ async fn lifeless() -> (Pool<Handles>, Handlers) {
     (Pool::spawned(core.clone()), core)
 }
 
-/// Enables the worker again at the moment at which a sender is told that there is none.
+/// Enables the worker again at the moment when a sender learns that there is none.
 struct Enables(Handlers);
 
 impl Wake for Enables {
@@ -49,7 +49,7 @@ impl Wake for Enables {
     }
 }
 
-/// The messages became dead letters, and later ones as well, each at its next move.
+/// The messages became dead letters, and so did later ones, each at its next move.
 #[tokio::test]
 async fn a_worker_that_joins_before_the_queue_is_dead_lettered_has_its_messages() {
     let (pool, core) = lifeless().await;
@@ -70,7 +70,7 @@ async fn a_worker_that_joins_before_the_queue_is_dead_lettered_has_its_messages(
     assert!(pool.stats().dead_lettered == 0 && pool.stats().ledger_holds());
 }
 
-/// As a pool that is stopped at once after that: its gate is shut again, and not for want of
+/// The same in a pool that is stopped right afterwards: its gate is shut again, but not for lack of
 /// workers.
 #[tokio::test]
 async fn a_worker_that_joins_before_a_stop_has_its_messages() {
@@ -86,7 +86,7 @@ async fn a_worker_that_joins_before_a_stop_has_its_messages() {
     assert_eq!((core.depth(), pool.stats().dead_lettered), (0, 1));
 }
 
-/// It was held for a worker, in a pool without any, and its caller waited.
+/// The message was held for a worker in a pool without any, and its caller waited.
 #[tokio::test]
 async fn a_message_that_is_to_be_held_as_the_last_worker_goes_is_refused() {
     let (pool, core) = lifeless().await;
@@ -111,7 +111,7 @@ impl Policy<u64> for Disables {
     }
 }
 
-/// It was held back again, in a pool without workers, and its caller waited.
+/// The message was held again in a pool without workers, and its caller waited.
 #[tokio::test]
 async fn a_held_message_that_the_policy_is_asked_about_as_the_last_worker_goes_is_a_dead_letter() {
     let policy = Disables::default();
@@ -131,7 +131,7 @@ async fn a_held_message_that_the_policy_is_asked_about_as_the_last_worker_goes_i
     assert!(pool.stats().ledger_holds());
 }
 
-/// It waited for its next attempt in the mailbox of a slot that rests, and its caller with it.
+/// The message waited for its retry in the mailbox of a resting slot, and its caller with it.
 #[tokio::test]
 async fn a_retry_of_the_last_worker_of_a_sticky_pool_is_a_dead_letter_once_that_rests() {
     let pool = Pool::new(|_| Handles).workers(1).sticky_by(|number: &u64| *number);
@@ -150,7 +150,7 @@ async fn a_retry_of_the_last_worker_of_a_sticky_pool_is_a_dead_letter_once_that_
     assert!(pool.stats().waiting == 0 && pool.stats().ledger_holds());
 }
 
-/// It waited to its deadline for a worker that was stuck, and had been given up.
+/// The stop waited until its deadline for a worker that was stuck and had been given up.
 #[tokio::test]
 async fn a13_a_stop_that_waits_is_told_when_its_pool_is_closed_down() {
     let (_pool, core) = lifeless().await;

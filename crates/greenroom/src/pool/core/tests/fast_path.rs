@@ -1,4 +1,4 @@
-//! Messages that are queued without a look at seldom duties: these are done all the same.
+//! Messages that are queued on the fast path: rare duties are done all the same.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// It is never started: its worker's thread is the test's.
+/// An actor that is never started: the test has the only thread.
 struct Unstarted;
 
 impl Actor for Unstarted {
@@ -35,7 +35,7 @@ impl Actor for Unstarted {
 
 type Quick = Arc<Core<Unstarted, Infallible>>;
 
-/// Handlers are quick, as far as it knows.
+/// A pool that believes its handlers to be quick.
 async fn quick(workers: usize, capacity: usize) -> Quick {
     let builder = Pool::new(|_| Unstarted).workers(workers).capacity(capacity);
     let core = builder.spawn_core().await.unwrap();
@@ -43,8 +43,8 @@ async fn quick(workers: usize, capacity: usize) -> Quick {
     core
 }
 
-/// Sends, and says whether that took the fast path. No other sender runs when this one has had its
-/// turn.
+/// Sends a message, and returns whether that took the fast path. No other sender runs when this one
+/// has used up its turn.
 fn try_send(core: &Quick, sender: u32) -> Result<bool, Refused> {
     let index = core.shard_of(&(None, 0), sender);
     let fast = core.queue.shards[index].inbox.lock().is_fast();
@@ -54,7 +54,7 @@ fn try_send(core: &Quick, sender: u32) -> Result<bool, Refused> {
     }
 }
 
-/// The numbers of messages that are measured, of those in the first shard.
+/// The numbers of the measured messages among those in the first shard.
 fn measured(core: &Quick) -> Vec<usize> {
     let inbox = core.queue.shards[0].inbox.lock();
     let stamps = inbox.queue.iter().map(|entry| entry.stamp).enumerate();
@@ -64,7 +64,7 @@ fn measured(core: &Quick) -> Vec<usize> {
 
 const EACH: usize = SAMPLED_OF_QUICK as usize;
 
-/// In each of these shards, one message is to be measured.
+/// The shards, in each of which one message is to be measured.
 fn measured_blocks(core: &Quick) -> Vec<usize> {
     measured(core).into_iter().map(|number| number / EACH).collect()
 }
@@ -111,7 +111,7 @@ async fn a04_no_permit_is_lost_that_is_kept_for_the_fast_path() {
         let shards = core.queue.shards.len() as u32;
         let others = 1..shards;
         let mut accepted = 0;
-        // Every shard but one keeps permits for the fast path, and the one gets the rest.
+        // All other shards keep permits for the fast path, and this one gets the rest.
         for sender in others.clone() {
             let inbox = &core.queue.shards[sender as usize].inbox;
             while accepted < capacity / 2 && !inbox.lock().is_fast() {

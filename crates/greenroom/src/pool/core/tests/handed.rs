@@ -1,5 +1,5 @@
-//! Calls that are handed to a worker which is woken for them, and other events before it comes and
-//! while they wait.
+//! Calls that are handed to a worker which is woken for them, with other events before the worker
+//! comes and while the callers wait.
 
 use std::{
     convert::Infallible,
@@ -33,11 +33,11 @@ use crate::{
     step_aside,
 };
 
-/// Messages that are not just answered.
+/// Messages that get more than a plain reply.
 const SLEEPS: u64 = 1;
 const PANICS: u64 = 2;
 const FAILS: u64 = 3;
-/// Another task answers, once it has left the port.
+/// Another task answers after the port was left for it.
 const LATER: u64 = 4;
 
 /// The handled messages, in order, and the ports that were left.
@@ -92,7 +92,7 @@ impl Office {
         Self::with(workers, |pool| pool.capacity(capacity)).await
     }
 
-    /// Whose workers have all parked.
+    /// An office whose workers have all parked.
     async fn with(
         workers: usize,
         set_up: impl FnOnce(PoolBuilder<Clerk>) -> PoolBuilder<Clerk>,
@@ -116,7 +116,7 @@ impl Office {
         }
     }
 
-    /// Hands this to a worker, which comes when others have their turn.
+    /// Hands this message to a worker, which comes when others have their turn.
     fn hand(&self, number: u64) -> HandoffWait<'_, u64, u64, ()> {
         self.core.serve(&mut Some(number), 0, Waker::noop()).expect("it is handed")
     }
@@ -164,8 +164,8 @@ async fn a_worker_is_woken_for_what_it_was_handed_and_parks_again() {
     office.assert_settled();
 }
 
-/// One that goes through the queue now and then does not make its worker search there for the next
-/// one.
+/// Now and then a call goes through the queue. That does not make its worker search there for the
+/// next one.
 #[tokio::test]
 async fn who_calls_on_hands_over_one_message_after_the_other() {
     let office = Office::open(1, 1_000).await;
@@ -177,7 +177,7 @@ async fn who_calls_on_hands_over_one_message_after_the_other() {
     office.assert_settled();
 }
 
-/// The order of one sender, in a pool of one.
+/// The order of one sender, in a pool with a single worker.
 #[tokio::test]
 async fn what_is_sent_later_does_not_overtake() {
     let office = Office::open(1, 10).await;
@@ -190,7 +190,8 @@ async fn what_is_sent_later_does_not_overtake() {
     assert_eq!((late, last, office.handled()), (Ok(12), Ok(10), vec![10, 11, 12]));
 }
 
-/// As one that is killed while it steps aside for a worker that it has woken as it parked.
+/// Like a worker that is killed while it steps aside for another one, which it has woken as it
+/// parked.
 #[tokio::test]
 async fn a_worker_that_ends_between_its_wake_up_and_its_message_leaves_it_to_others() {
     let office = Office::open(1, 10).await;
@@ -247,8 +248,7 @@ async fn whatever_becomes_of_it_its_caller_hears() {
     office.assert_settled();
 }
 
-/// As long as the first reply has not been collected, there is no room for another: the
-/// call is queued.
+/// Until the first reply has been collected, there is no room for another: the call is queued.
 #[tokio::test]
 async fn a_reply_that_nobody_collects_keeps_nobody_else_from_calling() {
     let office = Office::open(1, 10).await;
@@ -260,7 +260,7 @@ async fn a_reply_that_nobody_collects_keeps_nobody_else_from_calling() {
     assert_eq!(told(waits).await, Ok(7));
     assert_eq!(told(office.hand(9)).await, Ok(9));
     office.assert_settled();
-    // Another worker may have none.
+    // Another worker may have room for one.
     let office = Office::open(2, 10).await;
     let waits = office.hand(7);
     office.until_idle(2).await;
@@ -292,7 +292,7 @@ async fn a_call_that_is_given_up_while_it_is_handled_is_handled_to_its_end() {
     office.until_idle(1).await;
     assert_eq!(office.pool.stats().handled, 1);
     assert_eq!(told(office.hand(8)).await, Ok(8));
-    // And if there is a reply, but it is not collected.
+    // The same if there is a reply that is not collected.
     let waits = office.hand(9);
     office.until_idle(1).await;
     drop(waits);
@@ -346,7 +346,7 @@ async fn a_pool_that_drains_waits_for_what_was_handed() {
     assert_eq!((stopped.left_over.len(), reply), (0, Ok(7)));
 }
 
-/// The worker that took it back was late: the queues are not looked at any more.
+/// The worker that took it back was late: the queues are not checked any more.
 #[tokio::test]
 async fn what_is_taken_back_when_all_is_over_has_its_outcome() {
     for ruined in [false, true] {

@@ -1,6 +1,6 @@
-//! Every order of steps that workers, the clock and senders may take, tried at random on a core
-//! without tasks: a step here is what happens under one hold of the locks there. Whatever the
-//! order, a key has one owner, keeps its order, and nothing is forgotten.
+//! Random orders of the steps that workers, the clock and senders may take, on a core without
+//! tasks: a step here is everything that happens under one hold of the real locks. Whatever the
+//! order, a key has one owner and keeps its order, and nothing is forgotten.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -42,7 +42,7 @@ use crate::{
 
 struct Nobody;
 
-/// A key, a number that rises, and a class.
+/// A key, an increasing number, and a class.
 type Message = (Option<u8>, u32, Class);
 
 impl Actor for Nobody {
@@ -76,7 +76,7 @@ impl Keyed for Key {
     }
 }
 
-/// Is compared under the lock of the outbox.
+/// A key that is compared under the lock of the outbox.
 impl Keyed for u8 {
     fn of(number: u8) -> Self {
         number
@@ -85,24 +85,24 @@ impl Keyed for u8 {
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// From here on handlers usually wait, or do so rarely.
+    /// From now on handlers usually wait, or only rarely.
     Wait(bool),
     Push(Option<u8>, Class),
-    /// The worker goes on: settles what it has in hand and looks for more.
+    /// The worker continues: it settles the message in hand and looks for more.
     GoOn(usize),
-    /// As `GoOn`; but after a run of urgent messages a normal one is due.
+    /// Like `GoOn`, but after a run of urgent messages, so a normal one is due.
     GoOnNormal(usize),
-    /// It settles what it has in hand, and looks for urgent messages elsewhere.
+    /// The worker settles the message in hand, and looks for urgent messages elsewhere.
     Hurry(usize),
     /// Its handler suspends.
     Suspend(usize),
-    /// What it has in hand is to be tried again.
+    /// The message in hand is to be retried.
     Retry(usize),
-    /// It panics, or is killed: gives up its place.
+    /// The handler panics, or the worker is killed: it gives up its place.
     Release(usize),
     /// The clock ticks.
     Tick,
-    /// A message has to make room.
+    /// A message is evicted.
     Evict,
     /// The next retry comes due.
     Due,
@@ -140,7 +140,7 @@ struct Stage<K: Keyed> {
     workers: Vec<Worker>,
     pushed: u32,
     done: HashSet<u32>,
-    /// Per key and class.
+    /// The last number per key and class.
     last: HashMap<(u8, bool), u32>,
 }
 
@@ -166,7 +166,7 @@ impl<K: Keyed> Stage<K> {
             key_share: None,
             bytes: None,
             batch_bytes: None,
-            is_weighed: false,
+            is_checked: false,
             looks_at_start: false,
             uses_handoff: false,
             seed: 1,
@@ -226,7 +226,7 @@ impl<K: Keyed> Stage<K> {
     /// The steps of `InFlight::take_next` and `take_near`, if handlers usually wait.
     fn go_on_near(&mut self, index: usize, source: Source) -> Result<bool, TestCaseError> {
         let mut delivery = Delivery::empty(self.core.frame.telemetry.coarse.start());
-        // Every other worker is on a thread that the shard is not of.
+        // For every second worker, the shard belongs to the worker's thread.
         let stays = index.is_multiple_of(2);
         let near = match source {
             Source::Lane { index: shard, id, run } => {
@@ -369,13 +369,13 @@ impl<K: Keyed> Stage<K> {
         Ok(())
     }
 
-    /// Rings one alarm that is due. False when there is none.
+    /// Rings one alarm that is due. Returns false if there is none.
     fn ring_next(&self) -> bool {
         let alarm = self.core.frame.clock.pop_due(Instant::now());
         alarm.map(|alarm| self.core.ring(alarm)).is_some()
     }
 
-    /// Lets all workers go on until none finds anything.
+    /// Lets all workers continue until none finds anything.
     fn finish(&mut self) -> Result<(), TestCaseError> {
         loop {
             let mut found = self.ring_next();
@@ -412,7 +412,7 @@ impl<K: Keyed> Stage<K> {
     }
 }
 
-/// Takes these steps, and then all that is left.
+/// Takes these steps, and then handles everything that is left.
 fn run<K: Keyed>(workers: usize, steps: &[Step]) -> Result<(), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let _inside = runtime.enter();
@@ -453,7 +453,7 @@ proptest! {
     }
 }
 
-/// A message of the key that is done with stood behind a lane that closed, and was lost.
+/// A message of the finished key waited behind a lane that closed, and was lost.
 #[test]
 fn a_message_of_the_key_that_is_done_with_comes_next() {
     let [one, two] = [1, 2].map(|key| Step::Push(Some(key), Class::Normal));
@@ -461,7 +461,7 @@ fn a_message_of_the_key_that_is_done_with_comes_next() {
     assert!(run::<u8>(1, &steps).is_ok() && run::<Key>(1, &steps).is_ok());
 }
 
-/// Which lane makes room depends on the hashes, which differ from pool to pool.
+/// Which lane is evicted from depends on the hashes, which differ from pool to pool.
 #[test]
 fn nobody_looks_for_an_urgent_message_that_has_made_room() {
     let push = |key, class| Step::Push(key, class);

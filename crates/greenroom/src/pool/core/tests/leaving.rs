@@ -1,5 +1,5 @@
-//! A worker goes while messages wait in its own mailbox, and the pool is looked at, or ends,
-//! between two steps of that.
+//! A worker goes while messages wait in its own mailbox, and a party reads the state of the pool,
+//! or the pool ends, between two of the steps.
 
 use std::{
     pin::pin,
@@ -40,7 +40,7 @@ async fn lifeless() -> Handlers {
     core
 }
 
-/// Looks at the pool, or changes it, once it is told that there is no room.
+/// Runs a function once it is notified that there is no room.
 struct OnceTold<F>(F);
 
 impl<F: Fn() + Send + Sync + 'static> Wake for OnceTold<F> {
@@ -49,7 +49,7 @@ impl<F: Fn() + Send + Sync + 'static> Wake for OnceTold<F> {
     }
 }
 
-/// Waits for a place in the first mailbox, and then does this.
+/// Waits for a place in the first mailbox, and then runs the function.
 async fn told_of_the_first_mailbox(
     core: &Handlers,
     what: impl Fn() + Send + Sync + 'static,
@@ -64,7 +64,7 @@ async fn told_of_the_first_mailbox(
     assert!(matches!(told, Poll::Ready(Err(_))), "the worker has gone");
 }
 
-/// A stop that looked in that moment found that all was done, and ended the pool over it.
+/// A stop that checked at that moment found everything done, and ended the pool too early.
 #[tokio::test]
 async fn a_message_counts_as_accepted_while_the_mailbox_of_a_worker_that_goes_is_cleared() {
     let core = lifeless().await;
@@ -81,7 +81,7 @@ async fn a_message_counts_as_accepted_while_the_mailbox_of_a_worker_that_goes_is
     assert!(core.depth() == 1 && ledger(&*core).ledger_holds());
 }
 
-/// It came to a queue that nobody looked at any more, and its caller waited.
+/// The message went to a queue that nothing checked any more, and its caller waited.
 #[tokio::test]
 async fn mail_of_a_worker_that_rests_and_is_removed_as_the_pool_ends_is_given_back() {
     let core = lifeless().await;

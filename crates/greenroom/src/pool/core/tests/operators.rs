@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Has no success.
+/// Always fails.
 struct Fails;
 
 impl Actor for Fails {
@@ -26,7 +26,7 @@ impl Actor for Fails {
     }
 }
 
-/// The stop had counted the message neither as parked nor as settled, and nobody told it to look
+/// The stop had counted the message neither as parked nor as settled, and nothing told it to check
 /// again.
 #[tokio::test(start_paused = true)]
 async fn k08_a13_a_stop_that_waits_is_told_of_every_decision_about_a_parked_key() {

@@ -1,4 +1,4 @@
-//! Points of the waiting protocol (see pool/README.md) that nothing else holds.
+//! Points of the waiting protocol (see pool/README.md) that no other test covers.
 
 use std::{
     pin::pin,
@@ -16,7 +16,7 @@ use crate::{
     pool::{core::pushes::hand_over, frame::start::watch, outgoing::Outgoing},
 };
 
-/// Does what a closure does with a message.
+/// Runs a closure with each message.
 struct Does<F>(F);
 
 impl<F, T> Actor for Does<F>
@@ -37,10 +37,10 @@ where
 /// Point 3. Two handlers that wait for each other hold up a thread each; the watchdog, which would
 /// help, leaves them alone.
 ///
-/// A woken task lies in the slot of the thread that woke it, from which no other thread takes it.
-/// Each round begins as the workers of the last one park, so that a worker that wakes the other as
-/// it parks is woken itself at once. Something ticks: a thread that is not told of a task looks at
-/// the queues of both.
+/// A woken task is in the slot of the thread that woke it, from which no other thread takes it.
+/// Each round begins as the workers of the last one park, so a worker that wakes the other as it
+/// parks is itself woken at once. A task ticks in the background: a thread that is not notified of
+/// a task checks the queues of both.
 #[test]
 fn who_wakes_another_worker_steps_aside_before_it_computes() {
     const ROUNDS: usize = 500;
@@ -78,7 +78,8 @@ fn who_wakes_another_worker_steps_aside_before_it_computes() {
     assert!(met.is_ok(), "the other worker lies where only a thread that computes looks");
 }
 
-/// Point 3, for a sender: its worker lies behind it, and the watchdog wakes another one elsewhere.
+/// Point 3, for a sender: its worker is queued behind it, and the watchdog wakes another one
+/// elsewhere.
 #[test]
 fn a_sender_that_computes_on_does_not_hold_what_it_has_sent() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -103,7 +104,7 @@ fn a_sender_that_computes_on_does_not_hold_what_it_has_sent() {
     assert_eq!(handled, 1, "what is sent lies where only a thread that computes looks");
 }
 
-/// Point 3, for a worker of a sticky pool that goes on once it has given keys away.
+/// Point 3, for a worker of a sticky pool that continues after it has given keys away.
 #[test]
 fn who_gives_keys_to_another_worker_and_computes_does_not_hold_it_up() {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
@@ -154,7 +155,7 @@ async fn use_up_budget() {
     }
 }
 
-/// Point 4, for what is usual: the pool took its handlers for ones that wait.
+/// Point 4, for the usual pace: the pool took its handlers for ones that wait.
 #[tokio::test]
 async fn handlers_that_use_up_their_budget_are_not_taken_for_ones_that_usually_wait() {
     let pool = Pool::new(|_| Does(async |_| use_up_budget().await)).workers(1);
@@ -192,7 +193,7 @@ impl Actor for Traps {
     }
 }
 
-/// The wait of the hook was taken for one of the message after it.
+/// The wait of the hook was counted for the message after it.
 #[tokio::test]
 async fn a_hook_that_waits_says_nothing_of_what_handlers_usually_do() {
     let core = Pool::new(|_| Traps).workers(1).spawn_core().await.unwrap();
@@ -211,7 +212,7 @@ async fn a_hook_that_waits_says_nothing_of_what_handlers_usually_do() {
 /// Does nothing, at once.
 type Nothing = Does<fn(u64) -> std::future::Ready<()>>;
 
-/// What a caller finds counted at the moment at which it is woken.
+/// The counts that a caller finds at the moment when it is woken.
 struct Counted {
     address: Pool<Nothing>,
     handled: AtomicU64,
@@ -279,7 +280,7 @@ async fn a04_a_place_that_is_freed_for_want_of_room_goes_to_who_waits_for_it() {
     }
 }
 
-/// Point 5: whoever woke before the pool was known to the watchdog has called in vain.
+/// Point 5: a worker that woke before the watchdog knew the pool has called in vain.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_pool_that_is_busy_from_its_start_is_watched() {
     let done: fn(u64) -> std::future::Ready<()> = |_| std::future::ready(());

@@ -1,5 +1,5 @@
-//! The reported times of a message that an idle worker was given on one thread, if the clock was
-//! not read for it.
+//! The reported times of a message that went to an idle worker on one thread, if the clock was not
+//! read for it.
 
 use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
 
@@ -21,7 +21,7 @@ enum Do {
     Send,
 }
 
-/// How long the messages had been there when it looked.
+/// How old the messages were when the handler checked.
 type Ages = Arc<Mutex<Vec<(Do, Duration)>>>;
 
 struct Diarist {
@@ -64,7 +64,7 @@ impl Actor for Diarist {
     }
 }
 
-/// A pool that has had nothing to do for an hour.
+/// A pool that was idle for an hour.
 async fn idle(
     set_up: impl FnOnce(PoolBuilder<Diarist>) -> PoolBuilder<Diarist>,
 ) -> (Pool<Diarist>, Ages) {
@@ -74,8 +74,7 @@ async fn idle(
         Pool::new(move |_| Diarist { ages: of_workers.0.clone(), itself: of_workers.1.clone() });
     let pool = set_up(builder.workers(2)).spawn().await.unwrap();
     *itself.lock() = Some(pool.address());
-    // The first ones are measured, and that is a look at the clock, until handlers turn out
-    // to be quick.
+    // The first ones are measured, which reads the clock, until handlers turn out to be quick.
     for _ in 0..8 {
         pool.call(Do::Nothing).await.unwrap();
     }
@@ -145,8 +144,8 @@ async fn a_dead_letter_and_another_attempt_are_as_old_as_their_message() {
     }
 }
 
-/// The clock of a quiet pool stood until the watchdog turned away, and senders took it for set: the
-/// next message seemed up to half a second older than it was.
+/// The clock of a quiet pool was stopped until the watchdog turned away, and senders took it for
+/// set: the next message seemed up to half a second older than it was.
 #[tokio::test(start_paused = true)]
 async fn p25_a_quiet_pool_has_its_clock_set_for_as_long_as_it_is_watched() {
     let builder = Pool::new(|_| Diarist { ages: Ages::default(), itself: Arc::default() });

@@ -1,5 +1,5 @@
-//! Pools that the watchdog leaves alone. A wake-up or a permit that is lost there is missed for
-//! ever, while a tick of the watchdog would otherwise hide it within two milliseconds.
+//! Pools that the watchdog leaves alone. A lost wake-up or permit is never found there, while a
+//! tick of the watchdog would otherwise hide it within two milliseconds.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -42,7 +42,7 @@ async fn spawn(keyed: bool, workers: usize, capacity: usize) -> Pool<Quick> {
     }
 }
 
-/// Sends short bursts, and waits each time until all of it is handled.
+/// Sends short bursts, and waits each time until the whole burst is handled.
 async fn burst(address: Quickly, bursts: u64) {
     for number in 0..bursts {
         for message in 0..number % 7 {
@@ -53,7 +53,7 @@ async fn burst(address: Quickly, bursts: u64) {
     }
 }
 
-/// A few senders on the runtime, and one beside it.
+/// A few senders on the runtime, and one on another thread.
 async fn bursts(pool: Pool<Quick>, senders: usize, each: u64) {
     let start = |_| tokio::spawn(burst(pool.address(), each));
     let senders: Vec<_> = (0..senders).map(start).collect();

@@ -1,4 +1,4 @@
-//! A pool whose workers have no task any more, for tests that take its steps themselves.
+//! A pool whose workers have no task any more, for tests that take the workers' steps themselves.
 
 use std::{
     convert::Infallible,

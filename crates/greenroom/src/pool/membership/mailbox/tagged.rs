@@ -1,4 +1,4 @@
-//! A mailbox in a sticky pool: messages that bear a tag, which may be taken to another worker.
+//! A mailbox in a sticky pool: its messages have tags and may move to another worker.
 
 use greenroom_queue::{
     block_queue::BlockQueue, deque::Deque, entry::Entry, payload::Payload, stamp::Stamp,
@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// Lifted messages come back into a queue: behind the retries that stand first by now,
-/// and before all others.
+/// Puts lifted messages back into a queue: behind the retries that are at the front by now, and
+/// before all others.
 fn set_down_in<T: Payload, K>(queue: &mut Deque<Entry<T, K>>, mut stay: Deque<Entry<T, K>>) {
     let mut later = std::mem::take(queue);
     while later.front().is_some_and(Entry::is_retry)
@@ -32,7 +32,7 @@ fn set_down_in<T: Payload, K>(queue: &mut Deque<Entry<T, K>>, mut stay: Deque<En
 }
 
 impl<A: Actor, K> Letters<A, K> {
-    /// Takes the next urgent message. None also if it waits for its next attempt.
+    /// Takes the next urgent message. Also `None` if that message waits for its retry.
     pub(super) fn next_urgent(&mut self) -> Option<Queued<A, K>> {
         if !self.urgent.front().is_some_and(bears_retry) {
             return self.urgent.pop_front();
@@ -42,7 +42,7 @@ impl<A: Actor, K> Letters<A, K> {
         self.urgent.remove(place)
     }
 
-    /// As `next_urgent`, of the normal ones.
+    /// Like `next_urgent`, for normal messages.
     pub(super) fn next_normal(&mut self) -> Option<Queued<A, K>> {
         if !self.normal.front().is_some_and(bears_retry) {
             return self.normal.pop_front();
@@ -52,7 +52,7 @@ impl<A: Actor, K> Letters<A, K> {
         self.normal.remove(place)
     }
 
-    /// Takes out all that waits.
+    /// Takes out all waiting messages.
     pub(super) fn lift(&mut self) -> LiftedMail<A, K> {
         let held = match &mut self.tagged.held {
             Some(held) => [std::mem::take(&mut held.urgent), std::mem::take(&mut held.normal)],
@@ -87,8 +87,8 @@ impl<A: Actor, K> Letters<A, K> {
         }
     }
 
-    /// If a message with a tag is withdrawn while it waits for its next attempt, the others of its
-    /// tag no longer wait for it.
+    /// If a message with a tag is withdrawn while it waits for its retry, the others of its tag no
+    /// longer wait for it.
     pub(super) fn forget_retries(&mut self, withdrawn: &Entries<A, K>) {
         for entry in withdrawn.iter() {
             if bears_retry(entry) {
@@ -110,8 +110,8 @@ impl<A: Actor, K> Letters<A, K> {
         self.tagged.held.as_deref_mut().filter(|held| held.tag == tag)
     }
 
-    /// Takes out the messages with one of these tags, which are in order. Those of the
-    /// `kept` tag are put aside.
+    /// Takes out the messages with one of these tags, which are sorted. Those with the `kept` tag
+    /// are put aside.
     fn detach(&mut self, tags: &[u32], kept: Option<u32>) -> Bundle<A, K> {
         let mut bundle = Bundle::default();
         let mut urgent = std::mem::take(&mut self.urgent);
@@ -135,7 +135,7 @@ impl<A: Actor, K> Letters<A, K> {
 }
 
 impl<A: Actor, K> Mailbox<A, K> {
-    /// As `push`, for a message with a tag. `is_here` is asked under the lock.
+    /// Like `push`, for a message with a tag. `is_here` is called under the lock.
     pub(crate) fn push_tagged(
         &self,
         payload: &mut OutgoingOf<A>,
@@ -163,7 +163,7 @@ impl<A: Actor, K> Mailbox<A, K> {
         Ok(())
     }
 
-    /// The tag of the message that the worker has in hand, if it bears one. For that worker.
+    /// The tag of the message that the worker has in hand, if it has one. Called by that worker.
     pub(crate) fn tag_in_hand(&self) -> Option<u32> {
         let tag = self.letters.lock().tagged.in_hand;
         (tag != 0).then_some(tag)
@@ -203,10 +203,10 @@ impl<A: Actor, K> Mailbox<A, K> {
         }
     }
 
-    /// Takes out the messages with one of these tags, which are in order, and `release`s each tag,
-    /// under the lock. If the worker may have a message of one in hand, that tag stays, its queued
-    /// messages are put aside, and the worker is ordered to hand it over; then true. The caller
-    /// then wakes the worker and serves waiters.
+    /// Takes out the messages with one of these tags, which are sorted, and `release`s each tag,
+    /// under the lock. If the worker may have a message with one of the tags in hand, that tag
+    /// stays, its queued messages are put aside, and the worker is ordered to hand it over; returns
+    /// true then. The caller then wakes the worker and serves waiters.
     pub(crate) fn detach(
         &self,
         tags: &[u32],
@@ -238,8 +238,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         (bundle, begins)
     }
 
-    /// The worker has nothing in hand: messages held for it go, and its tag is
-    /// `release`d under the lock.
+    /// The worker has nothing in hand: the messages held for it go, and its tag is `release`d under
+    /// the lock.
     pub(crate) fn let_go(&self, release: impl FnOnce(u32)) -> Option<(u32, Bundle<A, K>)> {
         let mut letters = self.letters.lock();
         letters.tagged.in_hand = 0;
@@ -254,9 +254,9 @@ impl<A: Actor, K> Mailbox<A, K> {
         Some((tag, Bundle { entries, waiting }))
     }
 
-    /// As `clear`. If not `for_good`, and the worker may have a message with a tag in hand, the
-    /// mailbox stays: later messages of that tag wait here for that one, and for its next attempt.
-    /// The caller then serves waiters.
+    /// Like `clear`. If not `for_good`, and the worker may have a message with a tag in hand, the
+    /// mailbox stays: later messages with that tag wait here for that one and its retry. The caller
+    /// then serves waiters.
     pub(crate) fn drain(&self, for_good: bool) -> (Entries<A, K>, Option<Cleared>) {
         let mut letters = self.letters.lock();
         if for_good || letters.tagged.in_hand == 0 {
@@ -270,8 +270,8 @@ impl<A: Actor, K> Mailbox<A, K> {
         (rest, None)
     }
 
-    /// Takes in the messages of another mailbox, and `claim`s it under the lock. The caller
-    /// then wakes the worker.
+    /// Takes in the messages of another mailbox, and runs `claim` under the lock. The caller then
+    /// wakes the worker.
     pub(crate) fn attach(
         &self,
         mut bundle: Bundle<A, K>,
@@ -286,25 +286,26 @@ impl<A: Actor, K> Mailbox<A, K> {
             letters.push(entry);
         }
         letters.tagged.turns.waiting.extend(bundle.waiting);
-        // It has some again: a worker killed in its start has handed over tags
-        // that it did not have.
+        // It has tags again: a worker that was killed in its start has handed over tags that it did
+        // not have.
         letters.tagged.retired = false;
         claim();
         self.told(&letters);
         Ok(())
     }
 
-    /// The worker has no tags any more. A message that comes too late with one is refused.
+    /// The worker has no tags any more. A message with a tag that comes too late is refused.
     pub(crate) fn retire(&self) {
         self.letters.lock().tagged.retired = true;
     }
 
-    /// Messages that wait until the worker has finished the one in hand, to go elsewhere.
+    /// The number of messages that wait to go elsewhere once the worker has finished the one in
+    /// hand.
     pub(crate) fn held(&self) -> usize {
         self.letters.lock().tagged.held.as_ref().map_or(0, |held| held.len())
     }
 
-    /// This many messages are not here any more. Under the lock.
+    /// This many messages have left. Call it under the lock.
     pub(super) fn has_given(&self, messages: usize) {
         let taken = self.taken.load(Ordering::Relaxed) + messages as u64;
         self.taken.store(taken, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! The state of a mailbox for tags: in a sticky pool, messages bear a tag, and may be
-//! taken to another worker.
+//! The state of a mailbox for tags: in a sticky pool, messages have tags and may move to another
+//! worker.
 
 use std::collections::HashSet;
 
@@ -10,21 +10,21 @@ use crate::{
     pool::pool_payload::{Entries, Queued},
 };
 
-/// How many messages are searched for one of another tag than the retries'.
+/// The number of messages that are searched for one with another tag than the retries.
 const LOOK_AHEAD: usize = 1_024;
 
 /// Why a message with a tag was not queued.
 pub(crate) enum Unplaced {
-    /// Nothing more is accepted.
+    /// The mailbox no longer accepts messages.
     Closed,
-    /// The tag is not here any more.
+    /// The tag is no longer here.
     Moved,
 }
 
-/// Messages of some tags on their way from one mailbox to another, those of a tag in their order.
+/// Messages of some tags on their way from one mailbox to another, in order within each tag.
 pub(crate) struct Bundle<A: Actor, K> {
     pub(crate) entries: Entries<A, K>,
-    /// Tags whose first message waits for its next attempt.
+    /// Tags whose first message waits for its retry.
     pub(crate) waiting: Vec<u32>,
 }
 
@@ -38,7 +38,7 @@ impl<A: Actor, K> Default for Bundle<A, K> {
 pub(crate) struct LiftedMail<A: Actor, K> {
     pub(crate) urgent: Entries<A, K>,
     pub(crate) normal: BlockQueue<Queued<A, K>>,
-    /// Of a tag that is to move, by class.
+    /// Those of a tag that is to move, by class.
     pub(crate) held: [Entries<A, K>; 2],
 }
 
@@ -56,20 +56,20 @@ impl<A: Actor, K> LiftedMail<A, K> {
     }
 }
 
-/// Messages beside the queue: those of a tag that is to move, while the worker may have
-/// one of them in hand.
+/// Messages outside the queue: those of a tag that is to move, while the worker may have one of
+/// them in hand.
 pub(crate) struct Held<A: Actor, K> {
     pub(super) tag: u32,
     pub(crate) urgent: Entries<A, K>,
     pub(crate) normal: Entries<A, K>,
-    /// The first one waits for its next attempt.
+    /// The first one waits for its retry.
     pub(super) waits: bool,
 }
 
-/// What only tags need.
+/// The fields that only tags need.
 pub(crate) struct Tagged<A: Actor, K> {
-    /// The tag of the message that the worker took last. It may have finished it
-    /// since. 0 if it had none.
+    /// The tag of the message that the worker took last; the worker may have finished it since. 0
+    /// if it had none.
     pub(crate) in_hand: u32,
     pub(crate) turns: TagTurns,
     pub(crate) held: Option<Box<Held<A, K>>>,
@@ -83,29 +83,29 @@ impl<A: Actor, K> Default for Tagged<A, K> {
     }
 }
 
-/// Whose turn it is while messages that bear a tag are attempted again.
+/// The turns between tags while messages with tags are retried.
 #[derive(Default)]
 pub(crate) struct TagTurns {
-    /// Tags whose first message waits for its next attempt.
+    /// Tags whose first message waits for its retry.
     pub(crate) waiting: Vec<u32>,
-    /// The last message that was taken although others wait behind it was attempted again.
+    /// The last message that was taken while others waited behind it was a retry.
     after_retry: bool,
 }
 
-/// True for a message that bears a tag and is attempted again.
+/// True for a message that has a tag and is a retry.
 pub(super) fn bears_retry<T: Payload, K>(entry: &Entry<T, K>) -> bool {
     entry.hash != 0 && entry.is_retry()
 }
 
-/// The tag of a message, and whether it is attempted again.
+/// The tag of a message, and whether it is a retry.
 pub(super) fn retry_of<T: Payload, K>(entry: &Entry<T, K>) -> (u32, bool) {
     (entry.hash, bears_retry(entry))
 }
 
 impl TagTurns {
-    /// Which of the `next` ones is taken, if the first one bears a tag and is attempted again. None
-    /// if that one waits for its attempt: the others wait with it. A retry that is due at once
-    /// would have every turn, so the next one of another tag has every other turn.
+    /// The place of the `next` message to take, if the first one has a tag and is a retry. `None`
+    /// if that one waits for its time: the others wait with it. A retry that is due at once would
+    /// get every turn, so the next message with another tag gets every other turn.
     #[cold]
     pub(super) fn choose(
         &mut self,
@@ -134,7 +134,7 @@ impl TagTurns {
         last
     }
 
-    /// The first message of this tag does not wait any more.
+    /// The first message of this tag no longer waits.
     pub(super) fn forget(&mut self, tag: u32) {
         self.waiting.retain(|waiting| *waiting != tag);
     }

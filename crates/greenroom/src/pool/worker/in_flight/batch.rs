@@ -1,4 +1,4 @@
-//! What a batch needs of the worker that has it in hand (K12). The rest is the batch's own: see
+//! The parts of a batch that depend on the worker that has it in hand (K12). For the rest see
 //! [`Batching`](crate::pool::batch::hand::Batching).
 
 use std::{mem, sync::Arc, time::Duration};
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> InFlight<A, K> {
-    /// Settles the batch in hand, which has ended like this. False if there is none.
+    /// Settles the batch in hand, which has ended in this way. Returns false if there is none.
     pub(super) fn end_batch(&mut self, end: &BatchEnd) -> bool {
         let core = self.worker.core.clone();
         let batching = core.settings.functions.batching.as_deref();

@@ -1,4 +1,4 @@
-//! Whether a worker counts as awake, and the place that it has in the queues.
+//! Whether a worker counts as awake, and its place in the queues.
 
 use std::{mem, task::Waker};
 
@@ -14,14 +14,14 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> InFlight<A, K> {
-    /// True when the worker is to start no further message.
+    /// True if the worker may start no further message.
     #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.worker.core.frame.lifecycle.ended.load(Ordering::Acquire)
             || (self.slot_state.has_orders() && self.slot_state.starts_nothing())
     }
 
-    /// Enters the idle list. Says whether another worker was woken for what is ready.
+    /// Enters the idle list. Also returns whether another worker was woken for ready work.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn park(&mut self, waker: Waker) -> (ParkToken, bool) {
         let (core, worker) = (&self.worker.core, self.worker.slot);
@@ -34,7 +34,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         serve_waiters_at_rest(core);
         core.frame.lifecycle.notify_progress();
         // Pairs with the store in `end`: the worker is in the idle list by now, so it sees the end,
-        // or `all` in `end` finds it. Otherwise it sleeps for ever.
+        // or `all` in `end` finds it. Otherwise it would sleep forever.
         if core.frame.lifecycle.ended.load(Ordering::SeqCst) {
             wake.all();
         }
@@ -44,7 +44,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         (park_token, woken.is_some_and(|woken| woken != worker))
     }
 
-    /// For ready work in a queue.
+    /// Resumes for ready work in a queue.
     pub(crate) fn resume(&mut self, wake_reason: WakeReason) {
         self.worker.core.note_time();
         match wake_reason {

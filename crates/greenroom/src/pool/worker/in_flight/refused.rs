@@ -1,5 +1,5 @@
-//! The fate of a message that the worker which had it in hand does not take: an adopted worker
-//! whose own pool has stopped, has no workers, or refuses this message.
+//! The fate of a message in hand that its worker does not take: an adopted worker whose own pool
+//! has stopped, has no workers, or refuses this message.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -22,8 +22,8 @@ use crate::{
     },
 };
 
-/// How long a message waits that no worker takes at the moment, in a pool that keeps
-/// messages without workers.
+/// How long a message waits if no worker takes it at the moment, in a pool that keeps messages
+/// without workers.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The worker with this slot and task does not take this delivery.
@@ -39,14 +39,14 @@ pub(crate) fn note_refusal<M, R, E>(
     delivery.marks.add(Marks::PUT_BACK);
 }
 
-/// The message was not this worker's to handle: another worker has it, or its sender is told
-/// why no worker takes it.
+/// The message was not for this worker: another worker gets it, or its sender learns why no worker
+/// takes it.
 #[cold]
 pub(in crate::pool::worker) fn put_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
     in_flight.delivery.marks.remove(Marks::PUT_BACK);
     let core = in_flight.worker.core.clone();
-    // After a stale `false` the message waits in a queue, and is given back from there by
-    // `give_back_queued`, at the latest when the last task ends.
+    // After a stale `false` the message waits in a queue, and `give_back_queued` gives it back from
+    // there, at the latest when the last task ends.
     if core.frame.lifecycle.ended.load(Ordering::Relaxed) {
         return in_flight.return_message();
     }
@@ -68,7 +68,7 @@ pub(in crate::pool::worker) fn put_back<A: Actor, K: Key>(in_flight: &mut InFlig
     }
 }
 
-/// Workers are asked again in a while, all of them.
+/// All workers are asked again after a while.
 fn wait_for_somebody<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
     let core = in_flight.worker.core.clone();
     let accepted = in_flight.delivery.queued_at();
@@ -81,7 +81,7 @@ fn wait_for_somebody<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
     park(&core, in_flight.worker.slot, Source::None, entries, PATIENCE);
 }
 
-/// The message in hand, out of it.
+/// Takes the message out of the worker's hand.
 fn take_entry<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     stamp: Stamp,
@@ -93,7 +93,7 @@ fn take_entry<A: Actor, K: Key>(
     Some(Entry { message, extra, key: None, hash: 0, urgent, stamp })
 }
 
-/// No worker takes it.
+/// No worker takes the message.
 fn refuse<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, why: NotAccepted) {
     let reason = DeadLetterReason::NoWorkers;
     in_flight.slot_state.counters.dead_letters.count(reason);

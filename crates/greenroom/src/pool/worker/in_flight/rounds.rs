@@ -1,40 +1,40 @@
-//! How a worker goes round: what it has taken in a row, and where it looks next.
+//! A worker's rounds: how much it has taken in a row, and where it looks next.
 
 use std::time::Instant;
 
 use greenroom_queue::entry::URGENT_RUN;
 
-/// One run in this many is timed, with two looks at the clock.
+/// One run in this many is timed, with two clock reads.
 const RUNS_PER_TIMING: u32 = 8;
 
-/// How a worker goes round: what it has taken in a row, and where it looks next.
+/// A worker's rounds: how much it has taken in a row, and where it looks next.
 pub(crate) struct Rounds {
-    /// Urgent messages taken in a row, as long as there are some.
+    /// The number of urgent messages taken in a row, while there are some.
     pub(super) urgent: u32,
-    /// Messages from its own mailbox taken in a row.
+    /// The number of messages taken in a row from its own mailbox.
     pub(super) mail: u32,
-    /// Messages taken in this run without keys, after the first.
+    /// The number of messages taken in this run without keys, after the first.
     pub(super) run: u32,
-    /// How many there may be.
+    /// The most that there may be.
     pub(super) longest_run: u32,
-    /// Runs begun.
+    /// The number of runs begun.
     pub(super) timed: u32,
-    /// Runs in the shard that it keeps to, one after the other.
+    /// The number of runs in a row in the shard that it keeps to.
     pub(super) runs: u32,
-    /// Messages of this run whose handlers have waited, before the last one.
+    /// The number of messages of this run whose handlers have waited, before the last one.
     pub(crate) waits: u32,
-    /// Which shard it looks at first.
+    /// The shard that it looks at first.
     pub(super) cursor: u32,
-    /// It was woken for no shard in particular, and may join another worker at one.
+    /// It was woken for no particular shard, and may join another worker at one.
     pub(crate) join: bool,
-    /// How often more it looks first where a key gave way, whatever it finds.
+    /// How many more times it looks first where a key yielded, whatever it finds.
     pub(super) looks_back: u8,
-    /// When the run began, if it is timed.
+    /// The time when the run began, if it is timed.
     pub(super) timed_since: Option<Instant>,
 }
 
 impl Rounds {
-    /// Workers begin at different shards.
+    /// Workers start at different shards.
     pub(super) fn new(worker: usize) -> Self {
         Self {
             urgent: 0,

@@ -39,7 +39,7 @@ use crate::{
 
 impl<A: Actor, K: Key> InFlight<A, K> {
     /// This many messages were in hand together, for this long. If all are measured, some of them
-    /// stand for the others here.
+    /// represent the others here.
     pub(super) fn feed_sketch(&mut self, stands_for: u64, messages: u64, took: Duration) {
         self.measures.unfed = self.measures.unfed.wrapping_add(1);
         let times = match stands_for {
@@ -55,7 +55,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         );
     }
 
-    /// `done` if the message is not attempted again.
+    /// `done` is true if the message is not retried.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn out_of_hand(&mut self, done: bool) {
         self.in_hand = false;
@@ -65,9 +65,9 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         self.slot_state.set_free();
     }
 
-    /// As `settle`, without a call if it was a send that went well and whose handler has consumed
-    /// it. Then true: the slot stays busy, for the next message of the run or until the caller says
-    /// otherwise. A caller that waits for a reply finds it free.
+    /// Like `settle`, but without a call if it was a send that succeeded and whose handler has
+    /// consumed the message. It returns true then: the slot stays busy, for the next message of the
+    /// run or until the caller ends it. A caller that waits for a reply finds the slot free.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn settle_in_run(&mut self, result: Result<Answer<A::Reply>, A::Error>) -> bool {
         let delivery = &self.delivery;
@@ -130,7 +130,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
     }
 
-    /// Ends the time in hand. The message is the one left in place, or the spare copy.
+    /// Ends the time in hand. Returns the message left in place, or the spare copy.
     pub(super) fn finish(&mut self) -> (Option<A::Message>, Option<Box<ExtraOf<A>>>) {
         let message = self.take_message();
         self.out_of_hand(true);
@@ -161,17 +161,17 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         let port = extra.and_then(|extra| extra.port);
         let mut letter = DeadLetter { message, reason, error, panic, attempts, age };
         if let Some(port) = port {
-            // Pairs with the store of `end`, which comes before a stop aborts this
-            // worker: otherwise the caller would hear that the worker was killed, not
-            // that the pool stopped.
+            // Pairs with the store of `end`, which comes before a stop aborts this worker:
+            // otherwise the caller would learn that the worker was killed, not that the pool
+            // stopped.
             let has_ended = self.worker.core.frame.lifecycle.ended.load(Ordering::SeqCst);
             port.resolve(call_error(&mut letter, kills, has_ended));
         }
         report_dead_letter(&self.worker.core, letter);
     }
 
-    /// The message in hand has not been begun, and nothing has failed: it is at the head of its
-    /// key's line again.
+    /// The message in hand has not been started, and nothing has failed: it goes back to the head
+    /// of its key's line.
     pub(super) fn begin_later(&mut self) {
         let accepted = self.delivery.queued_at();
         let (urgent, stamp) = (self.delivery.class.is_urgent(), self.delivery.came_at());
@@ -186,7 +186,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         go_back(self, entry, Duration::ZERO);
     }
 
-    /// After a batch has failed and it is unknown which message is at fault.
+    /// For a batch that failed without a known culprit: attempts each message alone.
     pub(super) fn attempt_alone(&mut self, reason: DeadLetterReason, panic: Option<String>) {
         self.outcome = match reason {
             DeadLetterReason::TimedOut => Outcome::TimedOut,
@@ -223,7 +223,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         if self.delivery.marks.has(Marks::FORWARDED) {
             return handled(self, Answer::Deferred);
         }
-        // An adopted worker has its message on the way to its other end, if it has not arrived.
+        // An adopted worker's message is on its way to the other end, unless it has arrived.
         if self.begins_later || self.slot_state.details.lock().adopted.is_some() {
             return self.begin_later();
         }
@@ -249,7 +249,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     }
 
     /// The worker is dropped with a message in hand, at the deadline of a stop or with its runtime;
-    /// or the message would be attempted again, and the pool has ended.
+    /// or the message would be retried, and the pool has ended.
     pub(super) fn return_message(&mut self) {
         self.delivery.open_port();
         if self.delivery.marks.has(Marks::FORWARDED) {
@@ -276,7 +276,7 @@ fn measured<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, done: bool) {
         let polls = in_flight.worker.polls.take();
         match (done && in_flight.worker.core.keyed(), in_flight.rare.deferred.is_some()) {
             (true, false) => in_flight.feed_sketch(stands_for, 1, took),
-            // Of a batch, others may still need the key.
+            // Other messages of a batch may still need the key.
             (true, true) => in_flight.measures.sample = Some((stands_for as u32, took)),
             _ => {}
         }
@@ -286,8 +286,8 @@ fn measured<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, done: bool) {
         let computed = polls.as_ref().map_or(took, |polls| polls.computed(now));
         in_flight.worker.core.frame.telemetry.coarse.note_pace(computed);
         if in_flight.worker.core.keyed() {
-            // Behind a message that waits, a shard is not left to a single worker,
-            // however little it computes.
+            // If a message waits, its shard is not left to a single worker, however little that
+            // worker computes.
             let has_waited = polls.is_some_and(|polls| polls.has_waited());
             let is_quick =
                 !has_waited && in_flight.worker.core.frame.telemetry.coarse.measures_few();
@@ -303,7 +303,7 @@ fn replied<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, reply: A::Reply) {
     in_flight.out_of_hand(true);
     let Some(mut extra) = in_flight.delivery.extra.take() else { return discard(reply) };
     let port = extra.port.take();
-    // What the sender has said is gone before it hears the reply.
+    // The sender's metadata is dropped before the reply arrives.
     drop(extra);
     match port {
         Some(port) => discard(port.reply(reply)),
@@ -335,7 +335,7 @@ fn follow<A: Actor, K: Key>(
         },
         FailureAction::ParkKey => park_in_hand(in_flight, failure),
         FailureAction::StopPool => {
-            // Nothing is started from here on, of this key least of all.
+            // Nothing is started from now on, and certainly not with this key.
             stop_because(&in_flight.worker.core.erased(), failure.exit_reason());
             end(&*in_flight.worker.core);
             end_as_dead_letter(in_flight, failure);
@@ -343,7 +343,7 @@ fn follow<A: Actor, K: Key>(
     }
 }
 
-/// The message has killed as many as it may.
+/// The message has killed as many workers as it may.
 fn poisoned<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     error: Option<A::Error>,
@@ -381,7 +381,7 @@ fn answered<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, reply: A::Reply) {
     {
         discard(unwanted);
     }
-    // Nothing else comes with it: metadata opens a port.
+    // The message has no other parts: metadata opens a port.
     if in_flight.delivery.message.is_some() | in_flight.spare.is_some() {
         discard(in_flight.take_message());
     }
@@ -415,7 +415,7 @@ fn drop_message<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
     discard(in_flight.finish());
 }
 
-/// If the message is gone, it is a dead letter.
+/// Retries the message. If the message is gone, it is a dead letter.
 fn retry<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     after: Duration,
@@ -425,8 +425,8 @@ fn retry<A: Actor, K: Key>(
     let Some(message) = in_flight.take_message() else {
         return end_as_dead_letter(in_flight, failure);
     };
-    // After a stale `false` the message waits for another attempt, and `give_back_queued` finds
-    // it there, at the latest when the last task ends.
+    // After a stale `false` the message waits for a retry, and `give_back_queued` finds it there,
+    // at the latest when the last task ends.
     if in_flight.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
         discard(failure.error);
         in_flight.delivery.message = Some(message);
@@ -443,7 +443,7 @@ fn retry<A: Actor, K: Key>(
     go_back(in_flight, entry, after);
 }
 
-/// The message stands at the head of its key's line until it is due.
+/// The message waits at the head of its key's line until it is due.
 fn go_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, entry: Queued<A, K>, after: Duration) {
     start_clock(&in_flight.worker.core.erased());
     if let Some(deferred) = &mut in_flight.rare.deferred {
@@ -455,7 +455,7 @@ fn go_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, entry: Queued<A, K>
         park(&in_flight.worker.core, in_flight.worker.slot, source, entries, after);
 }
 
-/// What a message carries that has failed and waits.
+/// The extra parts of a message that has failed and waits.
 fn failed_extra<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     counted: bool,
@@ -473,14 +473,14 @@ fn failed_extra<A: Actor, K: Key>(
     extra
 }
 
-/// The message waits for an operator at the head of its key's line. If the message is gone,
-/// it is a dead letter, and the key still waits. Without a key, or if the pool has ended,
-/// it is a dead letter.
+/// Parks the message for an operator, at the head of its key's line. If the message is gone, it is
+/// a dead letter, and the key still waits. Without a key, or if the pool has ended, it is a dead
+/// letter.
 #[cold]
 fn park_in_hand<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, failure: Failure<A::Error>) {
     let has_key = in_flight.worker.source.has_key();
-    // After a stale `false` the message waits behind its parked key, and `give_back_queued`
-    // finds it there, at the latest when the last task ends.
+    // After a stale `false` the message waits behind its parked key, and `give_back_queued` finds
+    // it there, at the latest when the last task ends.
     if !has_key || in_flight.worker.core.frame.lifecycle.ended.load(Ordering::Relaxed) {
         return end_as_dead_letter(in_flight, failure);
     }
@@ -508,7 +508,7 @@ fn park_in_hand<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, failure: Failu
     }
 }
 
-/// The key in hand is parked, and so is the message, if there is one.
+/// Parks the key in hand, and the message, if there is one.
 fn park_with<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     entry: Option<Queued<A, K>>,
@@ -526,7 +526,7 @@ fn park_with<A: Actor, K: Key>(
         park_key(&in_flight.worker.core, in_flight.worker.slot, source, entries, failed);
 }
 
-/// The action of the policy; if the policy panics, the action for no further attempt.
+/// The action of the policy; if the policy panics, the action if no further attempt is made.
 fn decide<A: Actor, K: Key>(
     in_flight: &InFlight<A, K>,
     attempt: FailedAttempt<'_, A::Error>,
@@ -543,7 +543,7 @@ fn decide<A: Actor, K: Key>(
     decided
 }
 
-/// The action of the policy. A panic of it is one of the handler.
+/// The action of the policy. A panic in the policy counts as one of the handler.
 fn ask_policy<A: Actor, K: Key>(
     in_flight: &InFlight<A, K>,
     attempt: FailedAttempt<'_, A::Error>,
@@ -553,7 +553,7 @@ fn ask_policy<A: Actor, K: Key>(
     core.settings.functions.policy.decide(attempt, core.frame.env.chance())
 }
 
-/// Workers that died with this message in hand, with this one.
+/// The number of workers that died with this message in hand, including this one.
 fn kills<A: Actor, K: Key>(in_flight: &InFlight<A, K>) -> u32 {
     in_flight.delivery.extra.as_ref().map_or(1, |extra| extra.kills + 1)
 }
@@ -561,9 +561,9 @@ fn kills<A: Actor, K: Key>(in_flight: &InFlight<A, K>) -> u32 {
 /// How an attempt has failed.
 struct Failure<E> {
     reason: DeadLetterReason,
-    /// Of the handler.
+    /// The handler's error.
     error: Option<E>,
-    /// The message of its panic.
+    /// The message of the handler's panic.
     panic: Option<String>,
     /// Its worker, or the process behind the handler, has died of it.
     killed: bool,
@@ -574,7 +574,7 @@ impl<E> Failure<E> {
         Failed::new(self.reason, self.error, self.panic, worker)
     }
 
-    /// Of the pool that stops because of it.
+    /// The exit reason of a pool that stops because of it.
     fn exit_reason(&self) -> ExitReason {
         ExitReason::failed(match (&self.panic, self.reason) {
             (Some(panic), _) => format!("a message failed for good: its handler panicked: {panic}"),
@@ -589,7 +589,7 @@ impl<E> Failure<E> {
     }
 }
 
-/// `has_ended` if the pool has.
+/// `has_ended` is true if the pool has ended.
 fn call_error<M, E>(letter: &mut DeadLetter<M, E>, kills: u32, has_ended: bool) -> CallError<E> {
     match letter.reason {
         DeadLetterReason::Poisoned => CallError::Poisoned { kills },

@@ -1,4 +1,4 @@
-//! What a worker takes next in a pool with shares.
+//! Taking the next message in a pool with shares.
 
 use super::{InFlight, Taken};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> InFlight<A, K> {
-    /// Takes a message from its own mailbox, or one of the share whose turn it is. What it has
-    /// taken last is done with.
+    /// Takes a message from the worker's own mailbox, or one of the share whose turn it is. The
+    /// last one that it took is settled.
     pub(crate) fn take_of_shares(&mut self) -> Taken {
         self.worker.give_up_place();
         if self.is_over() {

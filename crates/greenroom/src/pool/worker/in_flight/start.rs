@@ -1,4 +1,4 @@
-//! From when on a message is in hand.
+//! The moment from which a message is in hand.
 
 use std::sync::atomic::Ordering;
 
@@ -16,8 +16,8 @@ use crate::{
 };
 
 impl<A: Actor, K: Key> InFlight<A, K> {
-    /// Takes the message that a caller has handed this worker. False if there is none to handle:
-    /// something else comes first, and then the message is queued.
+    /// Takes the message that a caller has handed to this worker. Returns false if there is none to
+    /// handle: something else may come first, and then the message is queued.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_handed(&mut self) -> bool {
         let is_over = self.worker.core.frame.lifecycle.ended.load(Ordering::Acquire);
@@ -36,24 +36,25 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
         self.delivery.class = Class::Normal;
         match self.delivery.stamp {
-            // The clock may stand.
+            // The clock may be stopped.
             Stamp::UNDATED => self.slot_state.set_busy_since_now(),
             _ => self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown()),
         }
         self.start_next() == Taken::InHand
     }
 
-    /// The message in the delivery is in hand from here on, unless its caller has gone.
+    /// The message in the delivery is in hand from now on, unless its caller has gone.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start(&mut self) -> Taken {
         self.slot_state.set_busy_since(self.worker.core.frame.telemetry.coarse.shown());
         self.start_next()
     }
 
-    /// As `start`, if the slot may be busy already: the messages of a run follow each other faster
-    /// than the clock advances.
+    /// Like `start`, if the slot may be busy already: the messages of a run follow each other
+    /// faster than the clock advances.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_next(&mut self) -> Taken {
+        // This frees its permit: senders add up what was started.
         count(&self.slot_state.counters.started);
         self.in_hand = true;
         if let Some(extra) = &self.delivery.extra

@@ -1,15 +1,15 @@
-//! Where a worker stands: what it took last, and whether it is polled.
+//! The state of a worker: its last source, and whether it is polled.
 
 use greenroom_queue::lanes::LaneId;
 
 /// The source of the message in hand, and what the worker owns because of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source {
-    /// Nowhere any more: the message stands alone.
+    /// No source any more: the message is separate from all queues.
     None,
     /// The queue of a shard without order; `alone` if the worker has the affinity to it.
     Shared { index: usize, alone: bool },
-    /// As `Shared`, between two runs: no message is in hand.
+    /// Like `Shared`, between two runs: no message is in hand.
     BetweenRuns { index: usize, alone: bool },
     /// The head of a keyed shard, with its drain token.
     Head { index: usize, epoch: u64, hash: Option<u32>, run: u32 },
@@ -30,22 +30,22 @@ impl Source {
     }
 }
 
-/// What a look for work came to.
+/// The result of a look for work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Taken {
     /// A message is in hand.
     InHand,
     /// A message was settled without being handled.
     Skipped,
-    /// There is no work, and the worker has no place any more.
+    /// There is no work, and the worker has no place, or one between two runs.
     Nothing,
 }
 
-/// Whether the worker counts as awake, and what it does if not.
+/// Whether the worker counts as awake, and its state if not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunState {
     Awake,
-    /// Polled, and not counted as awake: its handler has waited, as handlers here usually do. Its
+    /// Polled, but not counted as awake: its handler has waited, as handlers here usually do. Its
     /// only duty is to look for ready work when it parks. Others rely on the workers that count.
     Uncounted,
     /// Awake, and stepping aside once before it parks.

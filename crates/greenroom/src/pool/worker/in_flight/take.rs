@@ -1,4 +1,4 @@
-//! What a worker takes next.
+//! Taking a worker's next message.
 
 use std::time::Instant;
 
@@ -22,29 +22,29 @@ use crate::{
     },
 };
 
-/// Runs from one shard before a worker looks at the others, if handlers are quick.
+/// The runs from one shard before a worker looks at the others, if handlers are quick.
 const RUNS_IN_A_SHARD: u32 = 16;
 
-/// While other filled shards have no worker, a run of more messages counts as several.
+/// A run of more messages than this counts as several while other filled shards have no worker.
 const MESSAGES_OF_A_RUN: u32 = 128;
 
-/// Messages of one shard in a row, if handlers usually wait.
+/// The messages of one shard in a row, if handlers usually wait.
 const NEAR_IN_A_SHARD: u32 = tuned(8, 3);
 
-/// Looks at the shard of a key that gave way, before its turn: the first look may find the key
-/// that it gave way to.
+/// The number of looks at the shard of a key that yielded, before its turn: the first look may find
+/// the key that it yielded to.
 const LOOKS_BACK: u8 = 2;
 
-/// As `RUNS_IN_A_SHARD`, if handlers are not quick: the caches of the shard matter less, and other
-/// shards would wait long.
+/// Like `RUNS_IN_A_SHARD`, if handlers are not quick: the caches of the shard matter less, and
+/// other shards would wait for long.
 const LONG_RUNS_IN_A_SHARD: u32 = 2;
 
 /// Messages from its own mailbox that a worker takes in a row while others may wait for it.
 const MAIL_RUN: u32 = 64;
 
 impl<A: Actor, K: Key> InFlight<A, K> {
-    /// Takes the next message from the place of the last one; behind a lane, if handlers usually
-    /// wait, from anywhere.
+    /// Takes the next message from the place of the last one. After a lane, if handlers usually
+    /// wait, it takes one from anywhere.
     pub(crate) fn take_next(&mut self) -> Taken {
         if self.is_interrupted()
             && let Some(taken) = take_first_of_all(self)
@@ -81,7 +81,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
     }
 
-    /// As `take_next`, for a worker whose handler has waited: it has left the shard of its last
+    /// Like `take_next`, for a worker whose handler has waited: it has left the shard of its last
     /// message, and looks at the ready shards.
     pub(crate) fn take_after_wait(&mut self) -> Taken {
         match self.worker.source {
@@ -91,7 +91,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     }
 
     /// Takes the next message if the handler of the last one has waited, as handlers here usually
-    /// do, and nothing comes first. True if one is in hand; what is to be done then is done.
+    /// do, and nothing comes first. Returns true if one is in hand; all other duties are done then.
     pub(crate) fn take_again_after_wait(&mut self, core: &Core<A, K>) -> bool {
         if !self.worker.has_suspended || self.is_interrupted() || core.frame.is_limited() {
             return false;
@@ -114,8 +114,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         self.slot_state.has_orders() || self.worker.core.queue.wake.has_urgent()
     }
 
-    /// The shard of the run, and how many more messages [`take_in_run`](Self::take_in_run) may take
-    /// there, up to `most`.
+    /// The shard of the run, and the number of messages, up to `most`, that
+    /// [`take_in_run`](Self::take_in_run) may still take there.
     pub(crate) fn left_of_run<'a>(
         &self,
         core: &'a Core<A, K>,
@@ -146,15 +146,14 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
     }
 
-    /// As `take_next`, in the middle of a run in this shard and for as long as
-    /// nothing else comes first.
+    /// Like `take_next`, in the middle of a run in this shard and while nothing else comes first.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_in_run(
         &mut self,
         core: &Core<A, K>,
         shard: &ShardOf<A, K>,
     ) -> Option<Taken> {
-        // That the pool has ended is an order as well.
+        // The end of the pool is an order as well.
         if self.is_interrupted() {
             return None;
         }
@@ -171,7 +170,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         }
     }
 
-    /// The worker's own mailbox, if there has been anything for it.
+    /// The worker's own mailbox, once it has been used.
     pub(crate) fn own_mailbox(&mut self) -> Option<&Mailbox<A, K>> {
         if self.mailbox.as_ref().is_none_or(|mailbox| mailbox.has_left()) {
             self.mailbox = self.worker.core.mailbox_if_any(self.worker.slot);
@@ -179,7 +178,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         self.mailbox.as_deref()
     }
 
-    /// The next message of its own mailbox, unless others are to have a turn.
+    /// The next message of its own mailbox, unless others should have a turn.
     pub(super) fn take_own_mail(&mut self) -> Option<Taken> {
         let taken = match self.rounds.mail < MAIL_RUN {
             true => take_mail(self, false),
@@ -191,8 +190,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         taken
     }
 
-    /// Takes the next message from any shard; the worker has no place. It may have stood aside, and
-    /// the pool may have ended.
+    /// Takes the next message from any shard; the worker has no place. It may have stepped aside,
+    /// and the pool may have ended.
     pub(crate) fn take_anywhere(&mut self) -> Taken {
         if self.is_over() {
             return Taken::Nothing;
@@ -227,9 +226,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     }
 }
 
-/// Takes the next message behind the finished one, if handlers usually wait, in the case
-/// without further decisions: the next of its key, or of its shard if the worker `stays`, or
-/// of any.
+/// Takes the next message after the finished one, if handlers usually wait, in the simple case: the
+/// next of its key, or of its shard if the worker `stays`, or of any.
 fn take_next_near<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
     source: Source,
@@ -250,7 +248,7 @@ fn take_next_near<A: Actor, K: Key>(
     }
 }
 
-/// A message that was taken near is in the delivery.
+/// A message that was taken nearby is in the delivery.
 fn start_near<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: Source) -> Taken {
     in_flight.worker.source = source;
     in_flight.rounds.urgent = match in_flight.delivery.class {
@@ -260,8 +258,8 @@ fn start_near<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: Source) 
     in_flight.start()
 }
 
-/// As `take_anywhere`, for a worker that has left its lane, if handlers usually wait; nothing
-/// for others: there the driver weighs first where to look.
+/// Like `take_anywhere`, for a worker that has left its lane, if handlers usually wait. Otherwise
+/// it takes nothing: then the driver decides first where to look.
 fn take_behind_lane<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: Source) -> Taken {
     match source {
         Source::Lane { .. } if in_flight.worker.core.queue.wake.waits() => {
@@ -271,9 +269,9 @@ fn take_behind_lane<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: So
     }
 }
 
-/// True for the first few messages of one shard in a row: then the other shards have their turn
-/// as soon as the lane is empty, or they would wait until another worker comes round. False
-/// for a shard that is not this thread's: workers of both would meet at its lock, with every
+/// True for the first few messages of one shard in a row. After those, the other shards have their
+/// turn as soon as the lane is empty; otherwise they would wait until another worker comes round.
+/// False for a shard of another thread: workers of both threads would meet at its lock with every
 /// message.
 fn stays_in_shard<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, source: Source) -> bool {
     let wake = &in_flight.worker.core.queue.wake;
@@ -301,9 +299,9 @@ fn take_next_shared<A: Actor, K: Key>(
     Taken::Nothing
 }
 
-/// The next message of a keyed shard, in the case without further decisions: straight into its
-/// place, since each further move of a large message costs. If handlers are quick, most were
-/// taken as a run before.
+/// The next message of a keyed shard, in the simple case: straight into its place, since each
+/// further move of a large message costs time. If handlers are quick, most were taken as a run
+/// before.
 fn take_next_at_head<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Taken> {
     let WorkerContext { core, source: Source::Head { index, epoch, hash, run }, .. } =
         &mut in_flight.worker
@@ -330,15 +328,14 @@ fn take_first_of_all<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option
         return Some(taken);
     }
     if in_flight.rounds.is_normal_due() && matches!(in_flight.worker.source, Source::Head { .. }) {
-        // Perhaps there are only urgent ones here.
+        // There may be only urgent ones here.
         in_flight.worker.give_up_place();
         return Some(Taken::Nothing);
     }
     None
 }
 
-/// Ends the run of urgent messages, or of mail, if the last message was of
-/// another class or queue.
+/// Ends the run of urgent messages, or of mail, if the last message was of another class or queue.
 fn count_runs<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
     if in_flight.delivery.class == Class::Normal {
         in_flight.rounds.urgent = 0;
@@ -433,7 +430,7 @@ fn take_from_shards<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
     }
 }
 
-/// As `take_from_shards` with keys, if handlers usually wait.
+/// Like `take_from_shards` with keys, if handlers usually wait.
 fn take_near<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
     (in_flight.rounds.runs, in_flight.rounds.longest_run) =
         (0, budget(&in_flight.worker.core.queue.wake));
@@ -445,7 +442,7 @@ fn take_near<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
     }
 }
 
-/// A run without keys is at its end. If the run was timed, its pace is noted.
+/// A run without keys has ended. If it was timed, its pace is noted.
 #[cold]
 fn end_run<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, index: usize, alone: bool) {
     in_flight.worker.source = Source::BetweenRuns { index, alone };
@@ -456,7 +453,7 @@ fn end_run<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, index: usize, alone
 
 /// The first message of a run is in the delivery.
 fn begin_run<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, index: usize, alone: bool) -> Taken {
-    // A run of one message, and the wait of its handler, tell no pace.
+    // A run of one message, with the wait of its handler, says nothing about the pace.
     let times = !in_flight.worker.core.queue.wake.waits() && in_flight.rounds.times_this();
     in_flight.rounds.timed_since = times.then(Instant::now);
     in_flight.worker.source = Source::Shared { index, alone };
@@ -465,8 +462,8 @@ fn begin_run<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, index: usize, alo
     in_flight.start()
 }
 
-/// Begins another run in the shard that the worker keeps to, whose senders are likely to share
-/// its caches; from time to time, and if there is nothing, goes to the next one.
+/// Starts another run in the shard that the worker keeps to, whose senders are likely to share its
+/// caches; from time to time, and if there is nothing, it goes to the next one.
 fn take_shared<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
     if let Source::BetweenRuns { index, alone } = in_flight.worker.source {
         in_flight.rounds.runs += 1;
@@ -493,7 +490,7 @@ fn take_shared<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
         &mut in_flight.delivery,
     ) {
         Some((index, alone)) => {
-            // In whatever way it leaves: a handler may suspend.
+            // However the worker leaves: a handler may suspend.
             in_flight.rounds.cursor = (index as u32 + 1) % 64;
             begin_run(in_flight, index, alone)
         }
@@ -501,9 +498,9 @@ fn take_shared<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Taken {
     }
 }
 
-/// A key that has had its quota gives way to others of its shard, not to those of all shards:
-/// otherwise the hottest key, which decides when all is done, would wait for as long as it
-/// takes workers to come round. So the worker looks there first, and once more after that.
+/// A key that has used up its quota yields to others of its shard, not to those of all shards.
+/// Otherwise the hottest key, which decides when all work is done, would wait until workers come
+/// round again. So the worker looks there first, and once more after that.
 fn look_where_a_key_gave_way(rounds: &mut Rounds, source: Source) {
     if let Source::Lane { index, run, .. } = source
         && run + 1 >= QUOTA

@@ -1,4 +1,4 @@
-//! Messages that are not to be started (any more) when their turn has come.
+//! Messages that should not be started (any more) when their turn has come.
 
 use std::sync::atomic::Ordering;
 
@@ -8,8 +8,8 @@ use super::InFlight;
 use crate::{Actor, CallError, pool::pool_payload::Key};
 
 impl<A: Actor, K: Key> InFlight<A, K> {
-    /// True if the message in hand is still to be started. Otherwise it is withdrawn. Always true
-    /// in a pool that does not ask.
+    /// True if the message in hand should still be started. Otherwise it is withdrawn. Always true
+    /// in a pool without this check.
     pub(crate) fn still_starts(&mut self) -> bool {
         let message = self.delivery.message.as_ref().or(self.spare.as_ref());
         let still = message.is_none_or(|message| is_wanted(self, message));
@@ -22,7 +22,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// The message in hand is not started: that is its outcome.
     #[cold]
     pub(super) fn withdraw(&mut self) {
-        // It tells nothing of how long others take.
+        // It says nothing about how long others take.
         (self.measures.measurement, self.worker.polls) = (None, None);
         self.delivery.open_port();
         self.worker.core.frame.telemetry.counters.withdrawn.fetch_add(1, Ordering::Relaxed);
@@ -34,9 +34,8 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     }
 }
 
-/// True if the message in hand has failed, and would not be started again. It is
-/// asked here so that the message does not hold room until then. After a panic of
-/// user code the message waits.
+/// True if the message in hand has failed and would not be started again. This is checked here so
+/// that the message does not hold room until then. If user code panics, the message waits.
 pub(super) fn is_unwanted<A: Actor, K: Key>(in_flight: &InFlight<A, K>) -> bool {
     if in_flight.worker.core.settings.functions.starts_if.is_none() {
         return false;

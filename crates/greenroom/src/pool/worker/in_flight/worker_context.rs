@@ -1,4 +1,4 @@
-//! What changes when a worker's handler suspends.
+//! The state that changes when a worker's handler suspends.
 
 use std::{mem, sync::Arc, task, time::Duration};
 
@@ -18,14 +18,14 @@ use crate::{
     },
 };
 
-/// The state that changes when a worker's handler suspends, and nothing else, so that a handler is
-/// polled with this beside it while the rest of what is in flight is lent out.
+/// The state that changes when a worker's handler suspends, and nothing else. So a handler can be
+/// polled together with this while the rest of the state in flight is lent out.
 #[repr(C)]
 pub(crate) struct WorkerContext<A: Actor, K: Key> {
     pub(crate) core: Arc<Core<A, K>>,
     pub(crate) slot: usize,
     pub(crate) run_state: RunState,
-    /// A handler has, since this was last reset.
+    /// A handler has suspended since this was last reset.
     pub(crate) has_suspended: bool,
     pub(crate) source: Source,
     /// Present if the times of the message in hand are measured.
@@ -36,9 +36,9 @@ pub(crate) struct WorkerContext<A: Actor, K: Key> {
 /// that it waited says nothing about how many messages may be measured.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Polls {
-    /// When the one at hand began, in nanoseconds.
+    /// The start of the current one, in nanoseconds.
     since: u64,
-    /// Those before it.
+    /// The total of those before it.
     before: Option<Duration>,
 }
 
@@ -52,7 +52,7 @@ impl Polls {
         self.before = Some(self.computed(now));
     }
 
-    /// It is polled again.
+    /// The handler is polled again.
     pub(crate) fn go_on(&mut self, now: u64) {
         self.since = now;
     }
@@ -82,7 +82,7 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
         self.run_state = RunState::Awake;
     }
 
-    /// Gives up a place that is noted nowhere else. True if there is more to give up.
+    /// Gives up a place that is noted nowhere else. Returns true if there is more to give up.
     #[inline]
     fn leaves_shard(&mut self) -> bool {
         if let Source::Shared { alone: false, .. } = self.source {
@@ -93,7 +93,7 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
 
     pub(crate) fn suspend(&mut self, task: &task::Context<'_>) {
         if !self.core.frame.telemetry.coarse.is_watched() {
-            // The message in hand counts from now on, if the clock has not been read for it.
+            // The message in hand counts from now on, if the clock was not read for it.
             self.core
                 .frame
                 .membership
@@ -101,8 +101,8 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
                 .at(self.slot)
                 .busy_since(|| self.core.frame.telemetry.coarse.set());
         }
-        // A used-up cooperative budget makes ready resources look pending, and would open lanes for
-        // nothing.
+        // A used-up cooperative budget makes ready resources look pending, and would open lanes
+        // needlessly.
         if !has_budget_remaining() {
             return task.waker().wake_by_ref();
         }
@@ -125,9 +125,9 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
         serve_waiters_in_blocks(&self.core);
     }
 
-    /// Handlers usually waited when the last one of this worker went on, and do not any more: it
-    /// counts as awake again. So does a worker that drains a shard, usual or not: the watchdog
-    /// looks at its token only if it sees a worker awake.
+    /// Handlers usually waited when the last one of this worker resumed, and do not any more: the
+    /// worker counts as awake again. So does a worker that drains a shard in any case: the watchdog
+    /// checks its token only if it sees an awake worker.
     #[inline]
     pub(crate) fn counts_again(&mut self) {
         if self.run_state == RunState::Uncounted
@@ -155,13 +155,13 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
         self.core.frame.lifecycle.notify_progress();
     }
 
-    /// The worker does not count from here on, however it did.
+    /// The worker does not count from now on, whatever it did before.
     pub(super) fn leave(&mut self) {
         let (core, worker) = (&self.core, self.slot);
         let (wake, watchdog) = (&core.queue.wake, &core.frame.clock.watchdog);
         match mem::replace(&mut self.run_state, RunState::Suspended) {
-            // A handler may panic when it is dropped, while it is suspended: others go on from the
-            // place that the worker has given up since.
+            // A handler may panic when it is dropped, while it is suspended: others continue from
+            // the place that the worker has given up since.
             RunState::Suspended => wake.pass_on(watchdog),
             RunState::Parked => {
                 wake.forget(worker, watchdog);
@@ -183,11 +183,12 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
         }
     }
 
-    /// The worker has found nothing, and steps aside once: senders fill the queues in that time,
-    /// and need not wake a worker. It may count as one that looks again.
+    /// The worker has found nothing and steps aside once: in that time senders fill the queues and
+    /// need not wake a worker. It may count as one that checks again.
     pub(crate) fn begin_search(&mut self) {
-        // Pairs with the fence in `grant_to_all`: a waiter sees what this worker has started, or
-        // the worker sees `starved`. Otherwise a sender waits while the worker searches.
+        // Pairs with the fence in `grant_to_all`: a waiter sees the messages that this worker has
+        // started, or the worker sees `starved`. Otherwise a sender would wait while the worker
+        // searches.
         fence(Ordering::SeqCst);
         self.core.serve_waiters();
         if self.core.queue.wake.begin_search() {

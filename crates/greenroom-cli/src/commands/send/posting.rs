@@ -1,14 +1,11 @@
-//! One line of requests, each posted after the answer to the one before.
+//! Requests, each posted after the answer to the one before.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use greenroom::Backoff;
 use greenroom_bus::http::{NotPosted, Posted, Poster};
 use serde::Deserialize;
-use tokio::{
-    sync::mpsc::Receiver,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
 
 use super::{
     lot::{Lot, Read},
@@ -20,14 +17,11 @@ use crate::cli::SendArgs;
 /// The first wait before a retry, and the longest one, unless the server asks for more.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Posts its events in order.
-pub(super) struct Line {
-    poster: Arc<Poster>,
-    tally: Arc<Tally>,
-    most: usize,
-    bytes: u64,
-    retry_for: Duration,
-    skip_bad: bool,
+/// Posts events in order.
+pub(super) struct Posting<'a> {
+    pub(super) args: &'a SendArgs,
+    pub(super) poster: &'a Poster,
+    pub(super) tally: &'a Tally,
 }
 
 /// The answer of any input.
@@ -50,32 +44,12 @@ enum LotFate {
     TooLarge(String),
 }
 
-impl Line {
-    pub(super) fn new(args: &SendArgs, poster: Arc<Poster>, tally: Arc<Tally>) -> Self {
-        Self {
-            poster,
-            tally,
-            most: args.batch as usize,
-            bytes: args.batch_bytes,
-            retry_for: args.retry_for,
-            skip_bad: args.skip_bad,
-        }
-    }
-
-    /// Posts until the end, or until something stops it.
-    pub(super) async fn run(self, mut lots: Receiver<Vec<Read>>) -> Result<(), Stop> {
-        let mut waiting = Vec::new();
-        while let Some(more) = lots.recv().await {
-            waiting.extend(more);
-            // Events read in the meantime are included.
-            while waiting.len() < self.most
-                && let Ok(more) = lots.try_recv()
-            {
-                waiting.extend(more);
-            }
-            while !waiting.is_empty() {
-                self.store(Lot::take(&mut waiting, self.most, self.bytes)).await?;
-            }
+impl Posting<'_> {
+    /// Posts the events, and stops at the first one that is refused.
+    pub(super) async fn send(&self, events: &mut Vec<Read>) -> Result<(), Stop> {
+        while !events.is_empty() {
+            let lot = Lot::take(events, self.args.batch as usize, self.args.batch_bytes);
+            self.store(lot).await?;
         }
         Ok(())
     }
@@ -113,7 +87,7 @@ impl Line {
     }
 
     fn refused(&self, why: String) -> Result<(), Stop> {
-        if !self.skip_bad {
+        if !self.args.skip_bad {
             return Err(Stop::BadEvent(why));
         }
         self.tally.rejected(&why);
@@ -134,7 +108,7 @@ impl Line {
                 Err(none) => (none.text, None),
             };
             let from = self.tally.place(lot.positions[0]);
-            if since.elapsed() >= self.retry_for {
+            if since.elapsed() >= self.args.retry_for {
                 let text = format!(
                     "from {from} on, nothing was stored for {:.0?}: {why}; send the file again: \
                      the input stores no event twice that it remembers",
@@ -145,7 +119,7 @@ impl Line {
             self.tally.waits(&why);
             let (least, most) = BACKOFF;
             let own = Backoff::new(least, most).wait(attempt, 0.5);
-            let left = self.retry_for.saturating_sub(since.elapsed());
+            let left = self.args.retry_for.saturating_sub(since.elapsed());
             sleep(wait.unwrap_or(own).min(left.max(least))).await;
         }
     }
