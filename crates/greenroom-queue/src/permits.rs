@@ -312,9 +312,9 @@ impl Permits {
             if unserved == 0 {
                 return;
             }
-            // Pairs with the fences of a worker that has started a message (`pass_on`,
-            // `begin_search`, `give`): it sees `starved`, or its message is counted below.
-            // Otherwise nothing would serve the waiter.
+            // Pairs with the fences of a worker that has started a message (`pass_on_to`,
+            // `begin_search`, `forget`, `give`, `Mailbox::serve_waiters`): it sees `starved`, or
+            // its message is counted below. Otherwise nothing would serve the waiter.
             fence(Ordering::SeqCst);
             if in_blocks && self.count_free(&line, queues) <= self.block.load(Ordering::Relaxed) {
                 return;

@@ -6,7 +6,7 @@
 //!
 //! # The protocol
 //! * Work is announced by a bit in the ready map ([`mark`](Wake::mark)). Then [`one`](Wake::one)
-//!   wakes an idle worker, unless as many are awake as there are cores, or none is idle.
+//!   wakes an idle worker, unless as many are awake as the runtime has threads, or none is idle.
 //! * A worker that finds no work (steps: enter the idle list; `awake -= 1`; fence; check the map
 //!   again) and a worker whose handler suspends (`awake -= 1`; fence; check) both end in
 //!   [`leave`](Wake::leave).
@@ -206,7 +206,7 @@ impl Wake {
     /// Like `leave`. Returns the worker that was woken for ready work.
     #[inline]
     pub fn leave_to(&self, watchdog: &WatchdogHandle) -> Option<usize> {
-        // Pairs with the load of `awake` in `pick`, through the fence in `pass_on`.
+        // Pairs with the load of `awake` in `pick`, through the fence in `pass_on_to`.
         self.awake.fetch_sub(1, Ordering::SeqCst);
         self.pass_on_to(watchdog)
     }

@@ -30,8 +30,8 @@ impl Wake {
         self.one_within(self.limit, None, watchdog)
     }
 
-    /// Wakes an idle worker although as many are awake as there are cores, because those have made
-    /// no progress.
+    /// Wakes an idle worker although as many are awake as the runtime has threads, because those
+    /// have made no progress.
     pub fn one_more(&self, watchdog: &WatchdogHandle) -> bool {
         self.one_within(NO_LIMIT, None, watchdog)
     }
@@ -50,9 +50,9 @@ impl Wake {
         watchdog: &WatchdogHandle,
     ) -> Option<Picked> {
         loop {
-            // Pairs with the fences in `pass_on` and `end_search`, and below. The caller has marked
-            // its shard: either it sees the lower `awake`, the idle worker, or that none searches,
-            // or the worker sees the mark. Otherwise the shard would be abandoned.
+            // Pairs with the fences in `pass_on_to` and `end_search`, and below. The caller has
+            // marked its shard: either it sees the lower `awake`, the idle worker, or that none
+            // searches, or the worker sees the mark. Otherwise the shard would be abandoned.
             fence(Ordering::SeqCst);
             if limit < NO_LIMIT && self.claim_searcher() {
                 return None;
@@ -129,9 +129,9 @@ impl Wake {
     /// caller's task awaits something, and no other worker can do the work. If the caller may
     /// compute for longer, see "A worker that wakes another" in wake/README.md.
     pub fn call(&self, worker: usize, watchdog: &WatchdogHandle) -> bool {
-        // Pairs with the fence in `pass_on` of a worker that parks: this load sees it in the idle
-        // list, or it sees the published work. Otherwise it would sleep through an order or its
-        // mail.
+        // Pairs with the fence in `pass_on_to` of a worker that parks: this load sees it in the
+        // idle list, or it sees the published work. Otherwise it would sleep through an order or
+        // its mail.
         fence(Ordering::SeqCst);
         if !self.idle_slots.at(worker).is_listed.load(Ordering::Relaxed) {
             return false;

@@ -744,8 +744,8 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
         check_bytes("batch bytes", batch_bytes.as_ref().map(|(most, _)| *most))?;
         let bytes = bytes.map(|(most, size_of)| Box::new(ByteBound::new(most, size_of)));
         let batch_bytes = batch_bytes.map(|(most, size_of)| BatchBytes::new(most, size_of));
-        let is_weighed = functions.dispatch.is_some() || bytes.is_some();
-        let chooses = is_weighed || self.key_of.is_some() || functions.sticky.is_some();
+        let is_checked = functions.dispatch.is_some() || bytes.is_some();
+        let chooses = is_checked || self.key_of.is_some() || functions.sticky.is_some();
         let asks = functions.starts_if.is_some();
         let handles_together = functions.batching.is_some();
         Ok(Derived {
@@ -755,7 +755,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
             key_share,
             bytes,
             batch_bytes,
-            is_weighed,
+            is_checked,
             looks_at_start: functions.copy.is_some() || asks,
             uses_handoff: !chooses && !handles_together && !asks,
             seed: self.config.seed.unwrap_or_else(random_seed),

@@ -28,14 +28,14 @@ pub(crate) enum WayIn {
     Plain,
     /// Its key.
     ByKey,
-    /// Its weight, and its key if there are keys.
-    Weighed,
+    /// A policy or a sticky table, or its bytes; and its key if there are keys.
+    Checked,
 }
 
 impl WayIn {
     fn of<A: Actor, K>(settings: &Settings<A, K>) -> Self {
-        match (settings.derived.is_weighed, &settings.key_of) {
-            (true, _) => Self::Weighed,
+        match (settings.derived.is_checked, &settings.key_of) {
+            (true, _) => Self::Checked,
             (false, Some(_)) => Self::ByKey,
             (false, None) => Self::Plain,
         }

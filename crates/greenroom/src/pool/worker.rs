@@ -44,7 +44,7 @@ use self::{
     driver::{Driver, Step},
     exit_guard::ExitGuard,
     idle::idle,
-    pass::{Turn, await_pass, end_pass, try_pass},
+    pass::{Passage, await_pass, end_pass, try_pass},
     succession::{End, first_actor, next_actor},
 };
 
@@ -115,19 +115,19 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
     async move {
         let core = in_flight.worker.core.clone();
         let mut driver = Driver::new(&core.settings);
-        let mut permit = None;
+        let mut passage = None;
         loop {
             match driver.next(in_flight, cx.is_ending()) {
                 Step::Run => {
-                    permit.iter_mut().for_each(Turn::started);
+                    passage.iter_mut().for_each(Passage::started);
                     let attempts = Apart(pin!(attempt(&core, in_flight, actor, cx))).await;
                     if attempts == 0 {
-                        permit.iter_mut().for_each(Turn::not_started);
+                        passage.iter_mut().for_each(Passage::not_started);
                         continue;
                     }
                     driver.ran(in_flight, attempts);
-                    if let Some(permit) = permit.take() {
-                        end_pass(in_flight, permit);
+                    if let Some(passage) = passage.take() {
+                        end_pass(in_flight, passage);
                     }
                 }
                 Step::Defer => {
@@ -136,7 +136,7 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                     in_flight.begins_later = false;
                 }
                 Step::Park => {
-                    permit = None;
+                    passage = None;
                     idle(in_flight, &core, actor, cx).await;
                     driver.unparked();
                 }
@@ -149,15 +149,15 @@ fn work<A: Actor, K: Key, B: StandsFor<A>>(
                     core.serve_waiters();
                     step_aside().await;
                 }
-                Step::Permit => {
-                    permit = try_pass(in_flight);
-                    if permit.is_none() {
+                Step::Pass => {
+                    passage = try_pass(in_flight);
+                    if passage.is_none() {
                         let slot = in_flight.worker.slot;
                         let pass = await_pass(&*core, slot).await;
                         in_flight.worker.wake_up();
-                        permit = pass.map(|pass| Turn::new(pass, core.erased(), slot));
+                        passage = pass.map(|pass| Passage::new(pass, core.erased(), slot));
                     }
-                    driver.permitted(permit.is_some());
+                    driver.passed(passage.is_some());
                 }
                 Step::Fair => driver.takes_fairly(),
                 Step::Hear => {

@@ -80,7 +80,7 @@ impl<'a, K: Keyed> Player<'a, K> {
                 Step::Defer => yield_now(),
                 Step::Hear => self.hear(),
                 Step::End => break,
-                Step::Exit | Step::Permit | Step::Fair => {
+                Step::Exit | Step::Pass | Step::Fair => {
                     unreachable!("no actor asks to end, and no pool has limits")
                 }
             }

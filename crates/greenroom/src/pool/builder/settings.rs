@@ -32,8 +32,9 @@ pub(crate) struct Derived<M> {
     pub(crate) bytes: Option<Box<ByteBound<M>>>,
     /// Present if a batch is also full by its size.
     pub(crate) batch_bytes: Option<BatchBytes<M>>,
-    /// A policy chooses, or bytes are bounded: a message is not simply queued.
-    pub(crate) is_weighed: bool,
+    /// A policy or a sticky table chooses the worker, or bytes are bounded: a message is not simply
+    /// queued.
+    pub(crate) is_checked: bool,
     /// Copies are made, or `starts_if` is called: a message is not simply started.
     pub(crate) looks_at_start: bool,
     /// Callers may give a worker the message past the queue: it needs only to be handled.

@@ -19,7 +19,7 @@ use greenroom_queue::{
 use super::{
     Core, Hashed, Key, WayIn,
     claims::has_claimed,
-    claims::{to_claim, try_claim, try_place_weighed},
+    claims::{to_claim, try_claim, try_place_checked},
     evict::{overflow, overflow_of_key},
     push::{push_quietly, take_and_push},
     room::PoolPermit,
@@ -234,8 +234,8 @@ fn try_place<A: Actor, K: Key>(
     sender: u32,
     urgency: Urgency,
 ) -> Result<(), Refused> {
-    if core.settings.derived.is_weighed {
-        return payload.lent(&mut |payload| try_place_weighed(core, payload, sender, urgency));
+    if core.settings.derived.is_checked {
+        return payload.lent(&mut |payload| try_place_checked(core, payload, sender, urgency));
     }
     let key = core.key(payload);
     take_and_push(core, payload, key, sender, urgency)
@@ -247,8 +247,8 @@ fn try_place_many<A: Actor, K: Key>(
     messages: &mut VecDeque<A::Message>,
     sender: u32,
 ) -> Result<PlacedMany, Refused> {
-    if core.settings.derived.is_weighed {
-        let place = |one: &mut OutgoingOf<A>| try_place_weighed(core, one, sender, Urgency::Now);
+    if core.settings.derived.is_checked {
+        let place = |one: &mut OutgoingOf<A>| try_place_checked(core, one, sender, Urgency::Now);
         let sent = push_one_by_one(messages, &place)?;
         return Ok(PlacedMany { sent, full: !messages.is_empty() });
     }
@@ -283,7 +283,7 @@ impl<A: Actor, K: Key> SenderVtable<A::Message, A::Reply, A::Error> for Core<A, 
         match self.routing.way_in {
             WayIn::Plain => try_send_plain(self, message, sender, urgency),
             WayIn::ByKey => try_send_by_key(self, message, sender, urgency),
-            WayIn::Weighed => try_send_slowly(self, message, sender, urgency),
+            WayIn::Checked => try_send_slowly(self, message, sender, urgency),
         }
     }
 

@@ -1,4 +1,5 @@
-//! Claims of messages on bytes, in a pool that bounds bytes.
+//! Messages that are not simply queued: the bytes of the pool are bounded and a message needs its
+//! claim on them, or a policy or a sticky table chooses its worker.
 
 use greenroom_queue::permits::Refused;
 
@@ -37,8 +38,9 @@ pub(super) fn to_claim<'a, A: Actor, K: Key>(
     Some((&***bytes, bytes.units_of(payload.message.as_ref()?)))
 }
 
-/// Queues a message if there is room for it, in a pool with further bounds.
-pub(crate) fn try_place_weighed<A: Actor, K: Key>(
+/// Queues a message if there is room for it and its bytes, or gives it to the worker that is chosen
+/// for it.
+pub(crate) fn try_place_checked<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     sender: u32,
@@ -53,7 +55,7 @@ pub(crate) fn try_place_weighed<A: Actor, K: Key>(
     placed
 }
 
-/// Like `try_place_weighed`, for a message that has its claim.
+/// Like `try_place_checked`, for a message that has its claim.
 pub(super) fn try_place_claimed<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,

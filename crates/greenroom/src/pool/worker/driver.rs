@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Before a worker looks for messages, the following come in this order: the end, signals, an exit
-//! that the actor has requested, a permit of the pool's limits, and the turn of others. Of these,
+//! that the actor has requested, a pass of the pool's limits, and the turn of others. Of these,
 //! only the end and signals come again before the look that follows a search. The shell carries out
 //! each step and asks again. In the product, the shell is the loop in `worker.rs`; in the models, a
 //! checker runs it. A step is taken once a run, and carries no message.
@@ -33,11 +33,11 @@ pub(crate) enum Step {
     Hear,
     /// The actor has requested its end.
     Exit,
-    /// The worker needs a permit of the pool's limits. The shell reports whether it came.
-    Permit,
+    /// The worker needs a pass of the pool's limits. The shell reports whether it came.
+    Pass,
     /// Others have a turn.
     Yield,
-    /// The permit is there, and the next message is that of the share whose turn it is. The shell
+    /// The pass is there, and the next message is that of the share whose turn it is. The shell
     /// reports that it may be taken.
     Fair,
     /// The worker steps aside once, and counts as one that is about to look.
@@ -66,14 +66,14 @@ enum After {
 pub(crate) struct Driver {
     pacing: Pacing,
     after: After,
-    /// A permit is there for the next message.
-    has_permit: bool,
+    /// A pass is there for the next message.
+    has_pass: bool,
 }
 
 impl Driver {
     pub(crate) fn new<A: Actor, K>(settings: &Settings<A, K>) -> Self {
         let patience = Patience::new(settings.derived.uses_handoff);
-        Self { pacing: Pacing::new(patience), after: After::Anything, has_permit: false }
+        Self { pacing: Pacing::new(patience), after: After::Anything, has_pass: false }
     }
 
     /// The next step. `exits` is true if the actor has requested its end.
@@ -135,8 +135,8 @@ impl Driver {
         }
         // Limits come and go while the pool runs.
         if in_flight.worker.core.frame.is_limited() {
-            if !self.has_permit {
-                return Some(Step::Permit);
+            if !self.has_pass {
+                return Some(Step::Pass);
             }
             if in_flight.worker.core.frame.is_shared() {
                 return Some(self.turn_of_shares(in_flight));
@@ -226,9 +226,9 @@ impl Driver {
         Step::Run
     }
 
-    /// The wait for a permit is over; `is_there` if the permit came.
-    pub(crate) fn permitted(&mut self, is_there: bool) {
-        self.has_permit = is_there;
+    /// The wait for a pass is over; `is_there` if it came.
+    pub(crate) fn passed(&mut self, is_there: bool) {
+        self.has_pass = is_there;
     }
 
     /// The worker takes a message of the share whose turn it is.
@@ -237,10 +237,10 @@ impl Driver {
     }
 
     /// The message in hand and those behind it in the same run have been attempted, `attempts` in
-    /// total. Their permit is used up.
+    /// total. Their pass is used up.
     #[inline]
     pub(crate) fn ran<A: Actor, K: Key>(&mut self, in_flight: &mut InFlight<A, K>, attempts: u32) {
-        self.has_permit = false;
+        self.has_pass = false;
         let has_waited = mem::take(&mut in_flight.worker.has_suspended);
         let usual = in_flight.worker.core.queue.wake.waits();
         let changes = match mem::take(&mut in_flight.rounds.waits) {
@@ -252,9 +252,9 @@ impl Driver {
         }
     }
 
-    /// The worker was parked, and is up. Its permit was given back, and others had a turn.
+    /// The worker was parked, and is up. Its pass was given back, and others had a turn.
     pub(crate) fn unparked(&mut self) {
-        self.has_permit = false;
+        self.has_pass = false;
         self.pacing.begin_turn();
     }
 }

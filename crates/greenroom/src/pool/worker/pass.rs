@@ -14,13 +14,13 @@ use crate::{
 };
 
 /// The right to take a message, together with its share's attempt.
-pub(super) struct Turn {
+pub(super) struct Passage {
     pass: Pass,
     /// In a pool with shares: the attempt of the share, which ends with this.
     hand: Option<ShareHand>,
 }
 
-impl Turn {
+impl Passage {
     pub(super) fn new(pass: Pass, pool: Arc<dyn AnyCore>, slot: usize) -> Self {
         let shared = pool.frame().shares.is_some();
         Self { pass, hand: shared.then(|| ShareHand::new(pool, slot)) }
@@ -40,11 +40,11 @@ impl Turn {
 
 /// Passes the gate if a message may be started now. Otherwise the worker gives up a place that
 /// others could work from, and [waits](await_pass).
-pub(super) fn try_pass<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Turn> {
+pub(super) fn try_pass<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) -> Option<Passage> {
     in_flight.outcome = Outcome::Done;
     let core = &in_flight.worker.core;
     if let Some(pass) = core.frame.limits.as_ref().and_then(|gate| gate.try_pass()) {
-        return Some(Turn::new(pass, core.erased(), in_flight.worker.slot));
+        return Some(Passage::new(pass, core.erased(), in_flight.worker.slot));
     }
     in_flight.worker.give_up_place();
     in_flight.worker.rest();
@@ -82,7 +82,7 @@ pub(super) async fn await_pass(pool: &dyn AnyCore, slot: usize) -> Option<Pass> 
 /// The message of this pass has been settled.
 pub(super) fn end_pass<A: Actor, K: Key>(
     in_flight: &mut InFlight<A, K>,
-    Turn { pass, hand }: Turn,
+    Passage { pass, hand }: Passage,
 ) {
     if let Some(hand) = hand {
         hand.ended();

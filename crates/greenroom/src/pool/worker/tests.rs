@@ -75,13 +75,13 @@ async fn a_driver_says_what_comes_before_messages_in_order() {
     core.push_and_wait_for_the_last_worker().await;
     in_flight.worker.wake_up();
     let mut driver = Driver::new(&core.settings);
-    assert_eq!(driver.next(&mut in_flight, false), Step::Permit);
-    driver.permitted(false);
-    assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it did not come");
-    driver.permitted(true);
+    assert_eq!(driver.next(&mut in_flight, false), Step::Pass);
+    driver.passed(false);
+    assert_eq!(driver.next(&mut in_flight, false), Step::Pass, "it did not come");
+    driver.passed(true);
     assert_eq!(driver.next(&mut in_flight, false), Step::Park, "nothing waits");
     driver.unparked();
-    assert_eq!(driver.next(&mut in_flight, false), Step::Permit, "it was given back");
+    assert_eq!(driver.next(&mut in_flight, false), Step::Pass, "it was given back");
     assert_eq!(driver.next(&mut in_flight, true), Step::Exit);
     in_flight.slot_state.order(SIGNAL);
     assert_eq!(driver.next(&mut in_flight, true), Step::Hear);

@@ -1,4 +1,4 @@
-//! Taking messages: from ready lanes, and from the queue of a shard.
+//! Taking messages in a keyed pool: from ready lanes, and from the queue of a shard.
 //!
 //! In a keyed pool, everything between "the token is mine" and "the key in hand is published"
 //! happens under one hold of the outbox's lock, so the watchdog never finds a token whose holder

@@ -166,7 +166,7 @@ impl<K: Keyed> Stage<K> {
             key_share: None,
             bytes: None,
             batch_bytes: None,
-            is_weighed: false,
+            is_checked: false,
             looks_at_start: false,
             uses_handoff: false,
             seed: 1,

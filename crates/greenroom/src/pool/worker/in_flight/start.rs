@@ -54,6 +54,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
     /// faster than the clock advances.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn start_next(&mut self) -> Taken {
+        // This frees its permit: senders add up what was started.
         count(&self.slot_state.counters.started);
         self.in_hand = true;
         if let Some(extra) = &self.delivery.extra

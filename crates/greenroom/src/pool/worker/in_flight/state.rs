@@ -37,7 +37,7 @@ pub(crate) enum Taken {
     InHand,
     /// A message was settled without being handled.
     Skipped,
-    /// There is no work, and the worker has no place any more.
+    /// There is no work, and the worker has no place, or one between two runs.
     Nothing,
 }
 
