@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { bytes, count, rate, several, time } from "./format";
 import { store } from "./store";
-import type { Input, Partition } from "./types";
+import type { HeldByShare, Input, Partition } from "./types";
 import { Badge, Bar, Empty, Section, type Tone } from "./ui";
 
 function lagOf(input: Input): number | null {
@@ -62,11 +62,17 @@ function One({ input }: { input: Input }) {
         {input.last_settled_ms === null ? "nothing finished yet" : `last finished ${time(input.last_settled_ms)} ago`}
         {!several_ && only && only.next !== null && <> · {position(only)}</>}
       </p>
+      {input.held_by_share && <p class="why">{heldBy(input.held_by_share, input)}</p>}
       {input.refuses_parked && <p class="why">Further events of parked keys are refused: those that wait fill half of the room of this input.</p>}
       {input.answers && <p class="faint">answered: {Object.entries(input.answers).map(([status, times]) => `${status} × ${count(times)}`).join(", ") || "nothing yet"}</p>}
       {several_ && open && <Partitions all={input.partitions} />}
     </div>
   );
+}
+
+function heldBy({ pool, share, events }: HeldByShare, { run_ahead }: Input): string {
+  const of = share === null ? "of the common share" : `of the share ${share}`;
+  return `It stands still because of a share: ${several(events, "event")} ${of} ${events === 1 ? "waits" : "wait"} for room in the pool ${pool}, of a run-ahead of ${count(run_ahead)}.`;
 }
 
 function position({ oldest_open, next }: Partition): string {

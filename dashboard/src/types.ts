@@ -51,6 +51,9 @@ export interface Partition {
 /** How an input stands with what it reads from. */
 export type Connection = "connecting" | "joining" | "assigned" | "waiting" | "refused" | "lost";
 
+/** Events of a share, and the pool beside which they wait. */
+export interface HeldByShare { pool: string; share: string | null; events: number }
+
 export interface Input {
   name: string;
   source: string;
@@ -65,6 +68,8 @@ export interface Input {
   in_flight: number;
   held_back: number;
   run_ahead: number;
+  /** Because of which it stands still. */
+  held_by_share: HeldByShare | null;
   parked: number;
   refuses_parked: boolean;
   last_settled_ms: number | null;

@@ -809,9 +809,15 @@ describe("a pool whose events have shares", () => {
   before(async () => {
     greenroom = new Greenroom(await freePort());
     greenroom.configure(`
-inputs: { all: { file: { path: in.ndjson, follow: true } } }
-pools: { default: { workers: 4, order_by: subject, share_by: /tenant, shares: { default: { in_hand: 2 }, bolt: { weight: 3 } } } }
-handlers: { slow: { on: "**", simulate: { latency: 60s, failures: 0 } } }
+inputs:
+  all: { file: { path: in.ndjson, follow: true } }
+  flood: { generator: { rate: 200/s, keys: 1, types: [u] }, run_ahead: 10 }
+pools:
+  default: { workers: 4, order_by: subject, share_by: /tenant, shares: { default: { in_hand: 2 }, bolt: { weight: 3 } } }
+  small: { workers: 1, queue: 20, share_by: subject }
+handlers:
+  slow: { on: t, simulate: { latency: 60s, failures: 0 } }
+  stuck: { on: u, pool: small, simulate: { latency: 1h, failures: 0 } }
 outputs: { done: { file: { path: done.ndjson } } }
 admin: { listen: '127.0.0.1:${greenroom.port}' }
 `);
@@ -827,6 +833,7 @@ admin: { listen: '127.0.0.1:${greenroom.port}' }
   });
 
   test("q11 a table says what each share has and waits for, and pauses one", async () => {
+    await page.getByRole("button", { name: "default", exact: true }).click();
     const table = page.getByRole("table", { name: "shares of default" });
     const row = (name) => table.locator("tr", { hasText: name });
     await row("acme/eu").waitFor();
@@ -840,6 +847,14 @@ admin: { listen: '127.0.0.1:${greenroom.port}' }
     assert.deepEqual(await breaches(page), []);
     await page.getByRole("button", { name: "resume the share acme/eu" }).click();
     await toast(page, "acme/eu goes on");
+    await assertQuiet(page);
+  });
+
+  test("q08 an input that stands still because of a share names it, and its part of the run-ahead", async () => {
+    const why = page.locator("[id='inputs.flood'] .why", { hasText: "because of a share" });
+    await why.waitFor();
+    assert.match(await why.innerText(), /: 1\d events of the share \S+ wait for room in the pool small, of a run-ahead of 10\.$/);
+    assert.equal(await page.locator("[id='inputs.all'] .why").count(), 0);
     await assertQuiet(page);
   });
 });

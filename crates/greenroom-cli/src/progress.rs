@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use greenroom_config::plural;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
@@ -191,12 +192,12 @@ impl RunPace {
         let rate = self.observe(snapshot.settled, now);
         let mut line = format!(
             "{}, {}/s, {} in flight",
-            counted(snapshot.settled, "event"),
+            plural(snapshot.settled as usize, "event"),
             grouped(rate.round() as u64),
             grouped(snapshot.taken.saturating_sub(snapshot.settled)),
         );
         if snapshot.dead_lettered > 0 {
-            line.push_str(&format!(", {}", counted(snapshot.dead_lettered, "dead letter")));
+            line.push_str(&format!(", {}", plural(snapshot.dead_lettered as usize, "dead letter")));
         }
         if let Some(left) = snapshot.fraction.and_then(|fraction| self.left(fraction, now)) {
             line.push_str(&format!(", about {} left", human(left)));
@@ -242,7 +243,7 @@ impl RunPace {
 
 fn bytes(count: u64) -> String {
     match count {
-        0..1_024 => counted(count, "byte"),
+        0..1_024 => plural(count as usize, "byte"),
         1_024..1_048_576 => format!("{:.1} KiB", count as f64 / 1_024.0),
         _ => format!("{} MiB", grouped((count as f64 / 1_048_576.0).round() as u64)),
     }
@@ -250,7 +251,8 @@ fn bytes(count: u64) -> String {
 
 /// The events that wait for an operator, and the possible actions.
 fn parked(snapshot: &Snapshot) -> String {
-    let (keys, events) = (counted(snapshot.parked_keys, "key"), grouped(snapshot.parked_events));
+    let (keys, events) =
+        (plural(snapshot.parked_keys as usize, "key"), grouped(snapshot.parked_events));
     let next = match snapshot.has_admin {
         true => "GET /api/keys lists them, `greenroom key resume KEY`, skip or drop decides on one",
         false => "without `admin` they cannot be decided on, and are refused at the end",
@@ -262,7 +264,7 @@ fn parked(snapshot: &Snapshot) -> String {
 fn outage(snapshot: &Snapshot, (name, lasted): &(String, Duration)) -> String {
     let others = match snapshot.outages.len() - 1 {
         0 => String::new(),
-        others => format!(" (and {})", counted(others as u64, "other")),
+        others => format!(" (and {})", plural(others, "other")),
     };
     let rest = match snapshot.fraction {
         Some(1.0..) => {
@@ -272,10 +274,6 @@ fn outage(snapshot: &Snapshot, (name, lasted): &(String, Duration)) -> String {
         _ => "its events wait until it answers again".to_owned(),
     };
     format!(", the {name}{others} for {}: {rest}", human(*lasted))
-}
-
-fn counted(number: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 fn human(duration: Duration) -> String {

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
 use greenroom_bus::{engine::RunReport, source::PartitionStanding};
+pub(crate) use greenroom_config::grouped;
 
 use crate::cli::ReportFormat;
 
@@ -316,19 +317,6 @@ pub(crate) fn printable(text: &str) -> String {
         Some((end, _)) => format!("{}…", &shown[..end]),
         None => shown.into_owned(),
     }
-}
-
-/// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 pub(crate) fn seconds(seconds: f64) -> String {

@@ -84,7 +84,7 @@ pub use self::{
     },
     options::{Kinds, Options, Take, Whole, Word},
     places::{Places, Written},
-    problem::{Problem, Problems, Severity, plural},
+    problem::{Problem, Problems, Severity, grouped, plural},
     record::{Record, Typed},
     reference::reference,
     registry::{AnyOptions, Chosen, Listed, Listing, Registered, Registry},

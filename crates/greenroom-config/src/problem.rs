@@ -258,9 +258,22 @@ fn underline(line: &str, column: usize, width: usize) -> String {
     indent + &"^".repeat(width.clamp(1, room))
 }
 
-/// `1 input`, `2 inputs`.
+/// `1 input`, `2 inputs`, `1,234,567 inputs`.
 pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+    format!("{} {word}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// `1234567` as `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 const RED: &str = "1;31";

@@ -78,7 +78,7 @@ pub enum BuildError {
     /// There is no place for dead letters.
     #[error("there is no place for dead letters: name one")]
     NoDeadLetters,
-    /// Inputs or outputs that cannot be as they are named.
+    /// Inputs, outputs, or limits of shares that cannot be as they are named.
     #[error(transparent)]
     Ends(ChangeError),
     /// Pools and handlers that cannot be as they are named.

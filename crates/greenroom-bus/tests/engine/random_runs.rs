@@ -3,7 +3,7 @@
 //! one at a time, in order.
 //!
 //! While they run, engines are changed in every way that a running engine can be: workers, queues,
-//! rates, limits, retries, pauses; inputs and outputs come and go.
+//! rates, limits, retries, pauses, shares; inputs and outputs come and go.
 //!
 //! `GREENROOM_PROGRAMS` says how many engines to try, and `GREENROOM_SEED` which ones; a failure
 //! prints the seed, and the engine, made as small as possible. What is random inside an engine (the
@@ -18,14 +18,14 @@ use std::{
     time::Duration,
 };
 
-use greenroom::{Backoff, FinalAction, Restarts};
+use greenroom::{Backoff, FinalAction, Restarts, batch::Batches, shares::ShareLimits};
 use greenroom_bus::{
     dead_letter::Reason,
     engine::{
         HandlerConfig, LoopbackConfig, NoHandler, OnFull, OutageConfig, PoolConfig, Retry,
         RunReport,
     },
-    event::Event,
+    event::{Event, OrderBy},
     handler::{Failure, FailureKind, HandlerFactory, HandlerResult, Outputs},
     router::Matcher,
     watermark::Positions,
@@ -35,7 +35,7 @@ use proptest::prelude::*;
 
 use self::{
     changes::{Changed, Changes, input_name},
-    program::{Change, Deed, HANDLERS, Halt, Input, Item, Program, Row, TYPES, program},
+    program::{By, Change, Deed, HANDLERS, Halt, Input, Item, NAMED, Program, Row, TYPES, program},
 };
 use crate::engine::{
     positions::{Keeping, Kept},
@@ -58,6 +58,8 @@ struct Seen {
     in_hand: HashSet<(usize, usize, String)>,
     /// How often each event was given back unstarted.
     given_back: HashMap<At, u32>,
+    /// Attempts in hand, by pool and share.
+    of_shares: HashMap<(usize, Option<String>), usize>,
     violations: Vec<String>,
 }
 
@@ -69,13 +71,19 @@ struct World {
 }
 
 /// Takes the line out of the handler's hands, however the attempt ends.
-struct InHand<'a>(&'a World, Option<(usize, usize, String)>);
+struct InHand<'a> {
+    world: &'a World,
+    line: Option<(usize, usize, String)>,
+    share: (usize, Option<String>),
+}
 
 impl Drop for InHand<'_> {
     fn drop(&mut self) {
-        if let Some(line) = self.1.take() {
-            self.0.seen.lock().unwrap().in_hand.remove(&line);
+        let mut seen = self.world.seen.lock().unwrap();
+        if let Some(line) = self.line.take() {
+            seen.in_hand.remove(&line);
         }
+        *seen.of_shares.get_mut(&self.share).unwrap() -= 1;
     }
 }
 
@@ -99,15 +107,56 @@ impl World {
         Some((at.0, handler, key.to_string()))
     }
 
+    /// The pool of an event's handler, and its share there.
+    fn share(&self, at: At) -> Option<(usize, Option<String>)> {
+        let Item::Event { ty, key, share, .. } = self.item(at) else { return None };
+        let row = self.program.rows[handler_of(ty)?];
+        let share = match row.share_by {
+            By::Pool => share.filter(|_| self.program.rows[row.pool].sharing.is_some()),
+            By::Key => key,
+            By::Nothing => None,
+        };
+        Some((row.pool, share.map(|share| share.to_string())))
+    }
+
+    /// How much a share may have in hand, where that is not changed while it runs.
+    fn cap(&self, (pool, share): &(usize, Option<String>)) -> Option<usize> {
+        let changes = |change: &Change| matches!(change, Change::Defaults(at, _) | Change::Share(at, ..) if at == pool);
+        let sharing = self.program.rows[*pool].sharing?;
+        let limits = match share.as_deref() {
+            Some(NAMED) => sharing.named,
+            _ => sharing.limits,
+        };
+        let is_fixed = !self.program.changes.iter().any(|(_, change)| changes(change));
+        // A cap of 0 is raised in the end.
+        limits.most_in_hand().filter(|_| is_fixed).map(|most| most.max(1))
+    }
+
     fn take_in_hand(&self, at: At) -> InHand<'_> {
-        let line = self.line(at);
+        let (line, share) = (self.line(at), self.share(at).unwrap());
         let mut seen = self.seen.lock().unwrap();
+        let in_hand = seen.of_shares.entry(share.clone()).or_default();
+        *in_hand += 1;
+        let in_hand = *in_hand;
+        if self.has_shares(share.0) && self.cap(&share).is_some_and(|most| in_hand > most) {
+            seen.violations.push(format!("{share:?} has {in_hand} in hand"));
+        }
         if let Some(line) = &line
             && !seen.in_hand.insert(line.clone())
         {
             seen.violations.push(format!("{line:?} is in hand twice"));
         }
-        InHand(self, line)
+        InHand { world: self, line, share }
+    }
+
+    /// Whether a handler of this pool names shares.
+    fn has_shares(&self, pool: usize) -> bool {
+        let shares = self.program.rows[pool].sharing.is_some();
+        self.program.rows.iter().filter(|row| row.pool == pool).any(|row| match row.share_by {
+            By::Pool => shares,
+            By::Key => true,
+            By::Nothing => false,
+        })
     }
 
     /// How often the event was given back before, counting one more.
@@ -118,21 +167,23 @@ impl World {
         *times - 1
     }
 
-    /// Whether the target of the handler for this type is down now.
-    fn is_down(&self, ty: usize) -> bool {
+    /// Whether the target of the handler for this type is down now, for this share.
+    fn is_down(&self, ty: usize, share: Option<u8>) -> bool {
         let Some((handler, from, until)) = self.program.down else { return false };
         let now = self.started.elapsed();
-        handler_of(ty) == Some(handler) && (ms(from)..ms(until)).contains(&now)
+        handler_of(ty) == Some(handler)
+            && (ms(from)..ms(until)).contains(&now)
+            && self.program.down_for.is_none_or(|down| share == Some(down))
     }
 
     async fn handle(&self, event: Event, attempt: u32) -> HandlerResult {
         let at = at(&event);
         let _in_hand = self.take_in_hand(at);
-        let Item::Event { ms: latency, ty, .. } = self.item(at) else { unreachable!() };
+        let Item::Event { ms: latency, ty, share, .. } = self.item(at) else { unreachable!() };
         if latency > 0 {
             tokio::time::sleep(ms(latency)).await;
         }
-        if self.is_down(ty) {
+        if self.is_down(ty, share) {
             return Err(Failure::retry("nobody is there"));
         }
         let fails = |times, kind| match attempt <= times {
@@ -157,6 +208,14 @@ impl World {
                 Err(Failure::new(FailureKind::Released, "given back"))
             }
             Deed::Release(_) => Ok(Outputs::Same),
+            Deed::Hold(times) => fails(
+                times,
+                FailureKind::HoldShare { after: times.is_multiple_of(2).then_some(ms(50)) },
+            ),
+            Deed::Gone if self.given_back(at) == 0 => {
+                Err(Failure::new(FailureKind::PauseShare, "gone"))
+            }
+            Deed::Gone => Ok(Outputs::Same),
             Deed::Panic(times) if attempt <= times => panic!("on purpose"),
             Deed::Panic(_) => Ok(Outputs::Same),
             Deed::Reject => Err(Failure::reject("on purpose")),
@@ -188,9 +247,13 @@ fn script(input: &Input, place: usize) -> Script {
             position += 1;
             match *item {
                 Item::Malformed => Err(b"{ torn".to_vec()),
-                Item::Event { ty, key, .. } => {
+                Item::Event { ty, key, share, .. } => {
+                    let event = Event::builder(format!("{place}-{position}"), "test", TYPES[ty]);
                     let key = key.map(|key| key.to_string());
-                    Ok(event(format!("{place}-{position}"), TYPES[ty], key.as_deref()))
+                    let event = key.into_iter().fold(event, |event, key| event.subject(key));
+                    let share = share.map(|share| share.to_string()).into_iter();
+                    let event = share.fold(event, |event, share| event.extension("tenant", share));
+                    Ok(event.build().unwrap())
                 }
             }
         });
@@ -207,11 +270,19 @@ fn handler(row: Row, loopback: usize, on: &str, factory: Arc<dyn HandlerFactory>
         pool: format!("pool-{}", row.pool),
         loopback,
         order_by: row.ordered.then(|| "subject".parse().unwrap()),
+        share_by: match row.share_by {
+            By::Pool => None,
+            By::Key => Some("subject".parse().unwrap()),
+            By::Nothing => Some(OrderBy::none()),
+        },
         key_required: row.key_required,
         retry: Some(Retry { attempts: 3, backoff: Backoff::new(ms(10), ms(100)), total: None }),
         ..HandlerConfig::new(vec![on.parse().unwrap()], factory)
     }
 }
+
+/// How many events a handler gets at once, in pools with batches.
+const BATCH: usize = 3;
 
 fn pool(program: &Program, row: Row) -> PoolConfig {
     let max = if program.fragile { 1 } else { 10_000 };
@@ -221,6 +292,7 @@ fn pool(program: &Program, row: Row) -> PoolConfig {
     // Every other one has the narrowest bound there is behind its keys.
     let max_per_key = queue.is_multiple_of(2).then_some(1);
     let on_final_failure = if row.parks { FinalAction::ParkKey } else { FinalAction::DeadLetter };
+    let sharing = row.sharing;
     PoolConfig {
         workers,
         queue,
@@ -228,6 +300,11 @@ fn pool(program: &Program, row: Row) -> PoolConfig {
         max_per_key,
         on_final_failure,
         restarts,
+        batches: row.batches.then(|| Batches::of(BATCH)),
+        share_by: sharing.map(|_| "tenant".parse().unwrap()),
+        share_limits: sharing.map_or_else(ShareLimits::default, |sharing| sharing.limits),
+        share_queue: sharing.and_then(|sharing| sharing.queue),
+        on_share_full: sharing.and_then(|sharing| sharing.on_full),
         ..PoolConfig::default()
     }
 }
@@ -291,7 +368,12 @@ async fn run(world: &Arc<World>) -> Remains {
         bench = bench.set(|engine| engine.loopback(back).handler(AGAIN, again));
     }
     for (place, row) in program.rows.iter().enumerate() {
-        bench = bench.set(|engine| engine.pool(format!("pool-{place}"), pool(program, *row)));
+        let name = format!("pool-{place}");
+        bench = bench.set(|engine| {
+            let engine = engine.pool(name.clone(), pool(program, *row));
+            let named = row.sharing.into_iter().map(|sharing| sharing.named);
+            named.fold(engine, |engine, named| engine.share(name.clone(), NAMED, named))
+        });
     }
     for ((name, on), row) in HANDLERS.iter().zip(program.rows) {
         let world = world.clone();
@@ -305,12 +387,8 @@ async fn run(world: &Arc<World>) -> Remains {
     }
     let failures = if program.outages { 5 } else { u32::MAX };
     let window = Duration::from_secs(if program.outages { 10 } else { 1_000_000 });
-    let outage = OutageConfig {
-        failures,
-        window,
-        limit: Duration::from_secs(30),
-        ..OutageConfig::default()
-    };
+    let outage =
+        OutageConfig { failures, window, limit: Duration::from_secs(30), per: program.per };
     let (sink, letters) = (bench.sink.clone(), bench.letters.clone());
     let engine = bench.engine.outage(outage).no_handler(program.no_handler);
     let engine = engine.deadline(ms(program.deadline)).build().await.unwrap();
@@ -394,7 +472,10 @@ impl World {
     /// True where no event may be refused.
     fn is_whole(&self, report: &RunReport) -> bool {
         let program = &self.program;
-        let rejects = program.rows.iter().any(|row| row.on_full == OnFull::Reject);
+        let rejects = program.rows.iter().any(|row| {
+            let of_share = row.sharing.and_then(|sharing| sharing.on_full);
+            row.on_full == OnFull::Reject || of_share == Some(OnFull::Reject)
+        });
         let outage = report.errors.iter().any(|error| error.contains("in outage"));
         let broken = report.errors.iter().any(|error| error.contains("full for good"));
         let refuses = rejects || matches!(program.no_handler, NoHandler::Refuse);
@@ -430,7 +511,7 @@ impl World {
                     Change::Workers(pool, most) if pool == at => (queue, workers.max(most)),
                     _ => (queue, workers),
                 });
-            queue + workers
+            queue + workers * if row.batches { BATCH } else { 1 }
         });
         let most: usize = most.sum();
         prop_assert!(report.peak_queued <= most as u64, "{} > {most}", report.peak_queued);
@@ -452,6 +533,10 @@ impl World {
             };
             if let Some(event) = &letter.event {
                 prop_assert_eq!(at(event), from);
+                if event.ty() != AGAIN {
+                    let share = self.share(from).and_then(|(_, share)| share);
+                    prop_assert_eq!(letter.share.as_deref(), share.as_deref(), "{:?}", letter);
+                }
             }
             prop_assert!(!dead.contains(&from) && !rejected.contains(&from), "twice: {letter:?}");
             let by_output = letter.reason == Reason::OutputRejected;

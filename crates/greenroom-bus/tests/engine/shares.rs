@@ -289,6 +289,38 @@ async fn q09_shares_are_limited_held_and_paused_while_it_runs() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn q09_a_share_that_the_configuration_names_no_more_is_like_all_others() {
+    let in_hand = |most: usize| ShareLimits::default().in_hand(most);
+    let source = Script::of(flood(1_000, 0)).then(Step::Wait(ms(600_000)));
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input(Box::new(source))
+            .pool("default", PoolConfig { share_limits: in_hand(2), ..shared(8) })
+            .share("default", "acme", in_hand(3))
+            .handler("h", on(&["t"], slow(ms(100))))
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    let shares = control.pool("default").unwrap().shares().unwrap();
+    let busy = async || {
+        tokio::time::sleep(ms(250)).await;
+        shares.status("acme").in_hand
+    };
+    assert_eq!(busy().await, 3);
+    shares.configure(in_hand(2), [].into()).unwrap();
+    assert_eq!(busy().await, 2);
+    shares.configure(in_hand(5), [].into()).unwrap();
+    assert_eq!(busy().await, 5, "the limits of all are its own");
+    shares.set("acme", in_hand(1)).unwrap();
+    assert_eq!(busy().await, 1);
+    shares.reset("acme");
+    assert_eq!(busy().await, 5, "what the run began with is gone");
+    control.stop_now();
+    checked(run.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
 async fn q11_metrics_say_what_each_share_has_in_hand_and_for_how_long() {
     let source = Script::of(flood(1_000, 1_000)).then(Step::Wait(ms(600_000)));
     let bench = Bench::new().set(|builder| {
@@ -363,6 +395,39 @@ async fn q08_a_share_that_has_its_part_of_the_queue_takes_no_other_shares_room()
         let last = last(&ends, "bolt");
         assert!(last <= ms(200), "{order_by:?}: {last:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn q08_the_room_of_a_share_is_changed_while_it_runs() {
+    let source = Script::of(flood(500, 0)).then(Step::Wait(ms(600_000)));
+    let bench = Bench::new().set(|builder| {
+        builder
+            .input(Box::new(source))
+            .pool("default", short(40))
+            .handler("h", on(&["t"], slow(ms(100))))
+    });
+    let engine = bench.engine.build().await.unwrap();
+    let control = engine.control();
+    let run = tokio::spawn(engine.run());
+    let pool = control.pool("default").unwrap();
+    let shares = pool.shares().unwrap();
+    let waiting = || shares.status("acme").waiting;
+    tokio::time::sleep(ms(50)).await;
+    assert_eq!(waiting(), 10, "a quarter");
+    pool.set_share_queue(Some(25));
+    tokio::time::sleep(ms(1)).await;
+    assert_eq!((shares.share_queue(), waiting()), (25, 25));
+    pool.set_share_queue(Some(3));
+    tokio::time::sleep(ms(1)).await;
+    assert_eq!((shares.share_queue(), waiting()), (3, 25), "what is there stays");
+    tokio::time::sleep(ms(1_000)).await;
+    assert_eq!(waiting(), 3);
+    pool.set_share_queue(None);
+    pool.set_queue(80).unwrap();
+    tokio::time::sleep(ms(1)).await;
+    assert_eq!((shares.share_queue(), waiting()), (20, 20), "a quarter again");
+    control.stop_now();
+    checked(run.await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]

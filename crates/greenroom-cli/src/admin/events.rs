@@ -9,6 +9,7 @@ use greenroom::{
     PoolEvent, PoolEvents,
     pool_events::{Event, PoolEventReceiver, PoolEventRecord},
 };
+use greenroom_config::plural;
 use serde_json::{Value, json};
 
 use super::{sentence::time, views};
@@ -48,7 +49,10 @@ impl Events {
             match event {
                 Event::Item(record) => self.add(&record, before),
                 Event::Lagged(missed) => {
-                    let text = format!("{missed} further events came too fast to be shown");
+                    let text = format!(
+                        "{} came too fast to be shown",
+                        plural(missed as usize, "further event")
+                    );
                     self.push(SystemTime::now(), String::new(), "missed", text);
                 }
             }
@@ -102,7 +106,7 @@ pub(super) fn unix_millis() -> u64 {
 fn event_text(event: &PoolEvent) -> String {
     use PoolEvent as E;
     match event {
-        E::Started { workers } => format!("started with {workers} workers"),
+        E::Started { workers } => format!("started with {}", plural(*workers, "worker")),
         E::Stopped { reason } => format!("stopped: {reason}"),
         E::WorkerRestarted { slot, restarts, reason } => {
             format!("worker {slot} was restarted ({restarts} so far): {reason}")
@@ -119,12 +123,17 @@ fn event_text(event: &PoolEvent) -> String {
         E::MailboxDrained { full_for } => {
             format!("the queue has room again, after {}", time(*full_for))
         }
-        E::DroppedByOverflow { messages } => format!("{messages} events had no room"),
-        E::Resized { from, to, .. } => format!("{to} workers instead of {from}"),
-        E::CapacityChanged { from, to } => format!("room for {to} events instead of {from}"),
+        E::DroppedByOverflow { messages } => {
+            format!("{} had no room", plural(*messages as usize, "event"))
+        }
+        E::Resized { from, to, .. } => format!("{} instead of {from}", plural(*to, "worker")),
+        E::CapacityChanged { from, to } => {
+            format!("room for {} instead of {from}", plural(*to, "event"))
+        }
         E::LimitChanged { from, to, .. } => format!("at most {to} at once instead of {from}"),
         E::SlotHeld { slot, messages, held_for } => {
-            format!("{messages} events wait for worker {slot}, for {}", time(*held_for))
+            let events = plural(*messages, "event");
+            format!("worker {slot} keeps {events} waiting, for {}", time(*held_for))
         }
         E::KeyParked => "a key was parked".to_owned(),
         E::KeyReleased => "a parked key was released".to_owned(),

@@ -5,6 +5,7 @@ use greenroom_bus::{
     engine::{Control, InputView, Phase},
     source::InputStatus,
 };
+use greenroom_config::plural;
 use serde_json::{Value, json};
 
 use super::{
@@ -115,7 +116,7 @@ fn unconnected(name: &str, status: &InputStatus) -> String {
 }
 
 fn held_by_parked_keys(input: &InputView) -> String {
-    let (name, parked) = (&input.name, input.parked);
-    let why = format!("{parked} events of parked keys use up its limit of events in flight");
+    let (name, parked) = (&input.name, plural(input.parked as usize, "event"));
+    let why = format!("its limit of events in flight is used up by {parked} of parked keys");
     format!("the input `{name}` is not read: {why}")
 }

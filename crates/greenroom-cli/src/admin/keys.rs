@@ -8,6 +8,7 @@ use greenroom_bus::{
     engine::{Decision, HandlerView, KeyView, ParkedView},
     store::letters::Mask,
 };
+use greenroom_config::plural;
 use serde_json::{Value, json};
 
 use super::{
@@ -120,7 +121,7 @@ pub(super) async fn decide_all(
     let is_meant = |parked: &ParkedView| views::group(parked) == group;
     let parked: Vec<_> = daemon.control.parked().into_iter().filter(is_meant).collect();
     if query.number("confirm", at)? != Some(parked.len()) {
-        let what = format!("{} keys are parked for this reason", parked.len());
+        let what = format!("the decision is about {}", plural(parked.len(), "parked key"));
         let next = "add `&confirm=` and that number to confirm";
         let mut refusal = Refusal::new(StatusCode::CONFLICT, what, at, next);
         refusal.details = Some(json!({ "keys": parked.len() }));

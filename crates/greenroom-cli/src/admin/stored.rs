@@ -16,6 +16,7 @@ use futures_util::stream;
 use greenroom_bus::store::letters::{
     Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
 };
+use greenroom_config::plural;
 use serde_json::json;
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -254,7 +255,8 @@ pub(super) async fn drop_letters(
     };
     let totals = readers.read(AT, count).await?;
     if confirmed != Some(totals.letters) {
-        let what = format!("{} letters would be dropped for good", totals.letters);
+        let what =
+            format!("{} would be dropped for good", plural(totals.letters as usize, "letter"));
         let newest = totals.newest;
         let next = format!("confirm it: `&confirm={}&upto={newest}`", totals.letters);
         let mut refusal = Refusal::new(StatusCode::CONFLICT, what, AT, next);

@@ -75,8 +75,8 @@ fn input(view: &InputView, taken: u64, daemon: &Daemon) -> Value {
         "in_flight": view.in_flight_limit,
         "held_back": view.held_back,
         "run_ahead": view.run_ahead,
-        // The share that most of what is held back is of, and its pool.
-        "held_by_share": view.held_by_share.as_ref().map(|held| {
+        // The share that stops the input, and the number of its events beside the pool.
+        "held_by_share": view.stands_for_share().map(|held| {
             json!({ "pool": held.pool, "share": held.share, "events": held.events })
         }),
         "parked": view.parked,

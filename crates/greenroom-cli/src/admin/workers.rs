@@ -8,6 +8,7 @@ use axum::{
 };
 use greenroom::inspect::WorkerStatus;
 use greenroom_bus::engine::{ChangeError, WorkerView};
+use greenroom_config::plural;
 use serde_json::{Value, json};
 
 use super::{
@@ -70,7 +71,7 @@ pub(super) async fn resize(
         })?;
     let before = pool.stats().configured;
     if count > MANY && count > before * TIMES && query.number("confirm", at)? != Some(count) {
-        let what = format!("the pool `{name}` has {before} workers, not {count}");
+        let what = format!("the pool `{name}` has {}, not {count}", plural(before, "worker"));
         let next = format!("add `confirm={count}` (`--yes` for the command) to confirm");
         let mut refusal = Refusal::new(StatusCode::CONFLICT, what, at, next);
         refusal.details = Some(json!({ "workers": before, "asked": count }));

@@ -8,7 +8,7 @@ mod work;
 use std::process::{Command, ExitCode, Stdio};
 
 use greenroom::event_pool::Preset;
-use greenroom_config::Word;
+use greenroom_config::{Word, plural};
 
 use self::measure::{Load, Measured, measure};
 use crate::{
@@ -66,7 +66,7 @@ fn chosen(names: Option<&[String]>) -> Result<Vec<Preset>, String> {
 fn heading(args: &BenchArgs) -> String {
     let keys = match args.keys {
         0 => "no keys".to_owned(),
-        keys => format!("{} keys (Zipf 1)", grouped(keys.into())),
+        keys => format!("{} (Zipf 1)", plural(keys as usize, "key")),
     };
     let processor = machine::processor().unwrap_or_else(|| "unknown processor".to_owned());
     let work = if args.work.is_zero() {
@@ -93,7 +93,7 @@ fn line(name: &str, [size, per_s, p99, memory]: [String; 4]) -> String {
 
 /// Measures a pool and prints its row.
 fn row(name: &str, workers: usize, mailbox: usize, args: &BenchArgs) -> Result<(), String> {
-    let shown = progress::words(format!("{name}: {workers} workers"));
+    let shown = progress::words(format!("{name}: {}", plural(workers, "worker")));
     let measured = measure(&Load::new(workers, mailbox, args));
     drop(shown);
     let Measured { per_s, p99, memory } = measured?;

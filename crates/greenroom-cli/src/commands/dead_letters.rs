@@ -12,6 +12,7 @@ use std::{
 };
 
 use greenroom_bus::store::letters::pretty_json;
+use greenroom_config::plural;
 use serde_json::Value;
 
 use self::place::Place;
@@ -173,8 +174,9 @@ fn drop_letters(arguments: &DropArgs) -> Result<String, String> {
     if count == 0 {
         return Ok("there is no such letter: nothing was dropped\n".to_owned());
     }
-    let question = format!("drop {count} letters for good?");
-    let otherwise = format!("{count} letters would be dropped for good: add `--yes` to confirm");
+    let letters = plural(count as usize, "letter");
+    let question = format!("drop {letters} for good?");
+    let otherwise = format!("{letters} would be dropped for good: add `--yes` to confirm");
     if !arguments.yes && !agreed(&question, &otherwise)? {
         return Ok("nothing was dropped\n".to_owned());
     }

@@ -8,7 +8,7 @@ use greenroom_bus::{
     http::{check_headers, check_scheme, check_target},
     source::RecordShape,
 };
-use greenroom_config::{At, Kinds, Places, Problem, Problems, near};
+use greenroom_config::{At, Kinds, Places, Problem, Problems, near, plural};
 
 use super::{
     options::{Breaker, Config, HandlerConfig, LayerConfig, OtlpConfig, PoolConfig, RecordsConfig},
@@ -156,8 +156,10 @@ impl<'a> Checker<'a> {
         }
         let most = pool.autoscale.map_or(pool.workers, |autoscale| autoscale.max);
         if let Some(threads) = pool.dedicated_threads.filter(|threads| *threads > most) {
-            let text =
-                format!("{threads} threads for {most} workers: the others never do anything");
+            let text = format!(
+                "{threads} threads for {}: the others never do anything",
+                plural(most, "worker")
+            );
             let help = format!("write `dedicated_threads: {most}`, or raise `workers`");
             self.warning(&format!("{path}.dedicated_threads"), text, help);
         }
@@ -165,8 +167,10 @@ impl<'a> Checker<'a> {
             && !(bounds.min..=bounds.max).contains(&pool.workers)
         {
             let (min, max, workers) = (bounds.min, bounds.max, pool.workers);
-            let text =
-                format!("it would start with {workers} workers, but scales from {min} to {max}");
+            let text = format!(
+                "it would start with {}, but scales from {min} to {max}",
+                plural(workers, "worker")
+            );
             let at = ["workers", "preset"].map(|name| format!("{path}.{name}"));
             let at = at.iter().find(|at| self.places.has(at)).unwrap_or(&path).clone();
             self.error(&at, text, "leave `workers` out to start with `min`, or widen the bounds");
@@ -295,7 +299,7 @@ impl<'a> Checker<'a> {
                 self.error(path, "nothing comes back in", help);
             }
             Some(loopback) if loopback.room < declared => {
-                let text = format!("there is room for only {} events", loopback.room);
+                let text = format!("there is room for only {}", plural(loopback.room, "event"));
                 self.error(path, text, "raise `loopback.room`");
             }
             _ => {}

@@ -139,15 +139,18 @@ impl<'a> Effect<'a> {
             self.useless(&format!("{path}.preset"), text, "leave `preset` out, or one of them");
         }
         if let Some(bounds) = pool.autoscale.filter(|bounds| bounds.min == bounds.max) {
-            let text =
-                format!("its minimum and maximum are both {} workers: nothing scales", bounds.min);
+            let text = format!(
+                "its minimum and maximum are both {}: nothing scales",
+                plural(bounds.min, "worker")
+            );
             let help = "raise `max`, or write `workers` instead";
             self.useless(&format!("{path}.autoscale"), text, help);
         }
         if let Some(batch) = pool.batch.filter(|batch| batch.events > pool.queue) {
             let text = format!(
-                "a batch of {} is never full: {} events may wait",
-                batch.events, pool.queue
+                "a batch of {} is never full: {} may wait",
+                batch.events,
+                plural(pool.queue, "event")
             );
             let help = "lower `events`, or raise the pool's `queue`";
             self.useless(&format!("{path}.batch.events"), text, help);
@@ -165,14 +168,16 @@ impl<'a> Effect<'a> {
         let Some(adaptive) = pool.adaptive_limit() else { return };
         if adaptive.min >= most {
             let text = format!(
-                "this limit holds nothing back: its `min` is {}, with {most} workers",
-                adaptive.min
+                "this limit holds nothing back: its `min` is {}, with {}",
+                adaptive.min,
+                plural(most, "worker")
             );
             self.useless(&format!("{path}.limit"), text, help);
         } else if adaptive.max > most {
             let text = format!(
-                "a limit of {} is never reached: there are {most} workers in all",
-                adaptive.max
+                "a limit of {} is never reached: the pool has {} in all",
+                adaptive.max,
+                plural(most, "worker")
             );
             let help = format!("write `max: {most}`, or raise `workers`");
             self.useless(&format!("{path}.limit.adaptive.max"), text, help);

@@ -165,7 +165,7 @@ fn c04_a_running_greenroom_is_asked_at_its_address() {
         &format!("Host: {at}\r\nOrigin: http://evil.example\r\n"),
     );
     assert_eq!(status, 403);
-    assert_eq!(said(&stage, &format!("drop {at} --id 1 --yes")), "1 letters were dropped\n");
+    assert_eq!(said(&stage, &format!("drop {at} --id 1 --yes")), "1 letter was dropped\n");
     let replayed = said(&stage, &format!("replay {at} --all --rate 1000/s"));
     assert!(replayed.contains("4 letters are handled again"), "{replayed}");
     daemon.wait_for("/api/dead-letters", |page| page["totals"]["letters"] == 0);
@@ -374,7 +374,7 @@ fn c04_malformed_bytes_are_edited_into_an_event_with_an_editor() {
     stage.write("in", "{broken\n");
     stage.run();
     let text = said(&stage, "replay --store letters --all");
-    assert!(text.contains("1 letters have no event"), "{text}");
+    assert!(text.contains("1 letter without an event left out"), "{text}");
     let event = event("mended", "test.happened", "k", json!({}));
     stage.write("mend", format!("#!/bin/sh\ncat > \"$1\" <<'E'\n{event}\nE\n"));
     let edit = |editor: &str| {

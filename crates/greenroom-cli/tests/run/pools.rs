@@ -122,7 +122,7 @@ fn k08_an_event_that_fails_for_good_is_skipped_or_parks_its_key() {
     let run = parking.run();
     let report = run.counted(3, [100, handled, 0, refused]);
     assert_all_in_order(&others, &parking.read("done.ndjson"), Repeats::None);
-    let expected = format!("{refused} events are not handled, because their keys are parked");
+    let expected = format!("{refused} events not handled, because of ");
     assert!(report["errors"][0].as_str().unwrap().contains(&expected), "{report}");
     assert!(run.stderr.contains("a key waits for an operator"), "{}", run.stderr);
 }
@@ -144,10 +144,7 @@ fn k08_a_run_whose_keys_are_all_parked_ends_and_says_so() {
     let report = run.counted(3, [2_000, 0, 0, 2_000]);
     assert_eq!(report["parked"], 2_000, "{report}");
     let error = report["errors"][0].as_str().unwrap();
-    assert!(
-        error.contains("2000 events are not handled, because their keys are parked (10 keys: "),
-        "{error}"
-    );
+    assert!(error.contains("2,000 events not handled, because of 10 parked keys ("), "{error}");
 }
 
 #[test]

@@ -270,3 +270,35 @@ fn c09_g06_sighup_takes_inputs_away_and_the_run_ends_with_the_last() {
         report["inputs"].as_array().unwrap().iter().map(|row| &row["removed"]).collect();
     assert_eq!(rows, [true, false], "{report}");
 }
+
+#[test]
+fn q08_the_log_names_the_share_that_stops_an_input_and_its_room_changes_with_a_reload() {
+    let config = "
+inputs: { all: { file: { path: in, follow: true }, run_ahead: 20 } }
+pools: { default: { workers: 1, queue: 100, share_by: subject, share_queue: 5 } }
+handlers: { slow: { on: '**', simulate: { latency: 1h, failures: 0 } } }
+outputs: { done: { file: { path: done } } }
+admin: { listen: 127.0.0.1:0 }
+shutdown: { deadline: 100ms }
+";
+    let stage = Stage::with(config);
+    let events = (0..300).map(|n| event(&format!("e{n}"), "t", "acme", json!({})));
+    stage.write_events("in", &events.collect::<Vec<_>>());
+    let daemon = Daemon::start(&stage);
+    let told = " events of the share \"acme\" wait for room in the pool \"default\", of the run-ahead of 20";
+    wait(|| daemon.log().replace('\\', "").contains(told).then_some(()));
+    let waiting = |events: u64| {
+        daemon.wait_for("/api/pools/default/shares", |answer| {
+            answer["share_queue"] == events && answer["shares"][0]["waiting"] == events
+        })
+    };
+    waiting(5);
+    stage.write("greenroom.yaml", config.replace("share_queue: 5", "share_queue: 12"));
+    let answer = daemon.post("/api/reload").1;
+    assert_eq!(answer["changed"], json!(["pools.default.share_queue"]), "{answer}");
+    assert_eq!(answer["left"], json!([]), "{answer}");
+    waiting(12);
+    stage.write("greenroom.yaml", config.replace(", share_queue: 5", ""));
+    daemon.post("/api/reload");
+    waiting(25);
+}

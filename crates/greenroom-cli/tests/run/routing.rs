@@ -75,7 +75,7 @@ handlers: { h: { on: '**', retry: { attempts: 2, backoff: 1ms..2ms, total: 1h },
     );
     stage.run().counted(0, [10, 0, 10, 0]);
     let letters = stage.read("dead-letters.ndjson");
-    let error = "1 events would come back in, and its handler declares 0";
+    let error = "1 event would come back in, and its handler declares 0";
     assert!(letters.iter().all(|letter| letter["error"] == error && letter["attempts"] == 2));
 }
 
@@ -105,7 +105,7 @@ fn r01_what_cannot_be_routed_is_found_before_the_run() {
     let back = "handlers: { h: { on: a, loopback: 2, pass: {} } }";
     assert!(wrong(back).contains("nothing comes back in"));
     let small = "loopback: { on: b, room: 1 }\nhandlers: { h: { on: a, loopback: 2, pass: {} } }";
-    assert!(wrong(small).contains("there is room for only 1 events"));
+    assert!(wrong(small).contains("there is room for only 1 event"));
     let twice =
         "handlers: { g: { on: a, pass: {} }, h: { on: a, match: { subject: x }, pass: {} } }";
     assert!(wrong(twice).contains("`a` is taken by the handler `g` already"));

@@ -163,8 +163,9 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Sets the most events of one share in the queue; `None`: a quarter of it.
-    fn set_share_queue(&self, events: Option<usize>) {
+    /// Sets the most events of one share in the queue; `None`: a quarter of it. Events of a share
+    /// that has more stay in the queue. Does nothing in a pool without shares.
+    pub fn set_share_queue(&self, events: Option<usize>) {
         let mut config = self.settings().config.lock();
         config.share_queue = events;
         self.bound_shares(&config);

@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use greenroom_config::plural;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -23,8 +24,9 @@ pub struct HeldByShare {
 }
 
 impl HeldByShare {
-    pub(crate) fn new(pool: Name, share: Option<Arc<str>>, events: usize) -> Self {
-        Self { pool: pool.to_string(), share, events: events as u64 }
+    /// This many events of a share beside a pool.
+    pub fn new(pool: impl Into<String>, share: Option<Arc<str>>, events: u64) -> Self {
+        Self { pool: pool.into(), share, events }
     }
 
     /// True if most of these events are of this share.
@@ -36,7 +38,9 @@ impl HeldByShare {
 impl fmt::Display for HeldByShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pool, share, events } = self;
-        write!(f, "{events} events of {} wait for room in the pool {pool:?}", named(share.as_ref()))
+        let (share, wait) = (named(share.as_ref()), if *events == 1 { "waits" } else { "wait" });
+        let events = plural(*events as usize, "event");
+        write!(f, "{events} of {share} {wait} for room in the pool {pool:?}")
     }
 }
 
@@ -86,5 +90,36 @@ impl HeldBy {
              or the `queue`, `share_queue` or `run_ahead`"
         );
         state.told_at = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handler::samples::Recorder;
+
+    #[tokio::test(start_paused = true)]
+    async fn q08_the_share_that_stops_an_input_is_logged_once_a_minute() {
+        let (recorder, by) = (Recorder::default(), HeldBy::default());
+        let told = |held_back| {
+            let before = recorder.lines().len();
+            tracing::subscriber::with_default(recorder.clone(), || by.tell("in", held_back, 50));
+            recorder.lines().split_off(before)
+        };
+        let pool = Name::new("default");
+        by.set(Some(pool), None);
+        assert!(told(60).is_empty(), "no share has as many as it may");
+        by.set(Some(pool), Some(HeldByShare::new("default", Some("acme".into()), 40)));
+        assert!(told(49).is_empty(), "it reads on");
+        assert!(told(80).is_empty(), "the others have as many");
+        let line = told(60).pop().unwrap();
+        let text = "40 events of the share \"acme\" wait for room in the pool \"default\", \
+                    of the run-ahead of 50";
+        assert!(line.starts_with("WARN") && line.contains(text), "{line}");
+        assert!(line.contains("input=\"in\"") && line.contains("share=\"acme\""), "{line}");
+        tokio::time::advance(SAID_AGAIN - Duration::from_millis(1)).await;
+        assert!(told(60).is_empty());
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(told(60).len(), 1);
     }
 }

@@ -88,7 +88,8 @@ impl BesidePools {
         };
         let longest = self.behind.iter().filter_map(longest).max_by_key(|(.., events)| *events);
         let (place, share, events) = longest?;
-        Some(HeldByShare::new(self.shared.process.pools[place].name, share.clone(), events))
+        let pool = self.shared.process.pools[place].name.as_str();
+        Some(HeldByShare::new(pool, share.clone(), events as u64))
     }
 
     /// Calls this with the assignment of each of them.

@@ -6,6 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use greenroom_config::plural;
 use tokio::{
     task::JoinSet,
     time::{MissedTickBehavior, interval, timeout},
@@ -82,10 +83,11 @@ fn tell_resumed(kept: &[CommittedInput]) {
     let found = kept.iter().filter_map(|kept| kept.committer.standing().resumed);
     let Some(found) = found.reduce(|a, b| a + b) else { return };
     let Resumed { partitions, files, done, again_at_most } = found;
-    let plural = if partitions == 1 { "" } else { "s" };
     let of_files = if files > partitions { format!(" ({files} files)") } else { String::new() };
     tracing::info!(
-        "resumed: {partitions} partition{plural}{of_files}, {done} done events remembered, at most {again_at_most} delivered again"
+        "resumed: {}{of_files}, {} remembered, at most {again_at_most} delivered again",
+        plural(partitions as usize, "partition"),
+        plural(done as usize, "done event")
     );
 }
 

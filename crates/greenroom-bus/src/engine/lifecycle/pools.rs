@@ -9,7 +9,10 @@ use crate::{
     engine::{
         account::order_audit::OrderLine,
         config::BuildError,
-        process::{fair_share::FairShare, job::PoolJob, judge, worker::BusWorker},
+        control::change::ChangeError,
+        process::{
+            fair_share::FairShare, job::PoolJob, judge, pool_shares::PoolShares, worker::BusWorker,
+        },
         shared::Shared,
     },
     router::{Concurrency, PoolConfig},
@@ -71,7 +74,9 @@ pub(crate) async fn spawn(
             shared_out(pool, place, config, shared).spawn().await?
         }
     };
-    Ok(Arc::new(pool))
+    let pool: SharedPool = Arc::new(pool);
+    limit_shares(&pool, name, &shared.process.pools[place].shares)?;
+    Ok(pool)
 }
 
 fn limited(pool: PoolBuilder<BusWorker>, config: &PoolConfig) -> PoolBuilder<BusWorker> {
@@ -111,10 +116,16 @@ fn shared_out<K: Hash + Eq + Send + Sync + 'static>(
     if !handlers.any(|entry| entry.pool == place && entry.config.share_by.is_some()) {
         return pool;
     }
-    let named = shared.process.pools[place].shares.named().into_iter();
-    let pool =
-        pool.shared_by(|job: &PoolJob| job.share().cloned()).share_limits(config.share_limits);
-    named.fold(pool, |pool, (share, limits)| pool.share(share, limits))
+    pool.shared_by(|job: &PoolJob| job.share().cloned()).share_limits(config.share_limits)
+}
+
+/// Limits the shares that the configuration names. A pool that is built with such limits would give
+/// a share these again that the configuration names no more.
+fn limit_shares(pool: &SharedPool, name: &str, named: &PoolShares) -> Result<(), BuildError> {
+    let Ok(shares) = pool.admin().shares() else { return Ok(()) };
+    let refused = |error| ChangeError::Refused { pool: name.to_owned(), error };
+    let limit = |(share, limits)| shares.set(share, limits).map_err(refused);
+    named.named().into_iter().try_for_each(limit).map_err(BuildError::Ends)
 }
 
 /// Events that wait behind a key occupy room in the pool, so those that wait for an attempt may

@@ -13,6 +13,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use greenroom::{
     ExitReason, PoolStats, Stop, StopReport, inspect::WorkerStatus, stats::WorkerStats,
 };
+use greenroom_config::plural;
 use tokio::{
     sync::watch,
     time::{Instant, Interval, MissedTickBehavior, sleep_until},
@@ -584,12 +585,14 @@ impl Run {
         let refused_parked = shared.process.parked.refused();
         if refused_parked > 0 {
             self.error(format!(
-                "{refused_parked} events are refused, because their keys are parked and may have no more waiting"
+                "{} refused, because no more may wait behind parked keys",
+                plural(refused_parked as usize, "event")
             ));
         }
         if lost_outputs > 0 {
             self.error(format!(
-                "{lost_outputs} events were acknowledged before what was made of them was lost"
+                "{} acknowledged before the results were lost",
+                plural(lost_outputs as usize, "event")
             ));
         }
         let processes: u64 =

@@ -3,6 +3,7 @@
 
 use std::{collections::HashSet, time::Duration};
 
+use greenroom_config::plural;
 use tokio::time::Instant;
 
 use super::engine::Parts;
@@ -61,16 +62,15 @@ impl LeftParked {
         self.events
     }
 
-    /// For example: `12 events are not handled, because their keys are parked (2 keys: "a" of
+    /// For example: `12 events not handled, because of 2 parked keys ("a" of
     /// "push", whose event ...)`.
     pub(crate) fn summary(&self) -> String {
         let more = if self.keys > self.named.len() as u64 { "; ..." } else { "" };
-        let keys = if self.keys == 1 { "key" } else { "keys" };
         format!(
-            "{} events are not handled, because their keys are parked ({} {keys}: {}{more}); they are refused: a run \
-             that is given them again takes them up",
-            self.events,
-            self.keys,
+            "{} not handled, because of {} ({}{more}); refused: a run that is given them again takes \
+             them up",
+            plural(self.events as usize, "event"),
+            plural(self.keys as usize, "parked key"),
             self.named.join("; ")
         )
     }
@@ -197,7 +197,8 @@ fn explain(shared: &Shared) -> String {
         true => String::new(),
         false => format!(", and hold all that {} may have under way", full.join(", ")),
     };
-    format!("nothing goes on: {keys} keys are parked with {events} events{full}")
+    let (keys, events) = (plural(keys as usize, "parked key"), plural(events as usize, "event"));
+    format!("nothing goes on because of {keys} with {events}{full}")
 }
 
 /// True if everything that the pools still hold waits for an operator to decide, and there is

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use greenroom_config::plural;
+
 use super::{
     attempt_figures::WorkerFigures,
     circuit::Probe,
@@ -295,7 +297,8 @@ fn may_send_back(
     if back <= declared {
         return Ok(outputs);
     }
-    let error = format!("{back} events would come back in, and its handler declares {declared}");
+    let back = plural(back, "event");
+    let error = format!("{back} would come back in, and its handler declares {declared}");
     // The handler has run, and will run again in the next attempt.
     Err(Failure::new(FailureKind::LoopbackFull, error).with_effect(Effect::Unknown))
 }

@@ -1,12 +1,17 @@
 //! The results of handlers for an event that a caller gave to a router.
 
+use greenroom_config::plural;
 use parking_lot::Mutex;
 
 use crate::{dead_letter::Reason, event::Event, name::Name};
 
 /// A handler that gave an event up.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the handler {handler:?} failed after {attempts} attempts ({}): {error}", reason.as_str())]
+#[error(
+    "the handler {handler:?} failed after {} ({}): {error}",
+    plural(*attempts as usize, "attempt"),
+    reason.as_str()
+)]
 #[non_exhaustive]
 pub struct HandlerFailure {
     /// Its name.

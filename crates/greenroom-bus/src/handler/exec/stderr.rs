@@ -7,6 +7,7 @@
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
+use greenroom_config::plural;
 use parking_lot::Mutex;
 use tokio::{
     io::AsyncRead,
@@ -130,7 +131,8 @@ impl StderrLog {
         tracing::warn!(
             pool = %pool,
             worker,
-            "{lines} more lines of the worker's stderr are left out: it writes more than {RATE} a second"
+            "{} of the worker's stderr left out: it writes more than {RATE} a second",
+            plural(lines as usize, "more line")
         );
     }
 }
@@ -218,7 +220,7 @@ mod tests {
     async fn lines_beyond_the_rate_are_counted_and_told() {
         let (lines, last) = logged("again\n".repeat(1_000).as_bytes()).await;
         assert_eq!(lines.len() as u32, RATE + 1, "{lines:?}");
-        assert!(lines[100].contains("900 more lines of the worker's stderr are left out"));
+        assert!(lines[100].contains("900 more lines of the worker's stderr left out"));
         assert_eq!(last, ["again"; LAST_LINES]);
     }
 

@@ -9,6 +9,7 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use greenroom_config::plural;
 use parking_lot::Mutex;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
@@ -310,7 +311,9 @@ impl DeadLetterStore for LetterStore {
 
     fn remark(&self) -> Option<String> {
         let removed = self.removed();
-        (removed > 0).then(|| format!("{removed} letters were removed because of `retention`"))
+        (removed > 0).then(|| {
+            format!("{} removed because of `retention`", plural(removed as usize, "letter"))
+        })
     }
 
     fn trouble(&self) -> Option<Trouble> {

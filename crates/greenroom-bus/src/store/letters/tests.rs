@@ -305,7 +305,7 @@ async fn d06_retention_removes_the_oldest_and_never_what_is_to_be_replayed() {
     let _ = store.change_replay(99, JobChange::Stop).await;
     let left: Vec<_> = all(&desk.letters()).iter().map(|letter| letter.number).collect();
     assert_eq!((left, store.removed()), (vec![2, 3], 1));
-    assert!(store.remark().unwrap().contains("1 letters were removed"));
+    assert!(store.remark().unwrap().contains("1 letter removed"));
     drop(store);
     let options = LetterStoreOptions { size: Some(1_000), ..LetterStoreOptions::default() };
     let store = LetterStore::open(&desk.path, options).unwrap();
@@ -590,7 +590,7 @@ async fn z03_what_found_no_room_by_the_end_is_refused() {
     fill(&store, true).await;
     store.store(desk.malformed(vec![0; 1 << 20]));
     let error = store.finish().await.unwrap_err().to_string();
-    assert!(error.contains("1 letters were not stored") && error.contains("make room"), "{error}");
+    assert!(error.contains("1 letter not stored") && error.contains("make room"), "{error}");
     assert!(!desk.told.recv_timeout(PATIENCE).unwrap(), "its event is delivered again");
     drop(store);
     assert!(all(&desk.letters()).is_empty());

@@ -18,6 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use greenroom_config::plural;
 use parking_lot::Mutex;
 use rusqlite::{Connection, TransactionBehavior};
 use tokio::sync::{Notify, oneshot};
@@ -411,7 +412,8 @@ impl LetterWriter {
         self.write_pending();
         if self.again.is_some() {
             let why = self.shown.trouble().map_or_else(String::new, |trouble| trouble.error);
-            let reason = format!("{} letters were not stored: {why}", self.due.pending.len());
+            let letters = plural(self.due.pending.len(), "letter");
+            let reason = format!("{letters} not stored: {why}");
             self.shown.fail(SinkError::new(self.name.clone(), reason));
         }
         self.refuse();

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, atomic::AtomicU64};
 
-use greenroom::{Backoff, limits::Rate};
+use greenroom::{Backoff, limits::Rate, shares::ShareLimits};
 use greenroom_bus::{
-    engine::{ChangeError, Control, InputReport, OutputReport, Removal, Retry},
+    engine::{ChangeError, Control, InputReport, OutputReport, PoolSharesControl, Removal, Retry},
     router::Matcher,
 };
 
@@ -63,6 +63,23 @@ fn expected(why: &ChangeError) {
     assert!(expected, "{why}");
 }
 
+/// No share of this pool is paused, or has a cap of 0.
+fn start_all(shares: &PoolSharesControl) -> Result<(), ChangeError> {
+    let is_shut = |limits: ShareLimits| limits.most_in_hand() == Some(0);
+    for status in shares.list() {
+        let name = status.share.to_string();
+        shares.resume(&name);
+        if status.is_set && is_shut(status.limits) {
+            shares.set(&name, status.limits.in_hand(1))?;
+        }
+    }
+    let defaults = shares.defaults();
+    if is_shut(defaults) {
+        shares.configure(defaults.in_hand(1), [].into())?;
+    }
+    Ok(())
+}
+
 impl Changes {
     pub(super) fn new(control: Control, program: &Program, first: Arc<MemorySink>) -> Self {
         let there = program.inputs.iter().filter(|input| !input.late).count();
@@ -78,7 +95,7 @@ impl Changes {
         }
     }
 
-    /// In the end nothing is paused, so that the run can end.
+    /// In the end nothing is paused and no cap is 0, so that the run can end.
     pub(super) async fn carry_out(mut self, program: &Program) -> Self {
         for (wait, change) in &program.changes {
             if *wait > 0 {
@@ -90,8 +107,12 @@ impl Changes {
                 expected(&why);
             }
         }
+        tokio::time::sleep(ms(program.caps_end)).await;
         for pool in self.control.pools() {
             pool.resume();
+            if let Some(shares) = pool.shares() {
+                start_all(&shares).unwrap_or_else(|why| expected(&why));
+            }
         }
         for handler in self.control.handlers() {
             handler.resume();
@@ -122,6 +143,35 @@ impl Changes {
             }
             Change::ResumeHandler(at) => {
                 handler(at)?.resume();
+            }
+            Change::ShareQueue(at, events) => pool(at)?.set_share_queue(events),
+            Change::Defaults(at, limits) => {
+                if let Some(shares) = pool(at)?.shares() {
+                    shares.configure(limits, [].into())?;
+                }
+            }
+            Change::Share(at, share, limits) => {
+                if let Some(shares) = pool(at)?.shares() {
+                    match limits {
+                        Some(limits) => shares.set(&share.to_string(), limits)?,
+                        None => shares.reset(&share.to_string()),
+                    }
+                }
+            }
+            Change::HoldShare(at, share, during) => {
+                if let Some(shares) = pool(at)?.shares() {
+                    shares.hold(&share.to_string(), ms(during));
+                }
+            }
+            Change::PauseShare(at, share) => {
+                if let Some(shares) = pool(at)?.shares() {
+                    shares.pause(&share.to_string());
+                }
+            }
+            Change::ResumeShare(at, share) => {
+                if let Some(shares) = pool(at)?.shares() {
+                    shares.resume(&share.to_string());
+                }
             }
             Change::Decide(decision) => {
                 for parked in self.control.parked() {

@@ -1,6 +1,7 @@
 //! Random engines: what is in them, and what their handlers do.
 
-use greenroom_bus::engine::{Decision, NoHandler, OnFull};
+use greenroom::{limits::Rate, shares::ShareLimits};
+use greenroom_bus::engine::{Decision, NoHandler, OnFull, OutagePer};
 use proptest::prelude::*;
 
 use crate::engine::support::{ms, sink::Behaviour};
@@ -25,6 +26,10 @@ pub(super) enum Deed {
     Pause(u32),
     Release(u32),
     TimeOut(u32),
+    /// Holds its share so often, then passes.
+    Hold(u32),
+    /// Pauses its share once, then passes.
+    Gone,
     Reject,
     Crash,
     /// Suspends for ever.
@@ -34,7 +39,7 @@ pub(super) enum Deed {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item {
     Malformed,
-    Event { ty: usize, key: Option<u8>, ms: u64, deed: Deed },
+    Event { ty: usize, key: Option<u8>, share: Option<u8>, ms: u64, deed: Deed },
 }
 
 #[derive(Debug, Clone)]
@@ -43,6 +48,28 @@ pub(super) struct Input {
     pub(super) fails: bool,
     /// It comes by a change, or never.
     pub(super) late: bool,
+}
+
+/// The shares of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sharing {
+    pub(super) limits: ShareLimits,
+    /// Those of the share [`NAMED`].
+    pub(super) named: ShareLimits,
+    pub(super) queue: Option<usize>,
+    pub(super) on_full: Option<OnFull>,
+}
+
+/// The share that has limits of its own.
+pub(super) const NAMED: &str = "0";
+
+/// The share of the events of a handler.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum By {
+    /// As its pool says: their tenant, if that has shares.
+    Pool,
+    Key,
+    Nothing,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +81,11 @@ pub(super) struct Row {
     pub(super) key_required: bool,
     /// What fails for good parks its key.
     pub(super) parks: bool,
+    pub(super) batches: bool,
+    /// Those of the pool.
+    pub(super) sharing: Option<Sharing>,
+    /// That of the handler.
+    pub(super) share_by: By,
     /// The place of its pool.
     pub(super) pool: usize,
 }
@@ -78,6 +110,14 @@ pub(super) enum Change {
     ResumePool(usize),
     PauseHandler(usize),
     ResumeHandler(usize),
+    ShareQueue(usize, Option<usize>),
+    /// Of all shares that are not named, and none is.
+    Defaults(usize, ShareLimits),
+    /// Of one share; `None`: as configured.
+    Share(usize, u8, Option<ShareLimits>),
+    HoldShare(usize, u8, u64),
+    PauseShare(usize, u8),
+    ResumeShare(usize, u8),
     /// About every key that is parked.
     Decide(Decision),
     /// The next one that is late.
@@ -98,8 +138,11 @@ pub(super) struct Program {
     pub(super) no_handler: NoHandler,
     /// Whether handlers may be taken to be in outage for failures in a row.
     pub(super) outages: bool,
+    pub(super) per: OutagePer,
     /// The target of this handler is down, from this moment until that.
     pub(super) down: Option<(usize, u64, u64)>,
+    /// For this share alone.
+    pub(super) down_for: Option<u8>,
     /// A small budget of restarts.
     pub(super) fragile: bool,
     pub(super) halt: Option<(u64, Halt)>,
@@ -108,6 +151,8 @@ pub(super) struct Program {
     pub(super) loopback: Option<usize>,
     /// Each so long after the one before it.
     pub(super) changes: Vec<(u64, Change)>,
+    /// So long after the last change, caps of 0 are raised and all that is paused is resumed.
+    pub(super) caps_end: u64,
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
@@ -121,6 +166,8 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => (1u32..4).prop_map(Deed::Pause),
         1 => (1u32..4).prop_map(Deed::Release),
         1 => (1u32..4).prop_map(Deed::TimeOut),
+        1 => (1u32..4).prop_map(Deed::Hold),
+        1 => Just(Deed::Gone),
         1 => Just(Deed::Reject),
         1 => Just(Deed::Crash),
     ]
@@ -132,9 +179,22 @@ fn item() -> impl Strategy<Value = Item> {
     let ms = prop_oneof![3 => Just(0u64), 3 => 1u64..5, 1 => 5u64..200];
     prop_oneof![
         1 => Just(Item::Malformed),
-        20 => (0..TYPES.len(), key, ms, deed())
-            .prop_map(|(ty, key, ms, deed)| Item::Event { ty, key, ms, deed }),
+        20 => (0..TYPES.len(), key, prop::option::weighted(0.9, 0u8..4), ms, deed())
+            .prop_map(|(ty, key, share, ms, deed)| Item::Event { ty, key, share, ms, deed }),
     ]
+}
+
+fn limits() -> impl Strategy<Value = ShareLimits> {
+    let rate = prop::option::weighted(0.3, 5u64..200);
+    (1u32..5, prop::option::weighted(0.5, 0usize..6), rate).prop_map(|(weight, in_hand, rate)| {
+        ShareLimits::default().weight(weight).in_hand(in_hand).rate(rate.map(Rate::per_second))
+    })
+}
+
+fn sharing() -> impl Strategy<Value = Sharing> {
+    let on_full = prop_oneof![8 => Just(None), 1 => Just(Some(OnFull::Reject)), 1 => Just(Some(OnFull::DeadLetter))];
+    (limits(), limits(), prop::option::of(1usize..5), on_full)
+        .prop_map(|(limits, named, queue, on_full)| Sharing { limits, named, queue, on_full })
 }
 
 fn input() -> impl Strategy<Value = Input> {
@@ -150,15 +210,30 @@ fn input() -> impl Strategy<Value = Input> {
 fn row() -> impl Strategy<Value = Row> {
     let on_full = prop_oneof![4 => Just(OnFull::Pause), 1 => Just(OnFull::Reject), 1 => Just(OnFull::DeadLetter)];
     let ordered = (prop::bool::weighted(0.8), prop::bool::weighted(0.2), prop::bool::weighted(0.3));
-    (1usize..5, prop_oneof![Just(1usize), 2usize..9, Just(100)], on_full, ordered, 0usize..3)
-        .prop_map(|(workers, queue, on_full, (ordered, key_required, parks), pool)| Row {
-            workers,
-            queue,
-            on_full,
-            ordered,
-            key_required,
-            parks,
-            pool,
+    let share_by = prop_oneof![8 => Just(By::Pool), 1 => Just(By::Key), 1 => Just(By::Nothing)];
+    let shared = (prop::option::of(sharing()), share_by, prop::bool::weighted(0.2));
+    (
+        1usize..5,
+        prop_oneof![Just(1usize), 2usize..9, Just(100)],
+        on_full,
+        ordered,
+        shared,
+        0usize..3,
+    )
+        .prop_map(|(workers, queue, on_full, ordered, (sharing, share_by, batches), pool)| {
+            let (ordered, key_required, parks) = ordered;
+            Row {
+                workers,
+                queue,
+                on_full,
+                ordered,
+                key_required,
+                parks,
+                batches,
+                sharing,
+                share_by,
+                pool,
+            }
         })
 }
 
@@ -196,10 +271,25 @@ fn change() -> impl Strategy<Value = Change> {
         1 => three.clone().prop_map(Change::PauseHandler),
         1 => three.prop_map(Change::ResumeHandler),
         1 => decision().prop_map(Change::Decide),
+        8 => change_of_shares(),
         2 => Just(Change::AddInput),
         2 => (0usize..4).prop_map(Change::RemoveInput),
         4 => any::<bool>().prop_map(Change::AddOutput),
         4 => (0usize..4).prop_map(Change::RemoveOutput),
+    ]
+}
+
+fn change_of_shares() -> impl Strategy<Value = Change> {
+    let share = || (0usize..3, 0u8..4);
+    prop_oneof![
+        (0usize..3, prop::option::of(1usize..9))
+            .prop_map(|(pool, events)| Change::ShareQueue(pool, events)),
+        (0usize..3, limits()).prop_map(|(pool, limits)| Change::Defaults(pool, limits)),
+        (share(), prop::option::weighted(0.7, limits()))
+            .prop_map(|((pool, share), limits)| Change::Share(pool, share, limits)),
+        (share(), 0u64..200).prop_map(|((pool, share), ms)| Change::HoldShare(pool, share, ms)),
+        share().prop_map(|(pool, share)| Change::PauseShare(pool, share)),
+        share().prop_map(|(pool, share)| Change::ResumeShare(pool, share)),
     ]
 }
 
@@ -246,19 +336,23 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
             prop::bool::weighted(0.2),
             prop::bool::weighted(0.2),
             prop::option::weighted(0.2, (0usize..3, 0u64..300, 1u64..20_000)),
+            (
+                prop_oneof![Just(OutagePer::Handler), Just(OutagePer::Share)],
+                prop::option::of(0u8..4),
+            ),
         ),
         // One event that is never done, in programs that are stopped.
         (halt(), any::<prop::sample::Index>(), prop::bool::weighted(0.3)),
         prop_oneof![Just(0u64), 1u64..2_000],
-        (prop::option::weighted(0.5, 1usize..10), changes()),
+        (prop::option::weighted(0.5, 1usize..10), changes(), prop_oneof![Just(0u64), 1u64..500]),
     )
         .prop_map(|(mut inputs, rows, stores, no_handler, modes, halts, deadline, live)| {
-            let ((sink, letters), (loopback, changes)) = (stores, live);
+            let ((sink, letters), (loopback, changes, caps_end)) = (stores, live);
             let (halt, place, stuck) = halts;
             if halt.is_some() && stuck {
                 get_stuck(&mut inputs, place);
             }
-            let (outages, fragile, down) = modes;
+            let (outages, fragile, down, (per, down_for)) = modes;
             let down = down.map(|(handler, from, time)| (handler, from, from + time));
             Program {
                 inputs,
@@ -267,12 +361,15 @@ pub(super) fn program() -> impl Strategy<Value = Program> {
                 letters,
                 no_handler,
                 outages,
+                per,
                 down,
+                down_for,
                 fragile,
                 halt,
                 deadline,
                 loopback,
                 changes,
+                caps_end,
             }
         })
 }

@@ -1,13 +1,14 @@
 //! Rules about events that wait for an operator or became dead letters.
 
 use greenroom_bus::engine::ToldLetter;
+use greenroom_config::plural;
 use url::form_urlencoded;
 
 use super::{
     finding::Finding,
     recent,
     seen::{LettersSeen, ParkedFirst, Seen},
-    words::{count, time},
+    words::time,
 };
 
 /// Fewer dead letters per minute are not worth reporting.
@@ -24,14 +25,14 @@ pub(super) fn parked(seen: &Seen, found: &mut Vec<Finding>) {
     query.append_pair("key", key).append_pair("handler", handler).append_pair("event", event);
     let what = match parked.keys {
         1 => "A key waits for a decision".to_owned(),
-        keys => format!("{} wait for a decision", count(keys, "key")),
+        keys => format!("{} wait for a decision", plural(keys as usize, "key")),
     };
     found.push(
         Finding::warning("parked_keys", "keys", what)
             .figures(format!(
                 "{} wait; `{key}` has waited longest, for {}, with `{handler}`, behind the event \
                  `{event}`: {error}",
-                count(parked.events, "event"),
+                plural(parked.events as usize, "event"),
                 time(*since)
             ))
             .why(
@@ -58,7 +59,7 @@ pub(super) fn dead_letters(seen: &Seen, found: &mut Vec<Finding>) {
             .figures(format!(
                 "{} of {} finished within the last {} ({:.1} %){}",
                 crate::report::grouped(came.dead_lettered),
-                count(came.settled, "event"),
+                plural(came.settled as usize, "event"),
                 time(recent::WITHIN),
                 share * 100.0,
                 told.as_ref().map(error_text).unwrap_or_default()

@@ -1,11 +1,12 @@
 //! Rules about inputs: those that produce nothing, and those that read less than they should.
 
 use greenroom_bus::{engine::HeldByShare, source::InputState};
+use greenroom_config::plural;
 
 use super::{
     finding::{Finding, Severity},
     seen::{Input, Seen},
-    words::{count, time},
+    words::time,
 };
 
 fn about(input: &Input) -> String {
@@ -72,7 +73,7 @@ pub(super) fn files_at_risk(seen: &Seen, found: &mut Vec<Finding>) {
         let what = format!("The input `{}` has more files to read than it may open", input.name);
         found.push(
             Finding::warning("files_at_risk", about(input), what)
-                .figures(count(input.files_at_risk as u64, "file"))
+                .figures(plural(input.files_at_risk, "file"))
                 .why("A file that is removed before its turn is lost.")
                 .change(
                     "Allow greenroom more open files (`LimitNOFILE=` of systemd, `ulimit -Hn`) and \
@@ -98,7 +99,7 @@ pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
                 Finding::warning("parked_events_refused", about(input), what)
                     .figures(format!(
                         "{} use up half of its limit of unfinished events",
-                        count(input.parked.events, "event")
+                        plural(input.parked.events as usize, "event")
                     ))
                     .why("Refused events are delivered again, if its source can do that.")
                     .change("Decide on the parked keys.")
@@ -129,7 +130,7 @@ fn held_by_parked_keys(input: &Input) -> Finding {
     )
     .figures(format!(
         "{} of parked keys use up its limit of unfinished events",
-        count(input.parked.events, "event")
+        plural(input.parked.events as usize, "event")
     ))
     .why("None of its events are read until an operator decides on those keys.")
     .change("Decide on the parked keys.")
@@ -155,7 +156,7 @@ fn stands(seen: &Seen, input: &Input) -> Finding {
     .figures(format!(
         "{settled}; {} are unfinished, {} wait for room",
         crate::report::mebibytes(input.in_flight_bytes),
-        count(input.held_back, "event")
+        plural(input.held_back as usize, "event")
     ))
     .why(
         "Its limit of unfinished events is reached, so no more are read, not even for other \
@@ -182,9 +183,14 @@ fn held_by_a_share(input: &Input, held: &HeldByShare) -> Finding {
         about(input),
         format!("The input `{}` is held by {share}", input.name),
     )
-    .figures(format!("{} of it wait beside the pool `{}`", count(held.events, "event"), held.pool))
+    .figures(format!(
+        "{} of the {} that wait for room are of it, in the pool `{}`",
+        crate::report::grouped(held.events),
+        plural(input.held_back as usize, "event"),
+        held.pool
+    ))
     .why("The input runs no further ahead, so no other share's events are read.")
-    .change("Raise the limits of that share, the `queue`, or the `run_ahead` of the input.")
+    .change("Raise the limits of that share, the `queue` or `share_queue` of the pool, or the `run_ahead` of the input.")
     .ask(format!("GET /api/pools/{}/shares", held.pool))
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use greenroom_config::plural;
 use url::form_urlencoded;
 
 use super::{
@@ -9,7 +10,7 @@ use super::{
     finding::{Finding, Severity},
     lines::OptionLines,
     seen::{HotKey, Pool, Seen},
-    words::{count, time},
+    words::time,
 };
 
 /// A full queue is worth reporting once the oldest event has waited for this long.
@@ -32,9 +33,9 @@ pub(super) fn workers_given_up(seen: &Seen, found: &mut Vec<Finding>) {
             Finding::critical("workers_given_up", about(pool), what)
                 .figures(format!(
                     "{} restarted more than {} times; {} wait",
-                    count(pool.workers as u64, "worker"),
+                    plural(pool.workers, "worker"),
                     pool.max_restarts,
-                    count(pool.now.queued, "event")
+                    plural(pool.now.queued as usize, "event")
                 ))
                 .why("This pool no longer handles any events.")
                 .change(
@@ -55,7 +56,7 @@ pub(super) fn paused(seen: &Seen, found: &mut Vec<Finding>) {
                 about(pool),
                 format!("The pool `{}` is paused", pool.name),
             )
-            .figures(count(pool.now.queued, "event") + " wait in it")
+            .figures(plural(pool.now.queued as usize, "event") + " wait in it")
             .why("An operator has paused it. Its inputs pause once enough events wait.")
             .change("Resume it when that is over.")
             .ask(format!("POST /api/pools/{}/resume", pool.name)),
@@ -77,8 +78,8 @@ pub(super) fn waits_for_output(seen: &Seen, found: &mut Vec<Finding>) {
         let mut finding = Finding::new("waits_for_output", severity, about(pool), what)
             .figures(format!(
                 "{workers} of {}; {} wait in its queue",
-                count(pool.workers as u64, "worker"),
-                count(pool.now.queued, "event")
+                plural(pool.workers, "worker"),
+                plural(pool.now.queued as usize, "event")
             ))
             .why("They are done with their events and handle no others until it has room.")
             .change("Neither more workers nor a longer queue helps: look at the output.")
@@ -105,9 +106,9 @@ pub(super) fn hot_key(seen: &Seen, found: &mut Vec<Finding>) {
         let finding = Finding::warning("hot_key", about(pool), what)
             .figures(format!(
                 "{} of it wait, while {} of {} are idle{}",
-                count(*waiting as u64, "event"),
+                plural(*waiting, "event"),
                 pool.now.live.saturating_sub(pool.now.busy),
-                count(pool.now.live as u64, "worker"),
+                plural(pool.now.live, "worker"),
                 limit.unwrap_or_default()
             ))
             .why(
@@ -128,7 +129,7 @@ pub(super) fn hot_key(seen: &Seen, found: &mut Vec<Finding>) {
 
 /// A share with this part of the workers is worth a word.
 const MOST: f64 = 0.8;
-/// If no other share has had so much of them, nobody minds.
+/// It is fine while no other share is starved.
 const SOME: f64 = 0.01;
 
 /// Shares that have nearly all workers, while others are there, too.
@@ -152,7 +153,7 @@ pub(super) fn busy_share(seen: &Seen, found: &mut Vec<Finding>) {
         )
         .figures(format!(
             "{workers:.1} of {} in the last seconds, and {others:.1} for all other shares",
-            count(pool.now.live as u64, "worker"),
+            plural(pool.now.live, "worker"),
         ))
         .why(
             "The others have their turn, but each has to wait until an attempt of this share ends.",
@@ -213,10 +214,10 @@ pub(super) fn wedged(seen: &Seen, found: &mut Vec<Finding>) {
                 .figures(format!(
                     "{} of {} have handled one event for more than {}, the longest for {}; {} wait",
                     pool.now.wedged,
-                    count(pool.workers as u64, "worker"),
+                    plural(pool.workers, "worker"),
                     time(seen.wedged_after),
                     time(longest),
-                    count(pool.now.queued, "event")
+                    plural(pool.now.queued as usize, "event")
                 ))
                 .why("Such a worker handles no other event, and later events of its key wait.")
                 .change(change)
@@ -239,7 +240,7 @@ pub(super) fn overloaded(seen: &Seen, found: &mut Vec<Finding>) {
         let mut finding = Finding::warning("pool_overloaded", about(pool), what)
             .figures(format!(
                 "{} wait, the oldest for {}",
-                count(pool.now.queued, "event"),
+                plural(pool.now.queued as usize, "event"),
                 time(oldest)
             ))
             .why("More events arrive than it handles: they wait for room, and in the end their input waits too.")

@@ -149,7 +149,7 @@ pub(super) struct Input {
     pub(super) stands_still: bool,
     /// The pool that most of its events wait for.
     pub(super) held_by: Option<String>,
-    /// The share because of which it stands.
+    /// The share that stops it.
     pub(super) held_by_share: Option<HeldByShare>,
     /// Why its log cannot be written.
     pub(super) log_trouble: Option<String>,

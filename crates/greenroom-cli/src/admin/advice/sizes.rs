@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use greenroom::advisor::{Advice, Finding as Found, Proposal};
 use greenroom_bus::engine::OnFull;
+use greenroom_config::plural;
 
 use super::{
     finding::{Finding, Severity},
     lines::OptionLines,
     seen::{Pool, Seen},
-    words::{count, time},
+    words::time,
 };
 
 /// A pool that starts this share of its rate limit is held back by the limit.
@@ -24,7 +25,7 @@ pub(super) fn held_by_its_rate(seen: &Seen, found: &mut Vec<Finding>) {
             Finding::warning("rate", format!("pools.{}", pool.name), what)
                 .figures(format!(
                     "{starts:.1} attempts started per second, of {rate:.1}; {} wait; over {:.0} s",
-                    count(pool.now.queued, "event"),
+                    plural(pool.now.queued as usize, "event"),
                     advice.figures.over.as_secs_f64()
                 ))
                 .why("More events arrive than may be started, so that waiting ones become older and older.")

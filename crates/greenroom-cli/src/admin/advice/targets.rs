@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use greenroom_bus::{engine::OutageCause, handler::CrashLoop};
+use greenroom_config::plural;
 
 use super::{
     finding::{Finding, Severity},
     recent::Took,
     seen::{Handler, Output, Seen},
-    words::{count, time},
+    words::time,
 };
 
 /// Attempts are slow if they take this many times as long as earlier ones.
@@ -105,7 +106,11 @@ fn crashes(handler: &Handler) -> Option<Finding> {
     let what = format!("The program of the handler `{name}` crashes again and again");
     Some(
         Finding::warning("crash_loop", format!("handlers.{name}"), what)
-            .figures(format!("{} in {}; the last: {last}", count(*crashes, "time"), time(*lasted)))
+            .figures(format!(
+                "{} in {}; the last: {last}",
+                plural(*crashes as usize, "time"),
+                time(*lasted)
+            ))
             .why("It is restarted each time; an event that crashes it twice becomes a dead letter.")
             .change(MEND_PROGRAM)
             .ask(format!("GET /api/handlers/{name}"))
@@ -118,7 +123,7 @@ fn breaker(handler: &Handler) -> Option<Finding> {
     let what = format!("The circuit breaker of the handler `{name}` is open");
     Some(
         Finding::warning("breaker_open", format!("handlers.{name}"), what)
-            .figures(format!("it has opened {}", count(opened, "time")))
+            .figures(format!("it has opened {}", plural(opened as usize, "time")))
             .why("Attempts fail at once, without a call to the target, until it is tried again.")
             .change(
                 "Fix the target: after `open_for` an attempt passes, and closes the breaker if it \
@@ -161,7 +166,7 @@ fn often_failing(
         return None;
     }
     let name = &handler.name;
-    let figures = format!("{failed} of {} recently", count(ended, "attempt"));
+    let figures = format!("{failed} of {} recently", plural(ended as usize, "attempt"));
     let finding = Finding::warning(kind, format!("handlers.{name}"), what).figures(figures);
     Some(finding.ask(format!("GET /api/handlers/{name}")))
 }
@@ -184,7 +189,7 @@ fn slow(seen: &Seen, handler: &Handler) -> Option<Finding> {
                 "half of its recent attempts took more than {}, before that {}; {} wait",
                 time(now.p50),
                 time(before.p50),
-                count(pool.now.queued, "event")
+                plural(pool.now.queued as usize, "event")
             ))
             .why("Its workers are busy for longer with each event, and new events wait.")
             .change(

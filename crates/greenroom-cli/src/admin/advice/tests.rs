@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::advisor::{Advice, Advisor, Figures, Inbox, Judge};
 use greenroom_bus::{
     dead_letter::Reason,
-    engine::{AttemptTimes, OnFull, OutageCause, ToldLetter},
+    engine::{AttemptTimes, HeldByShare, OnFull, OutageCause, ToldLetter},
     handler::CrashLoop,
 };
 
@@ -538,4 +538,24 @@ fn q11_a_share_that_holds_nearly_all_workers_gets_a_cap() {
         seen.pools[0].now.share = busy(workers, others);
         assert_eq!(findings(&seen), [], "{why}");
     }
+}
+
+#[test]
+fn q08_an_input_that_stands_still_because_of_a_share_names_it() {
+    let mut seen = well();
+    let input = &mut seen.inputs[0];
+    (input.stands_still, input.held_back) = (true, 12_000);
+    let held = |share: Option<&str>| HeldByShare::new("erp", share.map(Into::into), 11_000);
+    input.held_by_share = Some(held(Some("acme")));
+    let found = one(&seen);
+    assert_eq!((found.kind, found.severity), ("input_stands", Severity::Warning));
+    assert_eq!(found.what, "The input `in` is held by the share `acme`");
+    assert_eq!(
+        found.figures,
+        "11,000 of the 12,000 events that wait for room are of it, in the pool `erp`"
+    );
+    assert!(found.change.contains("`share_queue`"), "{found:?}");
+    assert_eq!(found.ask.as_deref(), Some("GET /api/pools/erp/shares"));
+    seen.inputs[0].held_by_share = Some(held(None));
+    assert_eq!(one(&seen).what, "The input `in` is held by events without a share");
 }

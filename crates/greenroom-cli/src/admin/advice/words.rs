@@ -11,8 +11,3 @@ pub(super) fn time(time: Duration) -> String {
         seconds => format!("{} h", seconds / 3_600),
     }
 }
-
-pub(super) fn count(number: u64, one: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {one}{s}", crate::report::grouped(number))
-}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use greenroom_config::units::show_size;
+use greenroom_config::{plural, units::show_size};
 use serde_json::Value;
 
 use super::place::Place;
@@ -126,8 +126,7 @@ fn summary(found: &Value) -> String {
         return out;
     }
     let (letters, bytes) = (count(&totals["letters"]), count(&totals["bytes"]));
-    let s = if letters == 1 { "" } else { "s" };
-    let _ = write!(out, "{letters} letter{s}, {}", show_size(bytes));
+    let _ = write!(out, "{}, {}", plural(letters as usize, "letter"), show_size(bytes));
     for (name, what) in [("marked", "marked"), ("in_replay", "in replay")] {
         if count(&totals[name]) > 0 {
             let _ = write!(out, ", {} {what}", count(&totals[name]));
@@ -198,8 +197,8 @@ pub(super) fn marked(marked: &Value, place: &Place) -> String {
     if count(&marked["without_event"]) > 0 {
         let _ = writeln!(
             out,
-            "{} letters have no event and were left out: `edit` can make one from their bytes",
-            count(&marked["without_event"])
+            "{} without an event left out: `edit` can make one from the bytes",
+            plural(count(&marked["without_event"]) as usize, "letter")
         );
     }
     if count(&marked["marked_before"]) > 0 {
@@ -209,7 +208,10 @@ pub(super) fn marked(marked: &Value, place: &Place) -> String {
 }
 
 pub(super) fn dropped(dropped: &Value) -> String {
-    let mut out = format!("{} letters were dropped\n", count(&dropped["letters"]));
+    let mut out = match count(&dropped["letters"]) {
+        1 => "1 letter was dropped\n".to_owned(),
+        letters => format!("{letters} letters were dropped\n"),
+    };
     if count(&dropped["in_replay"]) > 0 {
         let _ = writeln!(out, "{} are being replayed and stay", count(&dropped["in_replay"]));
     }

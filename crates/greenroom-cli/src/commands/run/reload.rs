@@ -327,6 +327,10 @@ fn change(pool: &PoolControl, option: &str, is: &PoolConfig, to: &PoolConfig) ->
         "limit" if is.adaptive_limit() == to.adaptive_limit() => {
             (pool.set_concurrency(to.fixed_limit()), |is, to| is.limit.clone_from(&to.limit))
         }
+        "share_queue" => {
+            pool.set_share_queue(to.share_queue);
+            (Ok(()), |is, to| is.share_queue = to.share_queue)
+        }
         "shares" => (set_shares(pool, to), |is, to| is.shares.clone_from(&to.shares)),
         "autotune" => (pool.set_advisor(to.advised()), |is, to| is.autotune = to.autotune),
         "advisor" => (pool.set_advisor(to.advised()), |is, to| is.advisor = to.advisor),

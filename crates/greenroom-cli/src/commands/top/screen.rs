@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, fmt::Write};
 
+use greenroom_config::plural;
 use serde_json::Value;
 
 use crate::{
@@ -126,10 +127,10 @@ fn run(out: &mut String, before: &Value, now: &Value) {
     let _ = writeln!(out, "waiting   {} queued{waits}", grouped(count(&run["queued"])));
     let _ = writeln!(
         out,
-        "trouble   {} parked keys with {} events; {} dead letters",
-        grouped(count(&run["parked_keys"])),
-        grouped(count(&run["parked_events"])),
-        grouped(count(&run["dead_lettered"]))
+        "trouble   {} with {}; {}",
+        plural(count(&run["parked_keys"]) as usize, "parked key"),
+        plural(count(&run["parked_events"]) as usize, "event"),
+        plural(count(&run["dead_lettered"]) as usize, "dead letter")
     );
     let hints = list(&now["health"]["findings"]).iter().filter(|of| of["severity"] == "hint");
     let hints: Vec<_> = hints.map(|hint| whole(text(&hint["what"]))).collect();
@@ -347,7 +348,7 @@ mod tests {
         );
         has("1,000/s finished, 1,000/s taken; 2,500 finished in total");
         has("12,345 queued; 1.2 s of work");
-        has("1 parked keys with 3 events; 2 dead letters");
+        has("1 parked key with 3 events; 2 dead letters");
         has("advice    The rate of \\u{1b}[2J is low; 1 more (greenroom advise)\n");
         let line = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name));

@@ -210,3 +210,17 @@ fn o13_nobody_acts_and_thresholds_of_nobody_are_warned_about() {
     let idle = load(&pool("autotune: off, advisor: { p99: 1s }"));
     assert_eq!(idle.problems.summary(), "1 warning", "{}", idle.text());
 }
+
+#[test]
+fn q08_events_of_a_share_cannot_wait_for_a_pool_that_lets_none_wait() {
+    let lines = |options: &str| load(&both(options, "share_by: subject")).lines();
+    for on_full in ["reject", "dead_letter"] {
+        let expected = "what waits for room of its share waits for the pool as well";
+        let found = lines(&format!("on_full: {on_full}, on_share_full: pause"));
+        assert!(found.len() == 1 && found[0].contains(expected), "{found:?}");
+        assert!(lines(&format!("on_full: {on_full}")).is_empty(), "it says the same of a share");
+        assert!(lines(&format!("on_full: {on_full}, on_share_full: reject")).is_empty());
+        assert!(lines(&format!("on_share_full: {on_full}")).is_empty());
+    }
+    assert!(lines("on_full: pause, on_share_full: pause").is_empty());
+}

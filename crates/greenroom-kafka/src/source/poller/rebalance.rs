@@ -17,6 +17,7 @@ use std::{
 };
 
 use greenroom_bus::source::{Partition, StartAt};
+use greenroom_config::plural;
 use rdkafka::{
     Offset, TopicPartitionList,
     consumer::{Consumer, RebalanceProtocol},
@@ -52,11 +53,12 @@ fn resumed(beginnings: &[Beginning]) -> Option<String> {
         done += positions.count_done();
         open += positions.count_open();
     }
-    let plural = if partitions == 1 { "" } else { "s" };
     (partitions > 0).then(|| {
         format!(
-            "resumed: {partitions} partition{plural}, {done} done events remembered, at most {open} \
-             delivered again, and what was taken since the last commit"
+            "resumed: {}, {} remembered, at most {open} delivered again, and what was taken since \
+             the last commit",
+            plural(partitions as usize, "partition"),
+            plural(done as usize, "done event")
         )
     })
 }

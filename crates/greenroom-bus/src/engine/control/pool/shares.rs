@@ -141,9 +141,7 @@ impl PoolSharesControl {
         let before = self.pool.settings().shares.rename(named.clone());
         let is_left =
             |share: &&Arc<str>| !named.contains_key(*share) && !by_hand.contains_key(*share);
-        for share in before.keys().filter(is_left) {
-            self.pool.done(self.shares.set(share.clone(), defaults))?;
-        }
+        before.keys().filter(is_left).for_each(|share| self.shares.unset(share.clone()));
         Ok(())
     }
 

@@ -215,16 +215,16 @@ impl DryTally {
         let took = elapsed.as_secs_f64();
         let _ = writeln!(
             out,
-            "read           {} events in {}, {}/s",
-            grouped(self.read),
+            "read           {} in {}, {}/s",
+            plural(self.read as usize, "event"),
             seconds(took),
             per_second(self.read, took)
         );
         if let Some((first, last)) = self.span.filter(|(first, last)| last > first) {
             let _ = writeln!(
                 out,
-                "made           {} events with a `time`, over {}: {:.2}/s",
-                grouped(self.timed),
+                "made           {} with a `time`, over {}: {:.2}/s",
+                plural(self.timed as usize, "event"),
                 seconds(last - first),
                 self.timed as f64 / (last - first)
             );
@@ -292,17 +292,14 @@ impl DryTally {
                 percent(**events, handler.events),
             ]
         });
-        let keys = grouped(self.lines.len() as u64);
-        let _ = writeln!(
-            out,
-            "\n{keys} keys; the hottest, with their share of their handler's events:"
-        );
+        let keys = plural(self.lines.len(), "key");
+        let _ = writeln!(out, "\n{keys}; the hottest, with their share of their handler's events:");
         table_of(out, &["key", "handler", "events", "share"], rows.collect());
         if self.untold > 0 {
             let _ = writeln!(
                 out,
-                "{} events have further keys, which are not counted individually",
-                grouped(self.untold)
+                "further keys are not counted individually; they have {}",
+                plural(self.untold as usize, "event")
             );
         }
     }
