@@ -23,7 +23,6 @@ mod decompress;
 mod demand;
 mod follow;
 mod form;
-mod gzip;
 mod identity;
 mod input;
 mod keeper;
@@ -268,10 +267,10 @@ impl FileSource {
         let give: Give =
             Box::new(move |chunk| lines.parse(chunk, |batch| sender.blocking_send(batch).is_ok()));
         let count = Arc::new(AtomicU64::new(0));
-        let (counted, called) = (count.clone(), name.clone());
+        let counted = count.clone();
         thread::Builder::new()
             .name("greenroom-reader".to_owned())
-            .spawn(move || read(Chunks::new(called, max_event, give), counted))?;
+            .spawn(move || read(Chunks::new(max_event, give), counted))?;
         Ok(Self {
             name,
             replayable,

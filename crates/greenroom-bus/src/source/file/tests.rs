@@ -263,7 +263,7 @@ fn d04_a_line_of_any_length_takes_no_more_memory_than_an_event_may() {
     const MOST: usize = 4 << 20;
     let mut given = 0;
     let mut capacity = 0;
-    let mut chunks = Chunks::new("a".to_owned(), MOST, |chunk| {
+    let mut chunks = Chunks::new(MOST, |chunk| {
         if let chunks::Chunk::TooLong(line) = chunk {
             capacity = line.malformed().raw.capacity();
             given += 1;
@@ -338,15 +338,6 @@ async fn an_input_that_is_cut_while_it_is_read_ends_with_an_error() {
     assert!(error.contains("cut while it was read") && error.contains(&expected), "{error}");
     taken.extend(rest);
     assert_eq!(shape(&taken), counted(taken.len() as u32), "no line was torn");
-}
-
-#[tokio::test]
-async fn zeros_behind_a_gzip_archive_are_passed_over() {
-    let plain = lines(1..=10);
-    for zeros in [1, 10_240, 3 << 20] {
-        let padded = [gzip(&plain), gzip(b""), vec![0; zeros]].concat();
-        assert_eq!(shape(&read(&padded).await), counted(10));
-    }
 }
 
 #[tokio::test]
