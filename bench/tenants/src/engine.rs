@@ -102,7 +102,7 @@ impl Feed {
     fn event(&self, job: Job) -> Result<Event, SourceError> {
         let id = job.number.map_or_else(|| format!("f{}", self.position), |n| n.to_string());
         let built = Event::builder(id, "bench:tenants", "job")
-            .subject(&job.key.to_string())
+            .subject(job.key.to_string())
             .extension("tenant", i64::from(job.tenant))
             .extension("takes", job.takes.as_micros() as i64)
             .build();
