@@ -530,15 +530,9 @@ fn go_on_behind(
     }
 }
 
-#[cfg(unix)]
 fn is_pipe(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     path.metadata().is_ok_and(|found| found.file_type().is_fifo())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: &Path) -> bool {
-    false
 }
 
 fn open_file(path: &Path) -> io::Result<(File, Option<u64>)> {

@@ -349,14 +349,8 @@ impl Followed {
     }
 }
 
-#[cfg(unix)]
 fn links(found: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(found)
-}
-
-#[cfg(not(unix))]
-fn links(_: &std::fs::Metadata) -> u64 {
-    1
 }
 
 /// A file this short may yet become a compressed one.
