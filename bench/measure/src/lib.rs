@@ -6,7 +6,6 @@ mod machine;
 mod options;
 mod others;
 mod statistics;
-mod threads;
 
 pub use self::{
     distance::{Distance, ping_pong},
@@ -14,5 +13,4 @@ pub use self::{
     options::Options,
     others::{Watch, processor_time},
     statistics::{figure, max, median, min},
-    threads::{Spent, thread_time},
 };

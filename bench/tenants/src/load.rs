@@ -12,6 +12,8 @@ pub const OTHERS: u32 = 99;
 pub const EACH: u32 = 10;
 /// Until then the flood is read.
 pub const START: Duration = Duration::from_secs(5);
+const DURING: Duration = Duration::from_secs(15);
+const MILLI: Duration = Duration::from_millis(1);
 
 /// One message.
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +21,8 @@ pub struct Job {
     /// Those that flood have the first numbers.
     pub tenant: u32,
     pub key: u64,
-    /// Of the others' messages, from 0.
-    pub number: Option<u32>,
+    /// From 0: of the messages of this tenant, or of all that do not flood.
+    pub number: u64,
     pub takes: Duration,
 }
 
@@ -41,6 +43,29 @@ pub struct Load {
 }
 
 impl Load {
+    /// The others, and one tenant with this many messages.
+    pub fn flood_of(messages: u64) -> Self {
+        Self {
+            floods: 1,
+            messages,
+            keys: 100_000,
+            others: true,
+            takes: (5 * MILLI, Duration::ZERO),
+            during: DURING,
+        }
+    }
+
+    /// Eight tenants that share so many messages, which take 2 to 16 ms, and no others.
+    pub fn eight_floods(messages: u64) -> Self {
+        Self {
+            floods: 8,
+            messages: messages / 8,
+            takes: (2 * MILLI, 2 * MILLI),
+            others: false,
+            ..Self::flood_of(messages)
+        }
+    }
+
     pub fn tenants(&self) -> u32 {
         self.floods + OTHERS
     }
@@ -51,12 +76,15 @@ impl Load {
 
     /// The messages that are there from the start, those of all floods in turn.
     pub fn flood(self) -> impl Iterator<Item = Job> + Send {
-        (0..self.messages).flat_map(move |n| {
-            (0..self.floods).map(move |tenant| {
-                let key = u64::from(tenant) << 32 | (n % self.keys);
-                Job { tenant, key, number: None, takes: self.takes(tenant) }
-            })
+        (0..self.messages).flat_map(move |number| {
+            (0..self.floods).map(move |tenant| self.flooding(tenant, number))
         })
+    }
+
+    /// A message of a tenant that floods.
+    pub fn flooding(&self, tenant: u32, number: u64) -> Job {
+        let key = u64::from(tenant) << 32 | (number % self.keys);
+        Job { tenant, key, number, takes: self.takes(tenant) }
     }
 
     /// The messages of the others, each with the time at which it is due.
@@ -69,7 +97,7 @@ impl Load {
             let tenant = self.floods + place;
             let due = Duration::from_secs_f64(f64::from(number) / f64::from(rate));
             let key = u64::from(tenant) << 32 | u64::from(number / OTHERS % 5);
-            (due, Job { tenant, key, number: Some(number), takes: self.takes.0 })
+            (due, Job { tenant, key, number: number.into(), takes: self.takes.0 })
         })
     }
 
@@ -89,6 +117,9 @@ impl Load {
 pub struct Sheet {
     pub start: Instant,
     during: Duration,
+    floods: u32,
+    /// Messages of each tenant that were handled.
+    handled: Box<[AtomicU64]>,
     /// When each message of the others was done, in nanoseconds from the start; 0: it is not.
     done: Box<[AtomicU64]>,
     /// Nanoseconds in hand of each tenant while it counts.
@@ -101,6 +132,8 @@ impl Sheet {
         Self {
             start: Instant::now(),
             during: load.during,
+            floods: load.floods,
+            handled: zeros(load.tenants() as usize),
             done: zeros(load.arrivals().count()),
             in_hand: zeros(load.tenants() as usize),
         }
@@ -114,9 +147,18 @@ impl Sheet {
         let counts = ended.min(self.during).saturating_sub(began.max(START));
         let in_hand = &self.in_hand[job.tenant as usize];
         in_hand.fetch_add(counts.as_nanos() as u64, Ordering::Relaxed);
-        if let Some(number) = job.number {
-            self.done[number as usize].store(ended.as_nanos() as u64, Ordering::Release);
+        self.handled[job.tenant as usize].fetch_add(1, Ordering::Relaxed);
+        if job.tenant >= self.floods {
+            self.done[job.number as usize].store(ended.as_nanos() as u64, Ordering::Release);
         }
+    }
+
+    pub fn handled(&self, tenant: u32) -> u64 {
+        self.handled[tenant as usize].load(Ordering::Relaxed)
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.start.elapsed() >= self.during
     }
 
     pub fn figures(&self, load: &Load) -> Figures {

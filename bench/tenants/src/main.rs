@@ -6,12 +6,19 @@
 //! tenant and with a queue per tenant; then eight floods of messages that take 2 to 16 ms, whose
 //! time in hand should be level. Prints medians and ranges. Speed is printed, not judged, because
 //! machines differ.
+//!
+//! `tenants sources [file|log|kafka|nats ..]` does the same with an engine that reads a file that
+//! grows, the durable log, Kafka and NATS JetStream ([`sources`]).
 
+mod channel;
 mod engine;
+mod event;
 mod load;
+mod memory;
+mod sources;
 mod systems;
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use measure::{Options, Watch, figure, locked, machine, max, median, min};
 
@@ -25,9 +32,6 @@ use self::{
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-const MILLI: Duration = Duration::from_millis(1);
-const DURING: Duration = Duration::from_secs(15);
 
 const POOL: System = System::Pool { shares: true };
 const ENGINE: System = System::Engine { shares: true };
@@ -48,8 +52,11 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let usual = Options { events: 1_000_000, rounds: 5 };
-    let options = Options::of(&args, usual).map_err(Failure::from);
-    match options.and_then(measure_all) {
+    let done = match args.split_first() {
+        Some((&"sources", args)) => sources::measure_all(args, usual),
+        _ => Options::of(&args, usual).map_err(Failure::from).and_then(measure_all),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -61,21 +68,6 @@ fn main() -> ExitCode {
 fn measure_all(options: Options) -> Result<(), Failure> {
     println!("greenroom {}, tokio {}", env!("CARGO_PKG_VERSION"), locked("tokio"));
     println!("{}", machine());
-    let beside = |flood: bool| Load {
-        floods: 1,
-        messages: if flood { options.events } else { 0 },
-        keys: 100_000,
-        others: true,
-        takes: (5 * MILLI, Duration::ZERO),
-        during: DURING,
-    };
-    let level = Load {
-        floods: 8,
-        messages: options.events / 8,
-        takes: (2 * MILLI, 2 * MILLI),
-        others: false,
-        ..beside(true)
-    };
     let (mut rounds, mut levels) = (Vec::new(), Vec::new());
     for number in 0..options.rounds {
         let watch = Watch::start();
@@ -83,12 +75,12 @@ fn measure_all(options: Options) -> Result<(), Failure> {
         for turn in 0..SIDES.len() {
             let place = (turn + number) % SIDES.len();
             let (system, flood) = SIDES[place];
-            round[place] = system.run(beside(flood))?;
+            round[place] = system.run(Load::flood_of(if flood { options.events } else { 0 }))?;
         }
         rounds.push(round);
         levels.push(
             [POOL, ENGINE]
-                .map(|system| system.run(level))
+                .map(|system| system.run(Load::eight_floods(options.events)))
                 .into_iter()
                 .collect::<Result<Vec<_>, Failure>>()?,
         );

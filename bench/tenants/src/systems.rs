@@ -6,8 +6,9 @@ use greenroom::{Stop, prelude::*};
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::{
-    Failure, engine,
+    Failure,
     load::{Figures, Job, Load, Sheet},
+    memory,
 };
 
 pub const WORKERS: usize = 64;
@@ -41,7 +42,7 @@ impl System {
         runtime.block_on(async {
             match self {
                 Self::Pool { shares } => pool(load, shares, &sheet).await,
-                Self::Engine { shares } => engine::run(load, shares, &sheet).await,
+                Self::Engine { shares } => memory::run(load, shares, &sheet).await,
                 Self::Semaphores => semaphores(load, &sheet).await,
                 Self::Queues => queues(load, &sheet).await,
             }

@@ -145,69 +145,36 @@ pub struct OutputRejection {
     pub error: String,
 }
 
-/// Why an event became a dead letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Reason {
-    /// The bytes were no event.
-    Malformed,
-    /// It has more bytes than its source takes for an event.
-    TooLarge,
-    /// No handler is named for its type.
-    NoHandler,
-    /// Handlers are named for its type, and none of their matchers takes it.
-    HandlerRejected,
-    /// Its order key is missing or no scalar, and the handler needs one.
-    KeyMissing,
-    /// The handler rejected it.
-    Rejected,
-    /// Every attempt failed.
-    RetriesExhausted,
-    /// It killed its worker as often as the poison limit allows.
-    Poisoned,
-    /// Every worker of its pool was disabled after too many restarts.
-    NoWorkers,
-    /// Its pool was full, and says `on_full: dead_letter`.
-    PoolFull,
-    /// Its key was parked, and an operator dropped all that waited there.
-    Dropped,
-    /// Its handler was done with it, and an output rejected a result.
-    OutputRejected,
-}
-
-impl Reason {
-    /// Every reason.
-    pub const ALL: [Self; 12] = [
-        Self::Malformed,
-        Self::TooLarge,
-        Self::NoHandler,
-        Self::HandlerRejected,
-        Self::KeyMissing,
-        Self::Rejected,
-        Self::RetriesExhausted,
-        Self::Poisoned,
-        Self::NoWorkers,
-        Self::PoolFull,
-        Self::Dropped,
-        Self::OutputRejected,
-    ];
-
-    /// The spelling used in stored letters, reports and metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Malformed => "malformed",
-            Self::TooLarge => "too_large",
-            Self::NoHandler => "no_handler",
-            Self::HandlerRejected => "handler_rejected",
-            Self::KeyMissing => "key_missing",
-            Self::Rejected => "rejected",
-            Self::RetriesExhausted => "retries_exhausted",
-            Self::Poisoned => "poisoned",
-            Self::NoWorkers => "no_workers",
-            Self::PoolFull => "pool_full",
-            Self::Dropped => "dropped",
-            Self::OutputRejected => "output_rejected",
-        }
+spelled! {
+    as_str:
+    /// Why an event became a dead letter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Reason {
+        /// The bytes were no event.
+        Malformed = "malformed",
+        /// It has more bytes than its source takes for an event.
+        TooLarge = "too_large",
+        /// No handler is named for its type.
+        NoHandler = "no_handler",
+        /// Handlers are named for its type, and none of their matchers takes it.
+        HandlerRejected = "handler_rejected",
+        /// Its order key is missing or no scalar, and the handler needs one.
+        KeyMissing = "key_missing",
+        /// The handler rejected it.
+        Rejected = "rejected",
+        /// Every attempt failed.
+        RetriesExhausted = "retries_exhausted",
+        /// It killed its worker as often as the poison limit allows.
+        Poisoned = "poisoned",
+        /// Every worker of its pool was disabled after too many restarts.
+        NoWorkers = "no_workers",
+        /// Its pool was full, and says `on_full: dead_letter`.
+        PoolFull = "pool_full",
+        /// Its key was parked, and an operator dropped all that waited there.
+        Dropped = "dropped",
+        /// Its handler was done with it, and an output rejected a result.
+        OutputRejected = "output_rejected",
     }
 }
 

@@ -6,6 +6,9 @@
 //! passed on to a [`Sink`](sink::Sink). Each event taken carries one [settlement]: it is
 //! acknowledged once, or refused once, and the engine's report adds up.
 
+#[macro_use]
+mod spelled;
+
 mod byte_order_mark;
 pub mod codec;
 pub mod dead_letter;

@@ -8,7 +8,6 @@ use std::io;
 ///
 /// # Errors
 /// The system does not allow the signal to be handled.
-#[cfg(unix)]
 pub(crate) fn take_as_full_disk() -> io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     // The handler stays after this runtime, which runs nothing, is dropped.
@@ -17,14 +16,8 @@ pub(crate) fn take_as_full_disk() -> io::Result<()> {
     signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())).map(drop)
 }
 
-#[cfg(not(unix))]
-pub(crate) fn take_as_full_disk() -> io::Result<()> {
-    Ok(())
-}
-
 /// Raises the number of open files to the maximum allowed: the usual limit, 1,024, is for programs
 /// that cannot handle more.
-#[cfg(unix)]
 pub(crate) fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -32,6 +25,3 @@ pub(crate) fn raise_open_files() {
     // It also works with fewer.
     let _ = setrlimit(Resource::Nofile, limit);
 }
-
-#[cfg(not(unix))]
-pub(crate) fn raise_open_files() {}

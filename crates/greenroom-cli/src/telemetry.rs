@@ -16,7 +16,7 @@
 //! count dropped items.
 //!
 //! The price: building a message for each line of the log and each recorded span, and a scrape of
-//! `/metrics` every minute. `bench/observing` measures it.
+//! `/metrics` every minute. `docs/benchmarks.md` has the figures.
 
 pub(crate) mod counts;
 #[cfg(feature = "otlp")]

@@ -3,13 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set has failed")]
 
 mod command_line;
-#[cfg(all(unix, feature = "kafka"))]
+#[cfg(feature = "kafka")]
 mod kafka;
-#[cfg(all(unix, feature = "nats"))]
+#[cfg(feature = "nats")]
 mod nats;
-#[cfg(all(unix, feature = "otlp"))]
+#[cfg(feature = "otlp")]
 mod otlp;
-#[cfg(all(unix, feature = "redis"))]
+#[cfg(feature = "redis")]
 mod redis;
-#[cfg(unix)]
 mod run;

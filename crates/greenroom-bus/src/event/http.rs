@@ -5,9 +5,10 @@
 //! the CloudEvents HTTP protocol binding 1.0.2. Headers are pairs of a name and a value here, so
 //! that a client's response and a server's request are read by the same code.
 
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
 
 use bytes::Bytes;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
 use super::{
@@ -23,6 +24,9 @@ pub const STRUCTURED: &str = "application/cloudevents+json";
 
 /// The media type of an array of events.
 pub const BATCH: &str = "application/cloudevents-batch+json";
+
+/// The ASCII characters to encode. All others are encoded too.
+const NOT_PLAIN: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'%');
 
 /// An event in binary mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,43 +184,12 @@ fn extension(value: &ExtensionValue) -> Cow<'_, str> {
 /// Percent-encodes the characters that a header value must not contain: everything outside
 /// printable ASCII, space, quote and percent (HTTP binding, 3.1.3.2).
 pub fn encode(text: &str) -> Cow<'_, str> {
-    if text.bytes().all(is_plain) {
-        return Cow::Borrowed(text);
-    }
-    let mut encoded = String::with_capacity(text.len() + 16);
-    for byte in text.bytes() {
-        if is_plain(byte) {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    Cow::Owned(encoded)
-}
-
-fn is_plain(byte: u8) -> bool {
-    matches!(byte, 0x21..=0x7E) && byte != b'"' && byte != b'%'
+    utf8_percent_encode(text, NOT_PLAIN).into()
 }
 
 /// The decoded text of a header value. A percent sign that begins no code is literal.
 fn decode(attribute: &str, value: &[u8]) -> Result<String, EventError> {
-    let value = unquote(value.trim_ascii());
-    let mut decoded = Vec::with_capacity(value.len());
-    let mut rest = &*value;
-    while let Some((first, tail)) = rest.split_first() {
-        let (byte, after) = percent(rest).map_or((*first, tail), |byte| (byte, &rest[3..]));
-        decoded.push(byte);
-        rest = after;
-    }
-    text(attribute, decoded)
-}
-
-/// The byte that `%XX` at the start of `bytes` encodes.
-fn percent(bytes: &[u8]) -> Option<u8> {
-    let [b'%', high, low, ..] = *bytes else { return None };
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+    text(attribute, percent_decode(&unquote(value.trim_ascii())).collect())
 }
 
 /// Takes the quotes off a quoted string, and the backslashes within it.

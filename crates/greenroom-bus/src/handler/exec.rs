@@ -236,6 +236,5 @@ impl Drop for Exec {
     }
 }
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;

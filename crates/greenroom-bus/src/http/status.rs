@@ -3,53 +3,32 @@
 
 use std::{fmt, str::FromStr};
 
-/// The meaning of a target's answer for the event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The event is handled.
-    Settle,
-    /// Another attempt may help; `Retry-After` is honoured.
-    Retry,
-    /// The configuration is at fault, not the event: the handler pauses.
-    Pause,
-    /// No attempt will help: a dead letter.
-    Reject,
-    /// An operator has to decide: the key waits with the event at its head. An event without order
-    /// is a dead letter.
-    Park,
-    /// Another attempt may help; until then, nothing of the share of the event is attempted.
-    /// Without a share, as `Retry`.
-    Hold,
-    /// The target wants nothing more of the share of the event: it is paused until an operator
-    /// resumes it. Without a share, as `Reject`.
-    PauseShare,
+spelled! {
+    as_str:
+    /// The meaning of a target's answer for the event.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Verdict {
+        /// The event is handled.
+        Settle = "settle",
+        /// Another attempt may help; `Retry-After` is honoured.
+        Retry = "retry",
+        /// Another attempt may help; until then, nothing of the share of the event is attempted.
+        /// Without a share, as `Retry`.
+        Hold = "hold",
+        /// The configuration is at fault, not the event: the handler pauses.
+        Pause = "pause",
+        /// The target wants nothing more of the share of the event: it is paused until an operator
+        /// resumes it. Without a share, as `Reject`.
+        PauseShare = "pause_share",
+        /// No attempt will help: a dead letter.
+        Reject = "reject",
+        /// An operator has to decide: the key waits with the event at its head. An event without
+        /// order is a dead letter.
+        Park = "park",
+    }
 }
 
 impl Verdict {
-    /// Every verdict.
-    pub const ALL: [Self; 7] = [
-        Self::Settle,
-        Self::Retry,
-        Self::Hold,
-        Self::Pause,
-        Self::PauseShare,
-        Self::Reject,
-        Self::Park,
-    ];
-
-    /// The word for it in configurations and headers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Settle => "settle",
-            Self::Retry => "retry",
-            Self::Pause => "pause",
-            Self::Reject => "reject",
-            Self::Park => "park",
-            Self::Hold => "hold",
-            Self::PauseShare => "pause_share",
-        }
-    }
-
     /// What waits because of it, beside the event.
     pub const fn holds(self) -> &'static str {
         match self {

@@ -17,47 +17,31 @@ pub struct Metric {
     pub help: &'static str,
 }
 
-/// How the values of a metric behave.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// They only rise while the process lives.
-    Counter,
-    /// They rise and fall.
-    Gauge,
-    /// How often something took how long; the counts only rise.
-    Histogram,
-}
-
-/// The unit of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Bytes.
-    Bytes,
-    /// A share, from 0 to 1.
-    Ratio,
-}
-
-impl Kind {
-    /// The word of the text formats.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
+spelled! {
+    as_str:
+    /// How the values of a metric behave.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Kind {
+        /// They only rise while the process lives.
+        Counter = "counter",
+        /// They rise and fall.
+        Gauge = "gauge",
+        /// How often something took how long; the counts only rise.
+        Histogram = "histogram",
     }
 }
 
-impl Unit {
-    /// The word of the text formats.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Seconds => "seconds",
-            Self::Bytes => "bytes",
-            Self::Ratio => "ratio",
-        }
+spelled! {
+    as_str:
+    /// The unit of values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Unit {
+        /// Seconds.
+        Seconds = "seconds",
+        /// Bytes.
+        Bytes = "bytes",
+        /// A share, from 0 to 1.
+        Ratio = "ratio",
     }
 }
 

@@ -84,7 +84,6 @@ fn lock(file: &File, path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The path cannot be looked at.
-#[cfg(unix)]
 pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let there = match fs::metadata(path) {
@@ -94,12 +93,6 @@ pub(crate) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     };
     let here = file.metadata()?;
     Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
-}
-
-/// As far as can be told here.
-#[cfg(not(unix))]
-pub(crate) fn is_at(_: &File, path: &Path) -> io::Result<bool> {
-    fs::exists(path)
 }
 
 /// The holder of the lock, in words.
@@ -178,7 +171,6 @@ mod tests {
         drop(forked);
     }
 
-    #[cfg(unix)]
     #[test]
     fn devices_are_shared() {
         let open = || open(Path::new("/dev/null")).unwrap();

@@ -176,7 +176,6 @@ impl AppendFile {
         Ok(lines)
     }
 
-    #[cfg(unix)]
     fn what_became_of_it(&self) -> io::Result<String> {
         use std::os::unix::fs::MetadataExt;
         if self.file.metadata()?.nlink() > 0 {
@@ -187,11 +186,6 @@ impl AppendFile {
              path",
             self.synced
         ))
-    }
-
-    #[cfg(not(unix))]
-    fn what_became_of_it(&self) -> io::Result<String> {
-        Ok(RENAMED.to_owned())
     }
 
     /// Another process may have cut the file, or written to it. The last appended bytes must be at
@@ -341,16 +335,9 @@ impl StandardOutput {
 }
 
 /// Without the shared buffer: data that could not be written is not left in any buffer.
-#[cfg(unix)]
 fn standard_output() -> io::Result<File> {
     use std::os::fd::AsFd;
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
-}
-
-#[cfg(windows)]
-fn standard_output() -> io::Result<File> {
-    use std::os::windows::io::AsHandle;
-    io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
 
 impl Storage for StandardOutput {

@@ -23,7 +23,6 @@ mod decompress;
 mod demand;
 mod follow;
 mod form;
-mod gzip;
 mod identity;
 mod input;
 mod keeper;
@@ -268,10 +267,10 @@ impl FileSource {
         let give: Give =
             Box::new(move |chunk| lines.parse(chunk, |batch| sender.blocking_send(batch).is_ok()));
         let count = Arc::new(AtomicU64::new(0));
-        let (counted, called) = (count.clone(), name.clone());
+        let counted = count.clone();
         thread::Builder::new()
             .name("greenroom-reader".to_owned())
-            .spawn(move || read(Chunks::new(called, max_event, give), counted))?;
+            .spawn(move || read(Chunks::new(max_event, give), counted))?;
         Ok(Self {
             name,
             replayable,
@@ -531,15 +530,9 @@ fn go_on_behind(
     }
 }
 
-#[cfg(unix)]
 fn is_pipe(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
     path.metadata().is_ok_and(|found| found.file_type().is_fifo())
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: &Path) -> bool {
-    false
 }
 
 fn open_file(path: &Path) -> io::Result<(File, Option<u64>)> {

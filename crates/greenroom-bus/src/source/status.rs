@@ -8,39 +8,25 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// The state of an input's connection. A source without a connection, such as a file, is always
-/// [`Assigned`](Self::Assigned).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum InputState {
-    /// No broker has answered yet.
-    Connecting,
-    /// A broker answers, and has not assigned anything yet.
-    Joining,
-    /// It has an assignment, and reads it; the assignment may be empty, if others read everything.
-    Assigned,
-    /// The object that it reads does not exist: a topic that was not created yet.
-    Waiting,
-    /// Its login or its access is refused: an operator has to correct that.
-    Refused,
-    /// It was connected, and is not any more.
-    Lost,
-}
-
-impl InputState {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Connecting, Self::Joining, Self::Assigned, Self::Waiting, Self::Refused, Self::Lost];
-
-    /// As logs, metrics and answers call it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Connecting => "connecting",
-            Self::Joining => "joining",
-            Self::Assigned => "assigned",
-            Self::Waiting => "waiting",
-            Self::Refused => "refused",
-            Self::Lost => "lost",
-        }
+spelled! {
+    word:
+    /// The state of an input's connection. A source without a connection, such as a file, is always
+    /// [`Assigned`](Self::Assigned).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum InputState {
+        /// No broker has answered yet.
+        Connecting = "connecting",
+        /// A broker answers, and has not assigned anything yet.
+        Joining = "joining",
+        /// It has an assignment, and reads it; the assignment may be empty, if others read
+        /// everything.
+        Assigned = "assigned",
+        /// The object that it reads does not exist: a topic that was not created yet.
+        Waiting = "waiting",
+        /// Its login or its access is refused: an operator has to correct that.
+        Refused = "refused",
+        /// It was connected, and is not any more.
+        Lost = "lost",
     }
 }
 

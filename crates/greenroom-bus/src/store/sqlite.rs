@@ -204,19 +204,12 @@ fn holds_others(directory: &Path) -> io::Result<bool> {
     Ok(!names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == "lock"))
 }
 
-#[cfg(unix)]
 pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     fs::DirBuilder::new().mode(0o700).create(directory)
 }
 
-#[cfg(not(unix))]
-pub(crate) fn private_directory(directory: &Path) -> io::Result<()> {
-    fs::create_dir(directory)
-}
-
 /// Removes the permissions of other users on the directory: it contains customers' data.
-#[cfg(unix)]
 fn only_ours(directory: &Path) -> Result<(), NotOpened> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(directory)?.permissions().mode();
@@ -233,21 +226,10 @@ fn only_ours(directory: &Path) -> Result<(), NotOpened> {
     Ok(())
 }
 
-#[cfg(not(unix))]
-fn only_ours(_: &Path) -> Result<(), NotOpened> {
-    Ok(())
-}
-
 /// Opens a file of the store that other users cannot read.
 pub(crate) fn private(path: &Path, create: bool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(create);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    options.open(path)
+    use std::os::unix::fs::OpenOptionsExt;
+    OpenOptions::new().read(true).write(true).create(create).mode(0o600).open(path)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

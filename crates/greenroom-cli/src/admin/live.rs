@@ -143,14 +143,8 @@ async fn sample(shared: Arc<Shared>, mut sampler: impl FnMut() -> String) {
 }
 
 /// The name of this machine.
-#[cfg(unix)]
 fn instance() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-#[cfg(not(unix))]
-fn instance() -> String {
-    std::env::var("COMPUTERNAME").unwrap_or_default()
 }
 
 /// Sends samples until the client disconnects.

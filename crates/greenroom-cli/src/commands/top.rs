@@ -2,7 +2,6 @@
 //!
 //! It listens to the same stream as the dashboard, and draws each sample over the last one.
 
-#[cfg(unix)]
 mod keyboard;
 mod screen;
 mod stream;
@@ -18,7 +17,6 @@ use std::{
 use parking_lot::Mutex;
 use serde_json::Value;
 
-#[cfg(unix)]
 use self::keyboard::{listen, size};
 use self::{screen::PoolOrder, stream::Samples};
 use crate::{admin::ask, cli::TopArgs, exit::Exit};
@@ -104,15 +102,6 @@ impl Looks<'_> {
         draw(&format!("{gone}\n\n{text}"))
     }
 }
-
-/// For a terminal that does not reveal its size.
-#[cfg(not(unix))]
-fn size() -> (usize, usize) {
-    (80, 24)
-}
-
-#[cfg(not(unix))]
-fn listen(_order: &Arc<Mutex<PoolOrder>>) {}
 
 fn draw(text: &str) -> io::Result<()> {
     let lines: Vec<_> = text.lines().map(|line| format!("{line}{TO_END_OF_LINE}")).collect();

@@ -73,7 +73,6 @@ struct Reach<'a> {
 #[derive(PartialEq, Eq, Hash)]
 enum KnownFile {
     Path(PathBuf),
-    #[cfg(unix)]
     Inode(u64, u64),
 }
 
@@ -83,15 +82,9 @@ impl KnownFile {
         [by_path].into_iter().chain(Self::inode(path)).collect()
     }
 
-    #[cfg(unix)]
     fn inode(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         fs::metadata(path).ok().map(|found| Self::Inode(found.dev(), found.ino()))
-    }
-
-    #[cfg(not(unix))]
-    fn inode(_: &Path) -> Option<Self> {
-        None
     }
 }
 

@@ -663,7 +663,6 @@ fn c02_files_that_cannot_be_reached_are_errors() {
 }
 
 /// A run may make it anew at the same moment, after it was rotated.
-#[cfg(unix)]
 #[test]
 fn b05_c02_checking_a_file_that_is_missing_neither_makes_nor_removes_it() {
     let directory = tempfile::tempdir().unwrap();

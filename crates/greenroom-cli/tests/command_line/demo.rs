@@ -78,7 +78,6 @@ fn c14_a_time_that_is_none_is_told() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn c14_the_playground_prints_its_address_and_takes_settings_until_ctrl_c() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_greenroom"));
@@ -112,7 +111,6 @@ fn c14_the_playground_is_refused_to_other_machines() {
     assert!(played.log.contains("other machines could reach it"), "{}", played.log);
 }
 
-#[cfg(unix)]
 #[test]
 fn c14_a_demo_with_the_dashboard_prints_its_address_and_leaves_nothing_behind() {
     let place = tempfile::tempdir().unwrap();

@@ -113,7 +113,6 @@ fn c11_a_variable_that_needs_quotes_is_told() {
     );
 }
 
-#[cfg(unix)]
 #[test]
 fn c01_a_configuration_from_standard_input_has_the_working_directory() {
     const CONFIG: &str = "{ inputs: { i: { file: { path: in.ndjson } } }, \

@@ -181,7 +181,6 @@ fn c02_what_a_pattern_would_read_is_not_written() {
     stage.run().counted(0, [1, 1, 0, 0]);
 }
 
-#[cfg(unix)]
 #[test]
 fn b01_an_entry_that_cannot_be_read_is_told_and_the_others_are_read() {
     let stage = stage(PATTERN);

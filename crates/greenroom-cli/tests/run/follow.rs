@@ -250,7 +250,6 @@ fn one_by_one(meanwhile: impl Fn(&Stage)) {
     assert_eq!(stop(child, started).code, 0);
 }
 
-#[cfg(unix)]
 #[test]
 fn b01_entries_that_cannot_be_read_stop_neither_the_start_nor_what_comes_later() {
     use std::os::unix::{ffi::OsStrExt, fs::symlink};

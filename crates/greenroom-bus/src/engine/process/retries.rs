@@ -4,47 +4,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::handler::FailureKind;
 
-/// The error class of an attempt that is followed by another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RetryClass {
-    /// Its handler failed, for a cause that may pass.
-    Failed,
-    /// It took too long.
-    TimedOut,
-    /// Its handler is in outage: the event is not to blame.
-    Outage,
-    /// It was given back unstarted.
-    Released,
-    /// There was no room on the way back, or more came than was declared.
-    LoopbackFull,
-    /// The other side wants nothing of its share for a while.
-    Held,
+spelled! {
+    as_str:
+    /// The error class of an attempt that is followed by another.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum RetryClass {
+        /// Its handler failed, for a cause that may pass.
+        Failed = "failed",
+        /// It took too long.
+        TimedOut = "timed_out",
+        /// Its handler is in outage: the event is not to blame.
+        Outage = "outage",
+        /// It was given back unstarted.
+        Released = "released",
+        /// There was no room on the way back, or more came than was declared.
+        LoopbackFull = "loopback_full",
+        /// The other side wants nothing of its share for a while.
+        Held = "held",
+    }
 }
 
 impl RetryClass {
-    /// Every class.
-    pub const ALL: [Self; 6] = [
-        Self::Failed,
-        Self::TimedOut,
-        Self::Outage,
-        Self::Released,
-        Self::LoopbackFull,
-        Self::Held,
-    ];
-
-    /// The spelling used in metrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Outage => "outage",
-            Self::Released => "released",
-            Self::LoopbackFull => "loopback_full",
-            Self::Held => "held",
-        }
-    }
-
     /// The class of a failure: `waits` if an outage is to blame, `is_over` if no attempt is left.
     /// `None` if none follows.
     pub(crate) fn from_failure(kind: FailureKind, waits: bool, is_over: bool) -> Option<Self> {

@@ -103,14 +103,8 @@ pub(super) fn effect(had_event: bool) -> Effect {
 
 /// Whether a process cannot be started because files, processes or memory are used up, which says
 /// nothing of the program.
-#[cfg(unix)]
 pub(super) fn is_for_want_of_something(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let wanting = [Errno::MFILE, Errno::NFILE, Errno::AGAIN, Errno::NOMEM];
     Errno::from_io_error(error).is_some_and(|error| wanting.contains(&error))
-}
-
-#[cfg(not(unix))]
-pub(super) fn is_for_want_of_something(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::OutOfMemory
 }

@@ -96,7 +96,6 @@ impl Drop for ProcessGroup {
     }
 }
 
-#[cfg(unix)]
 mod system {
     use rustix::process::{
         Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid,
@@ -118,19 +117,5 @@ mod system {
             while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
             test_kill_process_group(group).is_ok()
         })
-    }
-}
-
-/// Elsewhere there are no groups: a process is killed when it is dropped, and its children survive.
-#[cfg(not(unix))]
-mod system {
-    pub(super) fn kill(_id: i32) {}
-
-    pub(super) fn terminate(_id: i32) -> bool {
-        false
-    }
-
-    pub(super) fn is_there(_id: i32) -> bool {
-        false
     }
 }

@@ -120,13 +120,7 @@ fn is_runnable(program: &str, exec: &ExecConfig) -> bool {
     env::split_paths(&search).any(|directory| is_executable(&directory.join(program)))
 }
 
-#[cfg(unix)]
 fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(path: &Path) -> bool {
-    path.is_file() || path.with_extension("exe").is_file()
 }

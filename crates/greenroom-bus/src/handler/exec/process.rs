@@ -315,14 +315,8 @@ async fn how(
 }
 
 /// How many bytes are in a pipe, on systems that show it.
-#[cfg(unix)]
 fn unread(pipe: &ChildStdin) -> Option<u64> {
     rustix::io::ioctl_fionread(pipe).ok()
-}
-
-#[cfg(not(unix))]
-fn unread(_pipe: &ChildStdin) -> Option<u64> {
-    None
 }
 
 /// Writes some of it; none where the process has closed the pipe.
@@ -359,7 +353,6 @@ fn command(config: &ExecConfig) -> io::Result<Command> {
     if let Some(directory) = &config.cwd {
         command.current_dir(directory);
     }
-    #[cfg(unix)]
     command.process_group(0);
     Ok(command)
 }

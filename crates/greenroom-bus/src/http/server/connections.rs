@@ -153,15 +153,9 @@ pub fn within_descriptors(wanted: usize, share: usize) -> usize {
     descriptors().map_or(wanted, |all| wanted.min((all / share).max(FEWEST)))
 }
 
-#[cfg(unix)]
 fn descriptors() -> Option<usize> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     usize::try_from(limit.current?).ok()
-}
-
-#[cfg(not(unix))]
-fn descriptors() -> Option<usize> {
-    None
 }
 
 #[cfg(test)]

@@ -193,7 +193,6 @@ fn names_keep_their_extension() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_link_goes_on_pointing_to_the_file_that_is_written() {
     let stage = Stage::new();

@@ -54,20 +54,18 @@ pub(super) struct Chunks<F> {
     /// The longest event. This much of a longer line is kept.
     max_event: usize,
     at_start: bool,
-    /// The name of the input in log lines.
-    name: String,
 }
 
 impl<F: FnMut(Chunk) -> bool> Chunks<F> {
-    pub(super) fn new(name: String, max_event: usize, give: F) -> Self {
+    pub(super) fn new(max_event: usize, give: F) -> Self {
         let pending = Vec::new();
-        Self { give, pending, offset: 0, too_long: None, max_event, at_start: true, name }
+        Self { give, pending, offset: 0, too_long: None, max_event, at_start: true }
     }
 
     /// Reads to the end, to the first error, or until the receiver is gone.
     pub(super) fn read(mut self, input: impl Read + Send + 'static) {
         // If the receiver was dropped, there is no reader to tell.
-        let _ = match decompressed(input, &self.name) {
+        let _ = match decompressed(input) {
             Ok(mut input) => self.read_all(&mut *input),
             Err(error) => self.fail(&error),
         };

@@ -5,12 +5,11 @@ use std::{
     io::{self, BufRead, BufReader, Cursor, Read},
 };
 
+use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{
     BlockDecodingStrategy, FrameDecoder,
     errors::{FrameDecoderError, ReadFrameHeaderError},
 };
-
-use super::gzip::GzipMembers;
 
 /// Read from the system at once, before decompression.
 const READ_BYTES: usize = 128 * 1024;
@@ -19,13 +18,12 @@ const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// A skippable zstd frame, which may stand first, begins with `0x184d2a5?`, little endian.
 const ZSTD_SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 
-/// The content of the input of this name, whichever way it is compressed.
+/// The content of an input, whichever way it is compressed.
 ///
 /// # Errors
 /// The first bytes cannot be read.
 pub(super) fn decompressed(
     mut input: impl Read + Send + 'static,
-    name: &str,
 ) -> io::Result<Box<dyn Read + Send>> {
     let mut magic = Vec::with_capacity(ZSTD_MAGIC.len());
     (&mut input).take(ZSTD_MAGIC.len() as u64).read_to_end(&mut magic)?;
@@ -35,7 +33,7 @@ pub(super) fn decompressed(
         CompressionKind::Plain => Box::new(input),
         CompressionKind::Gzip => {
             let input = BufReader::with_capacity(READ_BYTES, input);
-            Box::new(Damaged { kind: "gzip", input: GzipMembers::new(input, name.to_owned()) })
+            Box::new(Damaged { kind: "gzip", input: MultiGzDecoder::new(input) })
         }
         CompressionKind::Zstd => {
             let input = BufReader::with_capacity(READ_BYTES, input);

@@ -150,16 +150,9 @@ pub(super) fn number(file: &File) -> Option<u64> {
 }
 
 /// 0 where the system has none.
-#[cfg(unix)]
 pub(super) fn inode(file: &File) -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     Ok(file.metadata()?.ino())
-}
-
-/// 0 where the system has none.
-#[cfg(not(unix))]
-pub(super) fn inode(_: &File) -> io::Result<u64> {
-    Ok(0)
 }
 
 #[cfg(test)]

@@ -2,15 +2,18 @@
 
 use std::fmt;
 
-/// The state of a letter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// It is in the store.
-    Stored = 0,
-    /// It is to be replayed.
-    Marked = 1,
-    /// It is being replayed.
-    Handed = 2,
+spelled! {
+    as_str:
+    /// The state of a letter.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum State {
+        /// It is in the store.
+        Stored = "stored",
+        /// It is to be replayed.
+        Marked = "marked",
+        /// It is being replayed.
+        Handed = "in_replay",
+    }
 }
 
 impl State {
@@ -19,15 +22,6 @@ impl State {
             1 => Self::Marked,
             2 => Self::Handed,
             _ => Self::Stored,
-        }
-    }
-
-    /// The spelling in lists and exports.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stored => "stored",
-            Self::Marked => "marked",
-            Self::Handed => "in_replay",
         }
     }
 }

@@ -61,7 +61,6 @@ impl Disk for RealDisk {
         }
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
-        #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(path)?;
         sync_directory(path)
@@ -104,13 +103,12 @@ impl Disk for RealDisk {
 fn of_the_owner() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
 }
 
 /// Takes the room now, so that a disk that is full is met before anything is written.
-#[cfg(all(unix, not(target_vendor = "apple")))]
+#[cfg(not(target_vendor = "apple"))]
 fn preallocate(file: &File, length: u64) -> io::Result<()> {
     use rustix::{
         fs::{FallocateFlags, fallocate},
@@ -124,7 +122,7 @@ fn preallocate(file: &File, length: u64) -> io::Result<()> {
     }
 }
 
-#[cfg(not(all(unix, not(target_vendor = "apple"))))]
+#[cfg(target_vendor = "apple")]
 fn preallocate(file: &File, length: u64) -> io::Result<()> {
     write_zeros(file, length)
 }
@@ -134,30 +132,12 @@ fn write_zeros(file: &File, length: u64) -> io::Result<()> {
 }
 
 impl DiskFile for File {
-    #[cfg(unix)]
     fn write_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         std::os::unix::fs::FileExt::write_all_at(self, bytes, at)
     }
 
-    #[cfg(unix)]
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
         filled(into, at, |into, at| std::os::unix::fs::FileExt::read_at(self, into, at))
-    }
-
-    #[cfg(windows)]
-    fn write_at(&self, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match std::os::windows::fs::FileExt::seek_write(self, bytes, at)? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                count => (bytes, at) = (&bytes[count..], at + count as u64),
-            }
-        }
-        Ok(())
-    }
-
-    #[cfg(windows)]
-    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
-        filled(into, at, |into, at| std::os::windows::fs::FileExt::seek_read(self, into, at))
     }
 
     fn sync(&self) -> io::Result<()> {

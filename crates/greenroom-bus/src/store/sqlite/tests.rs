@@ -46,7 +46,6 @@ fn d06_a_second_owner_is_refused_and_readers_are_not() {
     assert!(own(&path, &TWO).is_ok());
 }
 
-#[cfg(unix)]
 #[test]
 fn d06_nobody_else_may_read_a_store() {
     use std::os::unix::fs::PermissionsExt;

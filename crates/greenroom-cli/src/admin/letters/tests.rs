@@ -164,7 +164,6 @@ fn lines_are_the_same_from_both_ends_wherever_a_piece_of_the_file_ends() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn letters_that_go_to_a_device_are_not_read_and_the_answer_says_why() {
     let refusal = list(Path::new("/dev/null"), &Wanted::parse(None).unwrap()).unwrap_err();

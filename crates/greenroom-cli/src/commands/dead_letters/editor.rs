@@ -71,7 +71,6 @@ fn draft(content: &[u8]) -> io::Result<Draft> {
 /// A new directory: one that another user has put there is not used.
 fn private_directory() -> io::Result<PathBuf> {
     let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     for number in 0..1_000 {
         let name = format!("greenroom-edit-{}-{number}", std::process::id());

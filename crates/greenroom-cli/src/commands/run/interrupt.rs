@@ -65,10 +65,8 @@ async fn reload_on_hangup(mut hangups: Hangups, reload: Arc<Reload>) {
 }
 
 /// Every SIGHUP from now on, which would otherwise end the process.
-#[cfg(unix)]
 pub(super) struct Hangups(signal::unix::Signal);
 
-#[cfg(unix)]
 impl Hangups {
     /// # Errors
     /// The system does not allow the signal to be handled.
@@ -81,20 +79,6 @@ impl Hangups {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-    }
-}
-
-#[cfg(not(unix))]
-pub(super) struct Hangups;
-
-#[cfg(not(unix))]
-impl Hangups {
-    pub(super) fn new() -> Result<Self, String> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        std::future::pending::<()>().await;
     }
 }
 
@@ -118,13 +102,11 @@ fn end_by(limit: Duration) -> mpsc::Sender<()> {
 }
 
 /// Every SIGINT and SIGTERM from now on, which would otherwise end the process.
-#[cfg(unix)]
 pub(super) struct Signals {
     interrupt: signal::unix::Signal,
     terminate: signal::unix::Signal,
 }
 
-#[cfg(unix)]
 impl Signals {
     /// # Errors
     /// The system does not allow signals to be handled.
@@ -143,22 +125,6 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-pub(super) struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    pub(super) fn new() -> Result<Self, String> {
-        Ok(Self)
-    }
-
-    pub(super) async fn next(&mut self) {
-        if signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
         }
     }
 }

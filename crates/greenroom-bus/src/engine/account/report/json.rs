@@ -15,38 +15,26 @@ struct Latency {
     p999: u64,
 }
 
+/// Writes fields of a struct under their own names.
+macro_rules! fields {
+    ($out:ident, $of:ident: $($name:ident)+) => {
+        $($out.serialize_field(stringify!($name), &$of.$name)?;)+
+    };
+}
+
 impl Serialize for RunReport {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let [p50, p99, p999] = self.latency.map(|time| time.as_micros() as u64);
+        let (of, [p50, p99, p999]) = (self, self.latency.map(|time| time.as_micros() as u64));
         let mut out = serializer.serialize_struct("RunReport", 28)?;
-        out.serialize_field("taken", &self.taken)?;
-        out.serialize_field("handled", &self.handled)?;
-        out.serialize_field("ignored", &self.ignored)?;
-        out.serialize_field("dead_lettered", &self.dead_lettered)?;
-        out.serialize_field("refused", &self.refused)?;
-        out.serialize_field("revoked", &self.revoked)?;
-        out.serialize_field("given_back", &self.given_back)?;
-        out.serialize_field("parked", &self.parked)?;
-        out.serialize_field("retried", &self.retried)?;
-        out.serialize_field("repeated_at_most", &self.repeated_at_most)?;
-        out.serialize_field("restarts", &self.restarts)?;
-        out.serialize_field("out_of_order", &self.out_of_order)?;
+        fields!(out, of: taken handled ignored dead_lettered refused revoked given_back parked);
+        fields!(out, of: retried repeated_at_most restarts out_of_order);
         out.serialize_field("elapsed_s", &self.elapsed.as_secs_f64())?;
         out.serialize_field("events_per_s", &self.events_per_second())?;
         out.serialize_field("latency_us", &Latency { p50, p99, p999 })?;
         out.serialize_field("latency_p99_ms", &(p99 as f64 / 1e3))?;
-        out.serialize_field("peak_queued", &self.peak_queued)?;
-        out.serialize_field("peak_in_flight_bytes", &self.peak_in_flight_bytes)?;
-        out.serialize_field("peak_rss_bytes", &self.peak_rss_bytes)?;
-        out.serialize_field("slowest_keys", &self.slowest_keys)?;
-        out.serialize_field("dead_letters_by_reason", &self.dead_letters_by_reason)?;
-        out.serialize_field("pools", &self.pools)?;
-        out.serialize_field("inputs", &self.inputs)?;
-        out.serialize_field("outputs", &self.outputs)?;
-        out.serialize_field("positions", &self.positions)?;
-        out.serialize_field("dead_letters", &self.dead_letters)?;
-        out.serialize_field("warnings", &self.warnings)?;
-        out.serialize_field("errors", &self.errors)?;
+        fields!(out, of: peak_queued peak_in_flight_bytes peak_rss_bytes slowest_keys);
+        fields!(out, of: dead_letters_by_reason pools inputs outputs positions dead_letters);
+        fields!(out, of: warnings errors);
         out.end()
     }
 }

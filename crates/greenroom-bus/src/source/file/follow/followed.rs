@@ -112,7 +112,7 @@ impl Followed {
     ) -> Self {
         let (sender, cut) = mpsc::channel();
         let give: Give = Box::new(move |chunk| sender.send(chunk).is_ok());
-        let chunks = Chunks::new(visited.name.to_string(), max_event, give).behind(offset);
+        let chunks = Chunks::new(max_event, give).behind(offset);
         Self {
             path,
             id,
@@ -274,7 +274,7 @@ impl Followed {
     pub(super) fn begin_archive(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
         file.seek(SeekFrom::Start(0))?;
-        let content = decompressed(file.try_clone()?, &self.visited.name)?;
+        let content = decompressed(file.try_clone()?)?;
         self.compressed.archive = Some(Archive { length: self.length, content: Some(content) });
         Ok(())
     }
@@ -288,7 +288,7 @@ impl Followed {
     pub(super) fn unpacked(&mut self) -> io::Result<(Vec<u8>, u64)> {
         let Some(file) = &mut self.file else { return Ok((Vec::new(), 0)) };
         file.seek(SeekFrom::Start(0))?;
-        let mut content = decompressed(file.try_clone()?, &self.visited.name)?;
+        let mut content = decompressed(file.try_clone()?)?;
         let mut beginning = Vec::new();
         (&mut content).take(identity::BYTES).read_to_end(&mut beginning)?;
         let rest = io::copy(&mut content, &mut io::sink())?;
@@ -349,14 +349,8 @@ impl Followed {
     }
 }
 
-#[cfg(unix)]
 fn links(found: &std::fs::Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::nlink(found)
-}
-
-#[cfg(not(unix))]
-fn links(_: &std::fs::Metadata) -> u64 {
-    1
 }
 
 /// A file this short may yet become a compressed one.

@@ -20,13 +20,7 @@ pub(super) fn is_link(path: &Path) -> bool {
 }
 
 /// The identity of a file or a directory, whatever its name.
-#[cfg(unix)]
 pub(in super::super) fn known_by(found: &fs::Metadata, _path: &Path) -> (u64, u64, PathBuf) {
     use std::os::unix::fs::MetadataExt;
     (found.dev(), found.ino(), PathBuf::new())
-}
-
-#[cfg(not(unix))]
-pub(in super::super) fn known_by(_found: &fs::Metadata, path: &Path) -> (u64, u64, PathBuf) {
-    (0, 0, path.canonicalize().unwrap_or_else(|_| path.to_owned()))
 }

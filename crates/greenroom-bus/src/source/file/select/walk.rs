@@ -176,7 +176,6 @@ fn joined(directory: &Path, name: &OsStr) -> PathBuf {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use std::os::unix::{ffi::OsStrExt, fs::symlink, net::UnixListener};
 

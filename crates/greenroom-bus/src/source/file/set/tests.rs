@@ -234,7 +234,6 @@ async fn b01_renamed_files_keep_their_records_and_those_of_removed_ones_go() {
     assert_eq!(stage.handled().await, of("a.ndjson", 1..=3));
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn b01_what_cannot_be_read_is_told_once_the_others_are_read() {
     let stage = Stage::with(&[("a.ndjson", 2), ("c.ndjson", 1)]);

@@ -179,7 +179,6 @@ async fn b03_two_daemons_on_one_log_are_refused() {
     SegmentLog::open(directory.path(), options()).unwrap();
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn b03_only_its_owner_reads_a_log() {
     use std::os::unix::fs::PermissionsExt;

@@ -235,15 +235,9 @@ impl FollowReader {
 }
 
 /// How many descriptors the process may have.
-#[cfg(unix)]
 fn limit() -> Option<usize> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit.and_then(|limit| usize::try_from(limit).ok())
-}
-
-#[cfg(not(unix))]
-fn limit() -> Option<usize> {
-    None
 }
 
 fn positions_of(

@@ -182,7 +182,7 @@ fn copied(
     let identity = FileIdentity::read(&mut opened.beside)?;
     let mut beginning = Vec::new();
     opened.file.seek(SeekFrom::Start(0))?;
-    decompressed(opened.file, &record.input)?.take(BYTES).read_to_end(&mut beginning)?;
+    decompressed(opened.file)?.take(BYTES).read_to_end(&mut beginning)?;
     Ok(record.identity.begins_with(&beginning).then(|| record.of_archive(identity)))
 }
 

@@ -74,7 +74,6 @@ fn b01_standard_input_and_what_is_no_file_are_refused() {
     assert!(device.contains("only such a file can be followed"), "{device}");
 }
 
-#[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn b01_a_file_that_may_not_be_read_is_tried_again() {
     let stage = Stage::new();

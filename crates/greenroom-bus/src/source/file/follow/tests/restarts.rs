@@ -182,7 +182,6 @@ async fn b01_what_was_replaced_several_times_before_a_restart_is_read() {
     assert!(stage.run("log").handle().await.is_empty());
 }
 
-#[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn b01_a_copy_that_has_the_inode_of_a_file_that_was_compressed_is_not_read() {
     let stage = Stage::new();

@@ -67,7 +67,6 @@ async fn b01_the_last_line_of_a_closed_file_that_is_removed_is_taken_without_a_l
     assert!(stage.run("in").take().await.is_empty());
 }
 
-#[cfg(unix)]
 #[tokio::test(start_paused = true)]
 async fn b01_an_entry_that_cannot_be_read_keeps_no_other_from_being_followed() {
     use std::os::unix::fs::symlink;
