@@ -1,6 +1,7 @@
 //! The head-of-line guard, as the polling thread sees it (F08).
 
 use greenroom_bus::watermark::Told;
+use greenroom_config::plural;
 
 use super::{
     super::guard::{Guard, Moved, Moves},
@@ -33,8 +34,9 @@ impl Poller {
         if count > 0 {
             let (first, last) = (offsets.iter().min(), offsets.iter().max());
             tracing::warn!(
-                "{name}: partition {place} was held up: {count} of its oldest events, from offset \
-                 {} to {}, are moved to topic {topic}",
+                "{name}: partition {place} was held up: {} from offset {} to {} moved to topic \
+                 {topic}",
+                plural(count, "event"),
                 first.copied().unwrap_or_default(),
                 last.copied().unwrap_or_default()
             );
