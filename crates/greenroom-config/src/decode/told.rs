@@ -109,11 +109,14 @@ fn inside(key: &str, group: &Group) -> Vec<String> {
     known.map(|(opt, (form, _))| format!("`{}{form}`", opt.name)).collect()
 }
 
-/// The option that was probably meant by this key, and the nearest spelling of it.
+/// The option that was probably meant by this key, and the nearest spelling of it. `inHand` is
+/// suggested only for a key with capitals: the documentation has `in_hand`.
 pub(super) fn nearest(key: &str, group: &Group) -> Option<(&'static Opt, String)> {
+    let is_camel = |name: &str| name.contains(char::is_uppercase);
     let spellings: Vec<_> = group
         .built()
         .flat_map(|opt| opt.spellings().into_iter().map(move |name| (opt, name)))
+        .filter(|(_, name)| is_camel(key) || !is_camel(name))
         .collect();
     let name = near::nearest(key, spellings.iter().map(|(_, name)| name.as_str()))?;
     spellings.iter().find(|(_, spelling)| spelling == name).cloned()

@@ -224,3 +224,11 @@ fn q08_events_of_a_share_cannot_wait_for_a_pool_that_lets_none_wait() {
     }
     assert!(lines("on_full: pause, on_share_full: pause").is_empty());
 }
+
+#[test]
+fn q04_the_documented_spelling_of_an_option_is_suggested() {
+    let told =
+        |option: &str| load(&both(&format!("shares: {{ a: {{ {option}: 5 }} }}"), "")).text();
+    assert!(told("inhand").contains("did you mean `in_hand`?"), "{}", told("inhand"));
+    assert!(told("inHnad").contains("did you mean `inHand`?"), "{}", told("inHnad"));
+}
