@@ -27,7 +27,7 @@ pub use self::{
     control::{
         ChangeError, Control, Decided, Decision, HandlerControl, HandlerView, HotView, KeyInHand,
         KeyPartition, KeyView, LedgerView, LongestLine, NotAdded, OtherEvent, OutputView,
-        ParkedView, PoolControl, PoolSharesControl, PoolView, Removal, WorkerView,
+        ParkedView, PausedShare, PoolControl, PoolSharesControl, PoolView, Removal, WorkerView,
     },
     egress::dead_letters::ToldLetter,
     intake::{

@@ -35,6 +35,6 @@ pub use {
     handler::HandlerControl,
     look::{HandlerView, HotView, KeyPartition, KeyView, ParkedView, PoolView},
     output::OutputView,
-    pool::{KeyInHand, LongestLine, PoolControl, PoolSharesControl, WorkerView},
+    pool::{KeyInHand, LongestLine, PausedShare, PoolControl, PoolSharesControl, WorkerView},
     removal::{NotAdded, Removal},
 };

@@ -14,7 +14,9 @@ use greenroom::{
     shares::{ShareLimits, ShareState},
 };
 use greenroom_bus::{
-    engine::{HandlerConfig, InputConfig, OnFull, OutageConfig, OutagePer, PoolConfig, Retry},
+    engine::{
+        HandlerConfig, InputConfig, OnFull, OutageConfig, OutagePer, PausedShare, PoolConfig, Retry,
+    },
     event::{Event, OrderBy},
     handler::{Failure, FailureKind, HandlerFactory, Outputs},
     metrics::Observer,
@@ -230,6 +232,7 @@ async fn q12_a_share_whose_target_is_gone_is_paused_until_it_is_resumed() {
     let shares = control.pool("default").unwrap().shares().unwrap();
     let acme = shares.status("acme");
     assert!(matches!(acme.state, ShareState::Held(_)) && acme.waiting == 10, "{acme:?}");
+    assert_eq!(shares.paused(), [PausedShare::new("acme", true, 10)]);
     shares.resume("acme");
     tokio::time::sleep(ms(2_000)).await;
     assert_eq!(control.progress().settled, 20);
@@ -275,10 +278,14 @@ async fn q09_shares_are_limited_held_and_paused_while_it_runs() {
     assert_eq!(shares.by_hand().keys().map(|share| &**share).collect::<Vec<_>>(), ["acme"]);
     shares.pause("acme");
     tokio::time::sleep(ms(1_000)).await;
+    let paused = shares.paused();
+    assert_eq!((paused.len(), &*paused[0].share, paused[0].by_target), (1, "acme", false));
+    assert_eq!(paused[0].waiting, shares.status("acme").waiting + shares.beside(&"acme".into()));
     let settled = control.progress().settled;
     tokio::time::sleep(ms(1_000)).await;
     assert_eq!(control.progress().settled, settled);
     shares.resume("acme");
+    assert_eq!(shares.paused(), []);
     shares.hold("acme", ms(5_000));
     tokio::time::sleep(ms(4_900)).await;
     assert_eq!(control.progress().settled, settled);
@@ -508,6 +515,7 @@ async fn q08_an_input_that_stands_still_names_the_share() {
     let held = view.stands_for_share().expect("it stands because of a share");
     assert_eq!((&*held.pool, held.share.as_deref()), ("default", Some("acme")));
     assert!(held.events > 50 && view.stands_still(), "{view:?}");
+    assert!(view.stands_long_for_share(), "{view:?}");
     let text = format!(
         "{} events of the share \"acme\" wait for room in the pool \"default\"",
         held.events

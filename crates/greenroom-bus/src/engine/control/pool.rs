@@ -13,7 +13,7 @@ use greenroom::{
 };
 
 pub use self::{
-    shares::PoolSharesControl,
+    shares::{PausedShare, PoolSharesControl},
     workers::{KeyInHand, WorkerView},
 };
 

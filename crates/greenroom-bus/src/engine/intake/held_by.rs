@@ -11,6 +11,9 @@ use crate::{engine::process::share_rooms::named, name::Name};
 /// How often the log names the share that stops an input.
 const SAID_AGAIN: Duration = Duration::from_secs(60);
 
+/// An input still stands because of a share while its run-ahead is full except for this part of it.
+const SLACK: u64 = 10;
+
 /// A share that has as many events waiting in its pool as one share may.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -52,6 +55,8 @@ pub(crate) struct HeldBy(Mutex<State>);
 struct State {
     pool: Option<Name>,
     share: Option<HeldByShare>,
+    /// The input has stood because of a share since then.
+    stands_since: Option<Instant>,
     told_at: Option<Instant>,
 }
 
@@ -64,20 +69,30 @@ impl HeldBy {
         self.0.lock().share.clone()
     }
 
+    /// How long the input has stood because of a share.
+    pub(crate) fn stands_for(&self) -> Option<Duration> {
+        self.0.lock().stands_since.map(|since| since.elapsed())
+    }
+
     pub(crate) fn set(&self, pool: Option<Name>, share: Option<HeldByShare>) {
         let mut state = self.0.lock();
         (state.pool, state.share) = (pool, share);
     }
 
-    /// Logs that a share stops the input, if one does.
+    /// Logs that a share stops the input, if one does, and notes since when.
     pub(crate) fn tell(&self, input: &str, held_back: u64, run_ahead: u64) {
-        let mut state = self.0.lock();
-        let Some(held) = state.share.as_ref().filter(|held| held.is_why(held_back)) else { return };
-        if held_back < run_ahead {
-            return;
+        let State { share, stands_since, told_at, .. } = &mut *self.0.lock();
+        let is_why = share.as_ref().is_some_and(|held| held.is_why(held_back));
+        // The few events that are read whenever the share has room again do not end it.
+        if !is_why || held_back < run_ahead - run_ahead / SLACK {
+            *stands_since = None;
         }
+        let Some(held) = share.as_ref().filter(|_| is_why && held_back >= run_ahead) else {
+            return;
+        };
         let now = Instant::now();
-        if state.told_at.is_some_and(|at| now.duration_since(at) < SAID_AGAIN) {
+        stands_since.get_or_insert(now);
+        if told_at.is_some_and(|at| now.duration_since(at) < SAID_AGAIN) {
             return;
         }
         let (share, pool) = (held.share.as_deref(), &*held.pool);
@@ -89,7 +104,7 @@ impl HeldBy {
             "the input stands still because of a share: {held}, of the run-ahead of {run_ahead}; raise its limits, \
              or the `queue`, `share_queue` or `run_ahead`"
         );
-        state.told_at = Some(now);
+        *told_at = Some(now);
     }
 }
 
@@ -121,5 +136,25 @@ mod tests {
         assert!(told(60).is_empty());
         tokio::time::advance(Duration::from_millis(1)).await;
         assert_eq!(told(60).len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn q08_an_input_stands_because_of_a_share_until_it_reads_on() {
+        let (by, second) = (HeldBy::default(), Duration::from_secs(1));
+        let stands_for = |held_back| {
+            by.tell("in", held_back, 50);
+            by.stands_for()
+        };
+        let acme = || Some(HeldByShare::new("default", Some("acme".into()), 40));
+        by.set(Some(Name::new("default")), acme());
+        assert_eq!(stands_for(49), None, "it has not stood yet");
+        assert_eq!(stands_for(60), Some(Duration::ZERO));
+        tokio::time::advance(second).await;
+        assert_eq!(stands_for(46), Some(second), "some events of others are read");
+        assert_eq!(stands_for(60), Some(second));
+        assert_eq!(stands_for(44), None, "it reads on");
+        assert_eq!(stands_for(60), Some(Duration::ZERO));
+        by.set(None, None);
+        assert_eq!(stands_for(60), None, "it stands because of something else");
     }
 }

@@ -307,6 +307,7 @@ impl Input {
             run_ahead: all.run_ahead,
             held_by: self.partitions.held_by.pool().map(|pool| pool.to_string()),
             held_by_share: self.partitions.held_by.share(),
+            stood_for_share: self.partitions.held_by.stands_for(),
             parked: self.partitions.parked.events(),
             parked_bytes: self.partitions.parked.bytes(),
             refuses_parked: self.partitions.parked.is_full(),

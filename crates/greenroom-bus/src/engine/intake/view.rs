@@ -38,6 +38,8 @@ pub struct InputView {
     pub held_by: Option<String>,
     /// The share of most of them, if shares have no room.
     pub held_by_share: Option<HeldByShare>,
+    /// How long it has stood because of shares without room, if it does.
+    pub stood_for_share: Option<Duration>,
     /// Events that wait behind parked keys, including the failed one; updated twice a second.
     pub parked: u64,
     /// About how many of the bytes in flight are theirs.
@@ -64,7 +66,14 @@ impl InputView {
     /// The share that stops it: more than half of the events beside the pools are of it.
     pub fn stands_for_share(&self) -> Option<&HeldByShare> {
         let held = self.held_by_share.as_ref()?;
-        (self.held_back >= self.run_ahead && held.is_why(self.held_back)).then_some(held)
+        let stands = self.stood_for_share.is_some() || self.held_back >= self.run_ahead;
+        (stands && held.is_why(self.held_back)).then_some(held)
+    }
+
+    /// Whether a share has stopped it for longer than is usual for waiting. Events of other shares
+    /// may finish meanwhile.
+    pub fn stands_long_for_share(&self) -> bool {
+        self.is_read && self.stood_for_share.is_some_and(|lasted| lasted >= STANDS_AFTER)
     }
 
     /// The state of its connection.

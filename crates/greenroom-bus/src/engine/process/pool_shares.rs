@@ -1,6 +1,9 @@
 //! What the engine knows of the shares of a pool, beside what the pool itself does.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use greenroom::shares::ShareLimits;
 use parking_lot::Mutex;
@@ -15,6 +18,8 @@ pub(crate) struct PoolShares {
     /// Shares whose target wants nothing more. `None`: the inputs have ended, and each event finds
     /// that out for itself.
     gone: Mutex<Option<Vec<Arc<str>>>>,
+    /// Shares that an operator has paused.
+    paused: Mutex<BTreeSet<Arc<str>>>,
 }
 
 impl PoolShares {
@@ -66,7 +71,24 @@ impl PoolShares {
         true
     }
 
+    /// An operator has paused it.
+    pub(crate) fn is_paused(&self, share: &str) {
+        self.paused.lock().insert(share.into());
+    }
+
+    /// The shares that wait for a resume: those paused by hand, and those whose target wants
+    /// nothing more.
+    pub(crate) fn stopped(&self) -> (BTreeSet<Arc<str>>, Vec<Arc<str>>) {
+        (self.paused.lock().clone(), self.gone.lock().clone().unwrap_or_default())
+    }
+
     /// It is resumed.
+    pub(crate) fn is_resumed(&self, share: &str) {
+        self.paused.lock().remove(share);
+        self.is_back(share);
+    }
+
+    /// Its target is asked again.
     pub(crate) fn is_back(&self, share: &str) {
         if let Some(gone) = &mut *self.gone.lock() {
             gone.retain(|one| **one != *share);

@@ -111,6 +111,11 @@ impl ShareRooms {
         self.taken.lock().rooms.get(share).map_or(0, |room| room.beside)
     }
 
+    /// The number of events of a share that wait in the pool or beside it.
+    pub(crate) fn waiting(&self, share: &ShareName) -> usize {
+        self.taken.lock().rooms.get(share).map_or(0, |room| room.queued + room.beside)
+    }
+
     /// The share of the events of this line that are beside the pool.
     pub(crate) fn aside(&self, line: &OrderLine) -> Option<ShareName> {
         self.taken.lock().lines.get(line).map(|(share, _)| share.clone())

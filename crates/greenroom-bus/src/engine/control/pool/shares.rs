@@ -1,6 +1,7 @@
 //! The shares of a pool: looked at, limited, held and paused.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, HashMap},
     sync::Arc,
     time::Duration,
@@ -20,6 +21,25 @@ use crate::engine::{
 pub struct PoolSharesControl {
     pool: PoolControl,
     shares: Shares<BusWorker>,
+}
+
+/// A share that waits for a resume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PausedShare {
+    /// Its name.
+    pub share: Arc<str>,
+    /// True if its target wants nothing more, and no operator has paused it.
+    pub by_target: bool,
+    /// Its events that wait in the pool or beside it.
+    pub waiting: usize,
+}
+
+impl PausedShare {
+    /// This many events of a share wait.
+    pub fn new(share: impl Into<Arc<str>>, by_target: bool, waiting: usize) -> Self {
+        Self { share: share.into(), by_target, waiting }
+    }
 }
 
 impl PoolControl {
@@ -107,19 +127,36 @@ impl PoolSharesControl {
         self.pool.settings().shares.by_hand()
     }
 
+    /// The shares that wait for a resume, those with the most waiting events first.
+    pub fn paused(&self) -> Vec<PausedShare> {
+        let (by_hand, gone) = self.pool.settings().shares.stopped();
+        let rooms = self.pool.settings().rooms.as_ref();
+        let waiting =
+            |share: &Arc<str>| rooms.map_or(0, |rooms| rooms.waiting(&Some(share.clone())));
+        let gone = gone.into_iter().filter(|share| !by_hand.contains(share)).map(|one| (one, true));
+        let all = by_hand.iter().cloned().map(|share| (share, false)).chain(gone);
+        let seen = all
+            .map(|(share, by_target)| PausedShare::new(share.clone(), by_target, waiting(&share)));
+        let mut seen: Vec<_> = seen.collect();
+        seen.sort_by_key(|paused| Reverse(paused.waiting));
+        seen
+    }
+
     /// Attempts nothing of this share for so long; then one attempt probes.
     pub fn hold(&self, share: &str, during: Duration) {
+        self.pool.settings().shares.is_back(share);
         self.shares.hold(share, Instant::now() + during);
     }
 
     /// Attempts nothing of this share until it is resumed.
     pub fn pause(&self, share: &str) {
+        self.pool.settings().shares.is_paused(share);
         self.shares.pause(share);
     }
 
     /// Ends a pause and a hold.
     pub fn resume(&self, share: &str) {
-        self.pool.settings().shares.is_back(share);
+        self.pool.settings().shares.is_resumed(share);
         self.shares.resume(share);
     }
 
