@@ -16,6 +16,7 @@ mod events;
 mod finding;
 mod inputs;
 mod lines;
+mod paused_shares;
 mod pools;
 mod recent;
 mod seen;
@@ -51,6 +52,7 @@ const RULES: &[Rule] = &[
     pools::hot_key,
     pools::busy_share,
     pools::paused,
+    paused_shares::paused_shares,
     events::dead_letters,
     inputs::files_at_risk,
     inputs::remarks,

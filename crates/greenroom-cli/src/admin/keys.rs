@@ -15,7 +15,7 @@ use super::{
     answer::{Answer, Json, Refusal},
     daemon::{Asked, Daemon},
     query::Query,
-    views,
+    shares, views,
 };
 use crate::config::{Config, LettersTo};
 
@@ -37,7 +37,24 @@ pub(super) async fn keys(State(daemon): Asked, RawQuery(query): RawQuery) -> Ans
     };
     let lines: Vec<_> = lines.iter().map(line).collect();
     let without_key: Vec<_> = handlers.iter().filter_map(HandlerView::told_without_key).collect();
-    Ok(Json::ok(json!({ "key": key, "lines": lines, "without_key": without_key })))
+    let mut answer = json!({ "key": key, "lines": lines, "without_key": without_key });
+    if lines.is_empty() {
+        // A share is easily taken for a key.
+        answer["shares"] = shares(&daemon, key);
+    }
+    Ok(Json::ok(answer))
+}
+
+/// The pools that know a share of this name, and what it does in each.
+fn shares(daemon: &Daemon, name: &str) -> Value {
+    let found = daemon.control.pools().into_iter().filter_map(|pool| {
+        let shares = pool.shares()?;
+        let status = shares.status(name);
+        let beside = shares.beside(&status.share);
+        let is_known = status.is_set || status.waiting + status.in_hand + beside > 0;
+        is_known.then(|| json!({ "pool": pool.name(), "text": shares::text(&status, beside) }))
+    });
+    found.collect()
 }
 
 /// The hidden parts of events: the same as in dead letters.

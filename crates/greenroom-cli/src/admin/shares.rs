@@ -21,7 +21,7 @@ use super::{
     daemon::Asked,
     query::Query,
 };
-use crate::commands::run::assemble;
+use crate::{commands::run::assemble, config::DEFAULT_SHARE};
 
 /// How many shares are listed by default.
 const LISTED: usize = 100;
@@ -136,7 +136,7 @@ fn state(status: &ShareStatus) -> &'static str {
         ShareState::Idle => "idle",
         ShareState::Full => "full",
         ShareState::Rate(_) => "rate",
-        ShareState::Held(_) if held(status) > FOREVER => "gone",
+        ShareState::Held(_) if is_gone(status) => "gone",
         ShareState::Held(_) => "held",
         ShareState::Probing => "probing",
         ShareState::Paused => "paused",
@@ -157,6 +157,11 @@ pub(super) fn text(status: &ShareStatus, beside: usize) -> String {
         0 => text,
         _ => format!("{text}; {beside} more beside the pool: it has no room for them"),
     }
+}
+
+/// Its target wants nothing more.
+pub(super) fn is_gone(status: &ShareStatus) -> bool {
+    held(status) > FOREVER && status.state != ShareState::Paused
 }
 
 fn limits(limits: ShareLimits) -> Value {
@@ -203,6 +208,13 @@ pub(super) async fn set(
     let at = uri.path();
     let query = Query::parse(query, at, &["weight", "in_hand", "rate"])?;
     let shares = shares(&daemon, &pool, at)?;
+    if share == DEFAULT_SHARE {
+        let what = "`default` is no share: the limits of all shares are set in the configuration";
+        let next = format!(
+            "write `shares: {{ default: {{ in_hand: 5 }} }}` in the pool `{pool}`, then `greenroom reload`"
+        );
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, what, at, next));
+    }
     let mut wanted = shares.status(&share).limits;
     if let Some(weight) = query.number("weight", at)? {
         wanted = wanted.weight(weight);

@@ -1,6 +1,6 @@
 //! An operator's actions on a running greenroom (C22).
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use crate::admin::ask::ADDRESS;
 
@@ -67,18 +67,19 @@ pub enum ShareCommand {
         sort: ShareSort,
     },
     /// Give one other limits, until the end of the run
+    #[command(group = ArgGroup::new("limits").required(true).multiple(true))]
     Set {
         /// Which
         #[command(flatten)]
         at: ShareAt,
         /// Its part of the workers' time, relative to other shares
-        #[arg(long)]
+        #[arg(long, group = "limits")]
         weight: Option<u32>,
         /// How many of its events are in hand at most, or `none`
-        #[arg(long, value_name = "COUNT")]
+        #[arg(long, value_name = "COUNT", group = "limits")]
         in_hand: Option<String>,
         /// How many attempts are started in a time, such as `20/s`, or `none`
-        #[arg(long)]
+        #[arg(long, group = "limits")]
         rate: Option<String>,
     },
     /// Attempt nothing of it for so long; then one attempt probes

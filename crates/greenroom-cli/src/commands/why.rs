@@ -33,7 +33,18 @@ const NOTHING: &str = "none has come, or all are handled, dead letters, or with 
 fn told(key: &str, found: &Value) -> String {
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let text = |line: &Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    let shares = found["shares"].as_array().map(Vec::as_slice).unwrap_or_default();
     match lines {
+        [] if !shares.is_empty() => {
+            let told = shares.iter().map(|share| {
+                let (pool, text) = (text(share, "pool"), text(share, "text"));
+                format!(
+                    "`{key}` is no key, but a share of the pool `{pool}`: {}\n",
+                    printable(&text)
+                )
+            });
+            told.collect()
+        }
         [] => format!("no event of `{key}` waits or is in hand: {NOTHING}\n"),
         [line] => format!("{}\n", printable(&text(line, "text"))),
         lines => {
@@ -58,17 +69,34 @@ fn without_key(found: &Value) -> String {
 fn what_next(found: &Value, address: &str, key: &str) -> String {
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let address = elsewhere(address);
+    let shares = found["shares"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if let ([], [share, ..]) = (lines, shares) {
+        let pool = quoted(share["pool"].as_str().unwrap_or_default());
+        return format!("next: `greenroom share list {pool}{address}`\n");
+    }
     if lines.is_empty() {
         let list = format!("greenroom dead-letters list --key {key}{address}");
         return format!("next: `{list}` shows those that were given up\n");
     }
     if !lines.iter().any(|line| line["state"] == "parked") {
-        return String::new();
+        return lines.iter().find_map(|line| resume(line, &address)).unwrap_or_default();
     }
     format!(
         "next: `greenroom key resume {key}{address}` retries the failed event;\n      \
          `skip` instead of `resume` makes it a dead letter, and `drop` also all events behind it\n"
     )
+}
+
+/// The command that resumes the share that a key waits for, if it is paused. One whose `in_hand` is
+/// 0 is resumed by another limit.
+fn resume(line: &Value, address: &str) -> Option<String> {
+    let share = &line["share"];
+    let is_paused = ["paused", "gone"].iter().any(|state| share["state"] == *state);
+    if !is_paused || share["limits"]["in_hand"] == 0 {
+        return None;
+    }
+    let (pool, share) = (quoted(line["pool"].as_str()?), quoted(share["share"].as_str()?));
+    Some(format!("next: `greenroom share resume {pool} {share}{address}`\n"))
 }
 
 #[cfg(test)]
@@ -97,6 +125,30 @@ mod tests {
     fn c13_for_a_key_that_has_nothing_left_it_names_the_dead_letters() {
         let next = what_next(&json!({ "lines": [] }), "h:1", "'a b'");
         assert!(next.contains("`greenroom dead-letters list --key 'a b' h:1`"), "{next}");
+    }
+
+    #[test]
+    fn c13_q11_for_a_key_whose_share_is_paused_it_names_the_resume() {
+        let line = |state: &str, in_hand: Option<u32>| {
+            let share = json!({ "share": "a b", "state": state, "limits": { "in_hand": in_hand } });
+            json!({ "lines": [{ "state": "ready", "pool": "erp", "text": "x", "share": share }] })
+        };
+        for state in ["paused", "gone"] {
+            let next = what_next(&line(state, Some(5)), "h:1", "k");
+            assert_eq!(next, "next: `greenroom share resume erp 'a b' h:1`\n");
+        }
+        assert_eq!(what_next(&line("full", Some(5)), "h:1", "k"), "");
+        assert_eq!(what_next(&line("paused", Some(0)), "h:1", "k"), "");
+    }
+
+    #[test]
+    fn c13_q11_a_share_in_place_of_a_key_is_told() {
+        let share = json!({ "pool": "erp", "text": "share acme: 1 in hand; 0 waiting" });
+        let found = json!({ "lines": [], "shares": [share] });
+        let said =
+            "`acme` is no key, but a share of the pool `erp`: share acme: 1 in hand; 0 waiting\n";
+        assert_eq!(told("acme", &found), said);
+        assert_eq!(what_next(&found, ask::ADDRESS, "acme"), "next: `greenroom share list erp`\n");
     }
 
     #[test]

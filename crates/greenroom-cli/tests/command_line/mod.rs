@@ -260,3 +260,14 @@ fn u05_the_worker_of_init_answers_every_event() {
     assert_eq!(text.matches("\"reject\"").count(), 1, "{text}");
     assert_eq!(text.matches("\"pass\"").count(), events.len() - 1, "{text}");
 }
+
+#[test]
+fn c22_to_set_nothing_of_a_share_is_refused_with_what_can_be_set() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = greenroom(directory.path(), &["share", "set", "default", "acme"]);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 2, "{said}");
+    for option in ["--weight", "--in-hand", "--rate"] {
+        assert!(said.contains(option), "{said}");
+    }
+}

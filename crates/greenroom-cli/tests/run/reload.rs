@@ -302,3 +302,30 @@ shutdown: { deadline: 100ms }
     daemon.post("/api/reload");
     waiting(25);
 }
+
+#[test]
+fn q09_what_a_reload_does_not_change_because_it_is_set_by_hand_is_named() {
+    let config = "
+inputs: { g: { generator: { rate: 20/s, keys: 50 } } }
+pools: { default: { share_by: subject, shares: { acme: { in_hand: 5 }, bolt: { in_hand: 5 } } } }
+handlers: { all: { on: '**', pass: } }
+outputs: { done: { file: { path: done } } }
+admin: { listen: 127.0.0.1:0 }
+";
+    let stage = Stage::with(config);
+    let daemon = Daemon::start(&stage);
+    let (status, answer) = daemon.post("/api/pools/default/shares/default?in_hand=3");
+    let next = answer["error"]["next"].as_str().unwrap();
+    assert!(status == 400 && next.contains("shares: { default: ") && next.contains("reload"));
+    for share in ["acme", "bolt"] {
+        assert_eq!(daemon.post(&format!("/api/pools/default/shares/{share}?in_hand=3")).0, 200);
+    }
+    stage.write("greenroom.yaml", config.replace("acme: { in_hand: 5", "acme: { in_hand: 7"));
+    let answer = daemon.post("/api/reload").1;
+    assert_eq!(changes(&answer), ["pools.default.shares"]);
+    assert_eq!(
+        left(&answer, "pools.default.shares.acme"),
+        "it is set by hand: `greenroom share reset default acme`"
+    );
+    assert_eq!(answer["left"].as_array().unwrap().len(), 1, "{answer}");
+}

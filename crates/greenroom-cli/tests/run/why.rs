@@ -239,3 +239,38 @@ admin: {{ listen: 127.0.0.1:0 }}
     }
     wait(|| (stage.read("dead-letters.ndjson").len() > 5).then_some(()));
 }
+
+#[test]
+fn c13_q11_a_key_of_a_paused_share_says_so_first_and_how_to_resume_it() {
+    let stage = Stage::with(
+        "
+inputs: { i: { file: { path: in, follow: true } } }
+pools: { default: { workers: 2, share_by: /tenant, shares: { default: { in_hand: 1 } } } }
+handlers: { h: { on: '**', order_by: subject, simulate: { latency: 1h, failures: 0 } } }
+outputs: { done: { file: { path: done } } }
+admin: { listen: 127.0.0.1:0 }
+shutdown: { deadline: 100ms }
+",
+    );
+    let events = ["a", "b", "c"].map(|key| event(key, "t", key, json!({ "tenant": "acme" })));
+    stage.write_events("in", &events);
+    let daemon = Daemon::start(&stage);
+    wait(|| text(daemon.why("a")).contains("in hand of worker").then_some(()));
+    let full = "its share acme has as many events in hand as it may; 1 waiting; ";
+    wait(|| text(daemon.why("c")).starts_with(full).then_some(()));
+    assert_eq!(daemon.post("/api/pools/default/shares/acme/pause").0, 200);
+    let said = text(daemon.why("c"));
+    assert!(
+        said.starts_with("its share acme is paused until it is resumed; 1 waiting; "),
+        "{said}"
+    );
+    assert!(!said.contains("turn"), "{said}");
+    assert!(said.contains("next: `greenroom share resume default acme 127."), "{said}");
+    let said = text(daemon.why("acme"));
+    assert!(said.starts_with("`acme` is no key, but a share of the pool `default`: share acme: 1 of 1 in hand; 2 waiting; paused"), "{said}");
+    let health = daemon.wait_for("/healthz", |health| health["health"] == "yellow");
+    assert_eq!(health["headline"], "The share `acme` of the pool `default` is paused by hand");
+    let ready = daemon.get("/readyz");
+    let reason = "The share `acme` of the pool `default` is paused by hand: 2 events of it wait";
+    assert_eq!(ready, (200, json!({ "ready": true, "reasons": [reason] })));
+}

@@ -11,6 +11,11 @@ pub(super) fn command(ask: &str) -> Option<String> {
     let parts: Vec<_> = path.strip_prefix("/api/")?.split('/').collect();
     let command = match (method, &parts[..]) {
         ("POST", ["pools", name, order]) => format!("pool {order} {}", quoted(name)),
+        ("POST", ["pools", name, "shares", share, "resume"]) => {
+            let share = format!("={share}");
+            let (_, share) = form_urlencoded::parse(share.as_bytes()).next()?;
+            format!("share resume {} {}", quoted(name), quoted(&share))
+        }
         ("POST", ["handlers", name, order]) => format!("handler {order} {}", quoted(name)),
         ("POST", ["outputs", name, "resume"]) => format!("output resume {}", quoted(name)),
         ("POST", ["keys", decision]) => {
@@ -54,6 +59,10 @@ mod tests {
             ),
             ("GET /api/keys?key=a+b", Some("greenroom why 'a b'")),
             ("GET /api/pools/erp/shares", Some("greenroom share list erp")),
+            (
+                "POST /api/pools/erp/shares/a%2Fb%20%2B/resume",
+                Some("greenroom share resume erp 'a/b +'"),
+            ),
             ("POST /api/reload", Some("greenroom reload")),
             ("GET /api/dead-letters", Some("greenroom dead-letters list --by group")),
             ("GET /api/run", None),

@@ -5,6 +5,7 @@ use greenroom_config::plural;
 
 use super::{
     finding::{Finding, Severity},
+    paused_shares,
     seen::{Input, Seen},
     words::time,
 };
@@ -91,7 +92,7 @@ pub(super) fn held(seen: &Seen, found: &mut Vec<Finding>) {
             found.push(held_by_parked_keys(input));
         } else if input.stands_still {
             let mut finding = stands(seen, input);
-            finding.follows = cause(seen, input, found);
+            finding.follows = finding.follows.or_else(|| cause(seen, input, found));
             found.push(finding);
         } else if input.parked.refuses {
             let what = format!("The input `{}` refuses events of parked keys", input.name);
@@ -141,7 +142,7 @@ fn held_by_parked_keys(input: &Input) -> Finding {
 
 fn stands(seen: &Seen, input: &Input) -> Finding {
     if let Some(held) = &input.held_by_share {
-        return held_by_a_share(input, held);
+        return held_by_a_share(seen, input, held);
     }
     let by = input.held_by.as_ref().map_or(String::new(), |pool| format!(" by the pool `{pool}`"));
     let settled =
@@ -174,11 +175,11 @@ fn stands(seen: &Seen, input: &Input) -> Finding {
     }
 }
 
-fn held_by_a_share(input: &Input, held: &HeldByShare) -> Finding {
+fn held_by_a_share(seen: &Seen, input: &Input, held: &HeldByShare) -> Finding {
     let share = held.share.as_deref();
     let share = share
         .map_or_else(|| "events without a share".to_owned(), |name| format!("the share `{name}`"));
-    Finding::warning(
+    let finding = Finding::warning(
         "input_stands",
         about(input),
         format!("The input `{}` is held by {share}", input.name),
@@ -189,7 +190,12 @@ fn held_by_a_share(input: &Input, held: &HeldByShare) -> Finding {
         plural(input.held_back as usize, "event"),
         held.pool
     ))
-    .why("The input runs no further ahead, so no other share's events are read.")
+    .why("The input runs no further ahead, so no other share's events are read.");
+    if let Some(resume) = paused_shares::resumes(seen, held) {
+        let follows = Some(format!("pools.{}", held.pool));
+        return Finding { follows, ..finding.change("Resume that share.").ask(resume) };
+    }
+    finding
     .change("Raise the limits of that share, the `queue` or `share_queue` of the pool, or the `run_ahead` of the input.")
     .ask(format!("GET /api/pools/{}/shares", held.pool))
 }

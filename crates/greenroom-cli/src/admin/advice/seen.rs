@@ -6,7 +6,7 @@ use greenroom::advisor::Advice;
 use greenroom_bus::{
     engine::{
         Control, HandlerView, HeldByShare, InputView, LongestLine, OnFull, OutageCause, OutputView,
-        PoolView, ToldLetter,
+        PausedShare, PoolView, ToldLetter,
     },
     handler::CrashLoop,
     sink::Trouble,
@@ -83,6 +83,8 @@ pub(super) struct PoolNow {
     pub(super) oldest: Option<Duration>,
     /// The key of most waiting events, if workers are idle at the same time.
     pub(super) hot: Option<HotKey>,
+    /// Shares that wait for a resume, those with the most waiting events first.
+    pub(super) paused_shares: Vec<PausedShare>,
     /// The share with most workers, if nobody gave it limits.
     pub(super) share: Option<BusyShare>,
 }
@@ -147,7 +149,8 @@ pub(super) struct Input {
     /// A further remark of its source.
     pub(super) remark: Option<String>,
     pub(super) parked: InputParked,
-    /// It reads nothing, and none of its events has finished for a while.
+    /// It reads nothing, and for a while none of its events has finished, or a share has stopped
+    /// it.
     pub(super) stands_still: bool,
     /// The pool that most of its events wait for.
     pub(super) held_by: Option<String>,
@@ -271,6 +274,7 @@ fn pool(
         0 => Vec::new(),
         _ => control.pool(&view.name).map(|pool| pool.worker_stats()).unwrap_or_default(),
     };
+    let shares = control.pool(&view.name).ok().and_then(|pool| pool.shares());
     let busy = || workers.iter().filter_map(|worker| worker.busy_for);
     Pool {
         name: view.name.clone(),
@@ -290,10 +294,8 @@ fn pool(
                 .flatten(),
             oldest: view.stats.oldest,
             hot: hot_key(view, control),
-            share: control
-                .pool(&view.name)
-                .ok()
-                .and_then(|pool| recent.shares.busiest(&view.name, &pool.shares()?)),
+            share: shares.as_ref().and_then(|shares| recent.shares.busiest(&view.name, shares)),
+            paused_shares: shares.as_ref().map_or_else(Vec::new, |shares| shares.paused()),
         },
         on_full: view.config.on_full,
         rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),
@@ -371,7 +373,7 @@ fn input(view: &InputView, reload: &Reload) -> Input {
             hold_all: view.waits_for_parked_keys(),
             refuses: view.refuses_parked,
         },
-        stands_still: view.stands_still(),
+        stands_still: view.stands_still() || view.stands_long_for_share(),
         held_by: view.held_by.clone(),
         held_by_share: view.stands_for_share().cloned(),
         log_trouble: reload.trouble(&view.name),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use greenroom::advisor::{Advice, Advisor, Figures, Inbox, Judge};
 use greenroom_bus::{
     dead_letter::Reason,
-    engine::{AttemptTimes, HeldByShare, OnFull, OutageCause, ToldLetter},
+    engine::{AttemptTimes, HeldByShare, OnFull, OutageCause, PausedShare, ToldLetter},
     handler::CrashLoop,
 };
 
@@ -38,6 +38,7 @@ fn pool(name: &str) -> Pool {
             wedged_key: None,
             oldest: None,
             hot: None,
+            paused_shares: Vec::new(),
             share: None,
         },
         on_full: OnFull::Pause,
@@ -564,4 +565,39 @@ fn q08_an_input_that_stands_still_because_of_a_share_names_it() {
     assert_eq!(found.ask.as_deref(), Some("GET /api/pools/erp/shares"));
     seen.inputs[0].held_by_share = Some(held(None));
     assert_eq!(one(&seen).what, "The input `in` is held by events without a share");
+}
+
+#[test]
+fn q11_a_paused_share_is_told_with_the_command_that_resumes_it() {
+    let mut seen = well();
+    seen.pools[0].now.paused_shares = vec![PausedShare::new("acme", false, 1)];
+    let found = one(&seen);
+    assert_eq!((found.kind, found.severity), ("share_paused", Severity::Warning));
+    assert_eq!(found.what, "The share `acme` of the pool `erp` is paused by hand");
+    assert_eq!(found.figures, "1 event of it waits");
+    assert_eq!(found.ask.as_deref(), Some("POST /api/pools/erp/shares/acme/resume"));
+    let told = view(&seen);
+    assert_eq!(told["findings"][0]["command"], "greenroom share resume erp acme");
+    let gone = |name: &str, waiting| PausedShare::new(name, true, waiting);
+    seen.pools[0].now.paused_shares = vec![gone("a b", 12), gone("c", 3), gone("d", 0)];
+    let found = one(&seen);
+    assert!(found.what.ends_with("is paused by its target, which wants nothing more (410)"));
+    assert_eq!(found.figures, "12 events of it wait; 2 more shares of the pool are paused");
+    assert_eq!(found.ask.as_deref(), Some("POST /api/pools/erp/shares/a%20b/resume"));
+}
+
+#[test]
+fn q08_an_input_that_a_paused_share_stops_is_told_to_resume_it() {
+    let mut seen = well();
+    seen.pools[0].now.paused_shares = vec![PausedShare::new("acme", false, 50)];
+    let input = &mut seen.inputs[0];
+    (input.stands_still, input.held_back) = (true, 50);
+    input.held_by_share = Some(HeldByShare::new("erp", Some("acme".into()), 45));
+    assert_eq!(outline(&seen), [cause("warning", "pools.erp"), effect("inputs.in", "pools.erp")]);
+    let found = findings(&seen).pop().unwrap();
+    assert_eq!(found.change, "Resume that share.");
+    assert_eq!(found.ask.as_deref(), Some("POST /api/pools/erp/shares/acme/resume"));
+    // Another share stops it, which is not paused.
+    seen.inputs[0].held_by_share = Some(HeldByShare::new("erp", Some("bolt".into()), 45));
+    assert!(findings(&seen).pop().unwrap().change.starts_with("Raise the limits"));
 }

@@ -23,6 +23,7 @@ use crate::{
     cli::Source,
     config::{self, Config, HandlerConfig, Kinds, Options, PoolConfig, Problems},
     report::Answers,
+    shell::quoted,
 };
 
 /// Why a setting is left that can only be set before the start.
@@ -233,9 +234,28 @@ impl Turn<'_> {
                 Some((set, take)) => {
                     if self.note(what, set) {
                         take(&mut self.config.pools[place], to);
+                        if option == "shares" {
+                            self.shares_by_hand(&pool, &is, to);
+                        }
                     }
                 }
             }
+        }
+    }
+
+    /// Names the shares whose other limits have no effect, because an operator has set them.
+    fn shares_by_hand(&mut self, pool: &PoolControl, is: &PoolConfig, to: &PoolConfig) {
+        let limits = |pool: &PoolConfig, share: &str| {
+            let named = pool.named_shares().find(|named| named.name == share);
+            assemble::share_limits(named, pool)
+        };
+        let by_hand = pool.shares().map(|shares| shares.by_hand()).unwrap_or_default();
+        for share in by_hand.keys().filter(|share| limits(is, share) != limits(to, share)) {
+            let (pool, name) = (quoted(&is.name), quoted(share));
+            self.leave(
+                format!("pools.{}.shares.{share}", is.name),
+                format!("it is set by hand: `greenroom share reset {pool} {name}`"),
+            );
         }
     }
 

@@ -26,7 +26,9 @@ pub use self::{
     input::InputConfig,
     layer::{Breaker, DeduplicationConfig, LayerConfig, Schema, Schemas},
     output::OutputConfig,
-    pool::{AdaptiveConfig, Batch, LimitConfig, OnFinalFailure, PoolConfig, ShareConfig},
+    pool::{
+        AdaptiveConfig, Batch, DEFAULT_SHARE, LimitConfig, OnFinalFailure, PoolConfig, ShareConfig,
+    },
     records::{AttributeFrom, AttributeRule, RecordsConfig},
     telemetry::{OtlpConfig, TelemetryConfig},
 };

@@ -22,7 +22,7 @@ use super::advisor::{AdvisorConfig, Autotune};
 const MAX_QUEUE: usize = 100_000_000;
 
 /// In `shares`, the limits of all that are not named.
-const DEFAULT_SHARE: &str = "default";
+pub const DEFAULT_SHARE: &str = "default";
 
 options! {
     /// Workers that share a queue. A pool that is full or slow does not hold up another.
