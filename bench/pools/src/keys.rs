@@ -72,19 +72,6 @@ fn draw_uniform() -> Keys {
     Keys::Drawn((0..LENGTH).map(|_| random.next() % DISTINCT).collect())
 }
 
-/// Distinct keys that nobody has chosen.
-pub fn random(count: usize) -> Vec<u64> {
-    let mut random = Random(3);
-    let mut seen = std::collections::HashSet::new();
-    std::iter::repeat_with(|| random.next()).filter(|key| seen.insert(*key)).take(count).collect()
-}
-
-/// Each of these as likely as any other.
-pub fn among(keys: &[u64]) -> Keys {
-    let mut random = Random(4);
-    Keys::Drawn((0..LENGTH).map(|_| keys[(random.next() % keys.len() as u64) as usize]).collect())
-}
-
 /// The key of rank r with a probability of 1/r over the sum of all: Zipf's law with exponent 1.
 pub fn zipf() -> Keys {
     static DRAWN: OnceLock<Keys> = OnceLock::new();

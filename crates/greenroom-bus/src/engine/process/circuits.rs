@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::{
     circuit::{Admission, Blame, Circuit, Failing, OutageView, Streak},
     job::PoolJob,
-    share_rooms::ShareName,
+    share_rooms::{ShareName, shrink},
 };
 use crate::engine::config::{OutageConfig, OutagePer};
 
@@ -72,6 +72,7 @@ impl Shares {
             let is_troubled = circuit.as_ref().is_some_and(|circuit| circuit.is_troubled());
             is_troubled || now.duration_since(*last) < REMEMBERED
         });
+        shrink(&mut self.known);
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    hash::Hash,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -24,6 +25,9 @@ pub(crate) type ShareName = Option<Arc<str>>;
 
 /// The part of a pool's queue that one share may take, unless a number is set: a quarter.
 const PART: usize = 4;
+
+/// A table with room for no more than this is left as it is.
+const ROOMY: usize = 1_024;
 
 /// A share in words.
 pub(crate) fn named(share: Option<&Arc<str>>) -> String {
@@ -128,6 +132,7 @@ impl ShareRooms {
             *events -= 1;
             if *events == 0 {
                 taken.lines.remove(line);
+                shrink(&mut taken.lines);
             }
         }
     }
@@ -210,6 +215,13 @@ impl Rooms {
     }
 }
 
+/// Gives back the memory of a table that is nearly empty.
+pub(crate) fn shrink<K: Eq + Hash, V>(table: &mut HashMap<K, V>) {
+    if table.capacity() > ROOMY && table.len() < table.capacity() / 8 {
+        table.shrink_to(ROOMY.max(table.len() * 2));
+    }
+}
+
 /// The place of one event.
 pub(crate) struct ShareRoom {
     rooms: Arc<ShareRooms>,
@@ -242,5 +254,33 @@ impl ShareRoom {
 impl Drop for ShareRoom {
     fn drop(&mut self) {
         self.leaves();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::account::order_audit::OrderAudit;
+
+    #[test]
+    fn q10_many_shares_beside_a_pool_leave_nothing() {
+        let rooms = ShareRooms::new(&PoolConfig { share_queue: Some(1), ..PoolConfig::default() });
+        let audit = OrderAudit::default();
+        let line = |n: u32| audit.line(0, 0, n.to_string().into());
+        let all: Vec<_> = (0..100_000)
+            .map(|n| {
+                let (mut first, mut second) = (None, None);
+                let share: ShareName = Some(n.to_string().into());
+                assert!(rooms.enters(&mut first, share.clone()));
+                rooms.waits(&mut second, share, Some(&line(n)));
+                (first, second)
+            })
+            .collect();
+        assert_eq!(rooms.taken.lock().rooms.len(), 100_000);
+        drop(all);
+        (0..100_000).for_each(|n| rooms.steps_in(&line(n)));
+        let taken = rooms.taken.lock();
+        assert!(taken.rooms.is_empty() && taken.open.is_empty() && taken.lines.is_empty());
+        assert!(taken.lines.capacity() <= 2 * ROOMY, "{}", taken.lines.capacity());
     }
 }
