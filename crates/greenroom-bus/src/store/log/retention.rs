@@ -34,13 +34,16 @@ pub(super) fn retain(
     moment: RetentionMoment,
 ) -> io::Result<()> {
     while let Some((segment, end)) = oldest_to_remove(shared, moment) {
-        let removed = remove(shared, identities, has_spare, &segment, (end, moment.next));
+        let spares = !*has_spare && segment.length == shared.options.segment_bytes;
+        let removed = remove(shared, identities, spares, &segment, (end, moment.next));
         if let Err(error) = removed {
             // Without it there would be a gap as soon as the next one is removed.
             shared.segments.lock().0.push_front(segment);
             return Err(error);
         }
         shared.disk.sync_directory(&shared.directory)?;
+        // Not before: a crash may give the file its old name back, and then it has to be whole.
+        *has_spare |= spares;
     }
     Ok(())
 }
@@ -48,18 +51,15 @@ pub(super) fn retain(
 fn remove(
     shared: &Shared,
     identities: &Identities,
-    has_spare: &mut bool,
+    spares: bool,
     segment: &Segment,
     (end, next): (u64, u64),
 ) -> io::Result<()> {
     keep_identities(shared, identities, segment, (end, next))?;
-    let is_usual = segment.length == shared.options.segment_bytes;
-    if !is_usual || *has_spare {
-        return shared.disk.remove(&segment.path);
+    match spares {
+        true => shared.disk.rename(&segment.path, &shared.directory.join(SPARE)),
+        false => shared.disk.remove(&segment.path),
     }
-    shared.disk.rename(&segment.path, &shared.directory.join(SPARE))?;
-    *has_spare = true;
-    Ok(())
 }
 
 /// Takes the oldest segment out of the log, if it may go, and says where the next one begins.

@@ -1,7 +1,10 @@
-use std::{path::Path, time::Duration};
+use std::{io::ErrorKind, path::Path, time::Duration};
 
 use super::{
-    super::{LogOptions, SegmentLog, sim_disk::SimDisk},
+    super::{
+        EventLog, LogOptions, SegmentLog,
+        sim_disk::{Op, SimDisk},
+    },
     support::*,
 };
 
@@ -96,6 +99,34 @@ async fn b03_a_file_that_is_not_needed_any_more_becomes_the_next_segment() {
     // What the file had before is never taken for a part of the log.
     let log = try_open(&disk.crash(), small(), &hands).unwrap();
     assert_eq!(log.standing().next, end);
+}
+
+#[tokio::test]
+async fn b03_a_file_whose_removal_may_not_last_is_not_written_again() {
+    // Without ids to remember, a removal syncs the directory once.
+    let options = LogOptions { keep_for: Duration::ZERO, remember_events: 0, ..small() };
+    let mut given_back = 0;
+    for seed in 0..40 {
+        let (disk, hands) = (SimDisk::new(seed), Hands::default());
+        let log = try_open(&disk, options.clone(), &hands).unwrap();
+        let mut n = 0;
+        while log.standing().segments < 2 {
+            append(&log, n..n + 10).await;
+            n += 10;
+        }
+        consume(&log, "c").await;
+        disk.fails_next(Op::SyncDirectory, ErrorKind::Other);
+        retained(&log).await;
+        // Of the next segment, which would be in the same file.
+        disk.fails_next(Op::SyncDirectory, ErrorKind::Other);
+        while log.append(events(n..n + 10)).await.is_ok() {
+            n += 10;
+        }
+        drop(log);
+        let log = try_open(&disk.crash(), small(), &hands);
+        given_back += u32::from(log.unwrap().standing().first == 1);
+    }
+    assert!(given_back > 0, "no crash has undone the removal");
 }
 
 #[tokio::test]
