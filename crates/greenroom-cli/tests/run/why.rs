@@ -1,6 +1,6 @@
 //! `greenroom why`, and parked keys about which an operator decides.
 
-use std::process::Output;
+use std::{fs::File, io::Write, process::Output};
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::run::{
     daemon::{Daemon, wait},
     order::{Repeats, assert_all_in_order},
     server::{Answer, Server},
-    stage::{Stage, event},
+    stage::{Stage, event, lines},
 };
 
 fn text(output: Output) -> String {
@@ -253,9 +253,12 @@ shutdown: { deadline: 100ms }
 ",
     );
     let events = ["a", "b", "c"].map(|key| event(key, "t", key, json!({ "tenant": "acme" })));
-    stage.write_events("in", &events);
+    // The first has the share's only place before the others come.
+    stage.write_events("in", &events[..1]);
     let daemon = Daemon::start(&stage);
     wait(|| text(daemon.why("a")).contains("in hand of worker").then_some(()));
+    let file = File::options().append(true).open(stage.path("in"));
+    file.unwrap().write_all(lines(&events[1..]).as_bytes()).unwrap();
     let full = "its share acme has as many events in hand as it may; 1 waiting; ";
     wait(|| text(daemon.why("c")).starts_with(full).then_some(()));
     assert_eq!(daemon.post("/api/pools/default/shares/acme/pause").0, 200);
