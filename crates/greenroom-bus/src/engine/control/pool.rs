@@ -22,7 +22,7 @@ use super::{
     handle::Control,
 };
 use crate::{
-    engine::process::{entries::PoolSettings, managed::Managed, retries::RetryClass, share_rooms},
+    engine::process::{entries::PoolSettings, managed::Managed, retries::RetryClass},
     router::{Concurrency, PoolConfig, Retry},
 };
 
@@ -163,8 +163,9 @@ impl PoolControl {
         Ok(())
     }
 
-    /// Sets the most events of one share in the queue; `None`: a quarter of it. Events of a share
-    /// that has more stay in the queue. Does nothing in a pool without shares.
+    /// Sets the most events of one share in the queue; `None`: a quarter of it. While others fill
+    /// the queue, it is less. Events of a share that has more stay in the queue. Does nothing in a
+    /// pool without shares.
     pub fn set_share_queue(&self, events: Option<usize>) {
         let mut config = self.settings().config.lock();
         config.share_queue = events;
@@ -173,7 +174,7 @@ impl PoolControl {
 
     fn bound_shares(&self, config: &PoolConfig) {
         if let Some(rooms) = &self.settings().rooms {
-            rooms.set_bound(share_rooms::bound(config));
+            rooms.set_bound(config);
         }
     }
 

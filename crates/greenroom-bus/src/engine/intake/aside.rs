@@ -62,20 +62,15 @@ impl Aside {
 
     /// Takes out the next event whose share has room by now.
     pub(crate) fn next(&mut self, rooms: &Arc<ShareRooms>) -> Option<AsideJob> {
-        for share in rooms.open() {
-            let Some(waiting) = self.by_share.get_mut(&share) else { continue };
-            if let Some((first, _)) = waiting.front_mut()
-                && first.enters(rooms)
-            {
-                let next = waiting.pop_front()?;
-                if waiting.is_empty() {
-                    self.by_share.remove(&share);
-                }
-                self.left(rooms, next.0.line.as_ref());
-                return Some(next);
-            }
+        let share = rooms.open(|share| self.by_share.contains_key(share))?;
+        let waiting = self.by_share.get_mut(&share)?;
+        // Another input may have taken the room.
+        let next = waiting.pop_front_if(|(first, _)| first.enters(rooms))?;
+        if waiting.is_empty() {
+            self.by_share.remove(&share);
         }
-        None
+        self.left(rooms, next.0.line.as_ref());
+        Some(next)
     }
 
     pub(crate) fn retain(&mut self, rooms: &ShareRooms, stays: impl Fn(&PoolJob) -> bool) {

@@ -300,7 +300,10 @@ impl Routing {
             && !job.enters(&rooms)
         {
             let (share, most) = (named(job.share()), rooms.bound());
-            let why = format!("has as many events of {share} waiting as one share may: {most}");
+            let why = format!(
+                "has as many events of {share} waiting as one share may \
+                 ({most}, and fewer while the queue fills)"
+            );
             return self.full(pool, rooms.on_full, job, &why);
         }
         // Events that may wait are handed over together, at the end of the turn.

@@ -6,10 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::Hash,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
@@ -36,8 +33,6 @@ pub(crate) fn named(share: Option<&Arc<str>>) -> String {
 
 /// The rooms of the shares of one pool.
 pub(crate) struct ShareRooms {
-    /// The most events of one share in the pool.
-    bound: AtomicUsize,
     /// The treatment of an event whose share has no room.
     pub(crate) on_full: OnFull,
     taken: Mutex<Rooms>,
@@ -45,14 +40,24 @@ pub(crate) struct ShareRooms {
     freed: watch::Sender<()>,
 }
 
-#[derive(Default)]
 struct Rooms {
+    bound: Bound,
+    /// The events of all shares in the pool.
+    queued: usize,
     /// Lines with events beside the pool, and how many those are: later ones follow them, whatever
     /// their share is, so that a line stays in order.
     lines: HashMap<OrderLine, (ShareName, usize)>,
     rooms: BTreeMap<ShareName, Room>,
-    /// Shares with room and with events beside the pool.
-    open: BTreeSet<ShareName>,
+    /// Shares with events beside the pool, the ones with the fewest in the pool first.
+    beside: BTreeSet<(usize, ShareName)>,
+}
+
+/// The most events of one share in a pool.
+#[derive(Clone, Copy)]
+struct Bound {
+    /// However empty the pool is.
+    share: usize,
+    queue: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,31 +77,47 @@ enum Place {
     Out,
 }
 
-/// The most events of one share in a pool with these settings.
-pub(crate) fn bound(config: &PoolConfig) -> usize {
-    config.share_queue.unwrap_or(config.queue.div_ceil(PART))
+impl Bound {
+    fn new(config: &PoolConfig) -> Self {
+        let share = config.share_queue.unwrap_or(config.queue.div_ceil(PART));
+        Self { share, queue: config.queue }
+    }
+
+    /// While this many events of all shares are in the pool. It falls with the room that is left,
+    /// so that many floods leave room for others: with `n` of them each has `queue / (n + 3)`,
+    /// where one alone has a quarter. A dynamic threshold, after Choudhury and Hahne (1998).
+    fn now(self, queued: usize) -> usize {
+        let others = self.queue.saturating_sub(self.share);
+        if others == 0 {
+            return self.share;
+        }
+        let left = self.queue.saturating_sub(queued);
+        (self.share.saturating_mul(left) / others).clamp(1, self.share)
+    }
 }
 
 impl ShareRooms {
     /// Of a pool with these settings.
     pub(crate) fn new(config: &PoolConfig) -> Arc<Self> {
-        let bound = AtomicUsize::new(bound(config));
         let on_full = config.on_share_full.unwrap_or(config.on_full);
-        let (taken, freed) = (Mutex::default(), watch::channel(()).0);
-        Arc::new(Self { bound, on_full, taken, freed })
+        let taken = Rooms {
+            bound: Bound::new(config),
+            queued: 0,
+            lines: HashMap::new(),
+            rooms: BTreeMap::new(),
+            beside: BTreeSet::new(),
+        };
+        Arc::new(Self { on_full, taken: Mutex::new(taken), freed: watch::channel(()).0 })
     }
 
+    /// The most events that one share may have in the pool, however empty it is.
     pub(crate) fn bound(&self) -> usize {
-        self.bound.load(Ordering::Relaxed)
+        self.taken.lock().bound.share
     }
 
-    /// Sets another bound. Events in the pool keep their room.
-    pub(crate) fn set_bound(&self, bound: usize) {
-        self.bound.store(bound, Ordering::Relaxed);
-        let mut taken = self.taken.lock();
-        let shares: Vec<ShareName> = taken.rooms.keys().cloned().collect();
-        shares.iter().for_each(|share| taken.look(share, bound));
-        drop(taken);
+    /// Sets the bound of these settings. Events in the pool keep their room.
+    pub(crate) fn set_bound(&self, config: &PoolConfig) {
+        self.taken.lock().bound = Bound::new(config);
         self.freed.send_replace(());
     }
 
@@ -105,9 +126,12 @@ impl ShareRooms {
         self.freed.subscribe()
     }
 
-    /// The shares with room and with events beside the pool.
-    pub(crate) fn open(&self) -> Vec<ShareName> {
-        self.taken.lock().open.iter().cloned().collect()
+    /// Of these shares, the one that has room, events beside the pool, and the fewest in it.
+    pub(crate) fn open(&self, is_one: impl Fn(&ShareName) -> bool) -> Option<ShareName> {
+        let taken = self.taken.lock();
+        let bound = taken.bound.now(taken.queued);
+        let open = taken.beside.iter().take_while(|(queued, _)| *queued < bound);
+        open.map(|(_, share)| share).find(|share| is_one(share)).cloned()
     }
 
     /// The number of events of a share beside the pool.
@@ -174,24 +198,13 @@ impl ShareRooms {
 
     /// False if it is `bounded`, and the share has no room.
     fn moves(&self, share: &ShareName, (from, to): (Place, Place), bounded: bool) -> bool {
-        let bound = self.bound();
         let mut taken = self.taken.lock();
-        if bounded && taken.rooms.get(share).is_some_and(|room| room.queued >= bound) {
+        let room = taken.rooms.get(share).copied().unwrap_or_default();
+        if bounded && room.queued >= taken.bound.now(taken.queued) {
             return false;
         }
-        let room = taken.rooms.entry(share.clone()).or_default();
-        match from {
-            Place::Beside => room.beside -= 1,
-            Place::Queued => room.queued -= 1,
-            Place::Out => {}
-        }
-        match to {
-            Place::Beside => room.beside += 1,
-            Place::Queued => room.queued += 1,
-            Place::Out => {}
-        }
-        taken.look(share, bound);
-        let is_open = from == Place::Queued && taken.open.contains(share);
+        taken.moves(share, room, from, to);
+        let is_open = from == Place::Queued && taken.is_open();
         drop(taken);
         if is_open {
             self.freed.send_replace(());
@@ -201,17 +214,29 @@ impl ShareRooms {
 }
 
 impl Rooms {
-    /// A room has changed.
-    fn look(&mut self, share: &ShareName, bound: usize) {
-        let Some(room) = self.rooms.get(share).copied() else { return };
-        if room.beside > 0 && room.queued < bound {
-            self.open.insert(share.clone());
-        } else {
-            self.open.remove(share);
+    fn moves(&mut self, share: &ShareName, was: Room, from: Place, to: Place) {
+        let events = |is: usize, place| is + usize::from(to == place) - usize::from(from == place);
+        let room = Room {
+            queued: events(was.queued, Place::Queued),
+            beside: events(was.beside, Place::Beside),
+        };
+        self.queued = events(self.queued, Place::Queued);
+        if was.beside > 0 {
+            self.beside.remove(&(was.queued, share.clone()));
         }
-        if room.beside == 0 && room.queued == 0 {
+        if room.beside > 0 {
+            self.beside.insert((room.queued, share.clone()));
+        }
+        if room.beside + room.queued > 0 {
+            self.rooms.insert(share.clone(), room);
+        } else {
             self.rooms.remove(share);
         }
+    }
+
+    /// True if a share with events beside the pool has room.
+    fn is_open(&self) -> bool {
+        self.beside.first().is_some_and(|(queued, _)| *queued < self.bound.now(self.queued))
     }
 }
 
@@ -263,6 +288,32 @@ mod tests {
     use crate::engine::account::order_audit::OrderAudit;
 
     #[test]
+    fn q08_many_floods_leave_room_and_one_alone_has_its_part() {
+        for (share_queue, floods, each, left) in [
+            (None, 1, 250, 750),
+            (None, 4, 142, 430),
+            (None, 100, 9, 29),
+            (Some(1_000), 1, 1_000, 0),
+        ] {
+            let rooms =
+                ShareRooms::new(&PoolConfig { queue: 1_000, share_queue, ..PoolConfig::default() });
+            let mut all = Vec::new();
+            for _ in 0..1_000 {
+                for flood in 0..floods {
+                    let mut room = None;
+                    if rooms.enters(&mut room, Some(flood.to_string().into())) {
+                        all.push(room);
+                    }
+                }
+            }
+            let waiting = rooms.waiting(&Some("0".into()));
+            assert!(waiting.abs_diff(each) <= 1, "{floods} floods: {waiting} each");
+            let is_left = 1_000 - all.len();
+            assert!(is_left.abs_diff(left) <= floods, "{floods} floods leave {is_left}");
+        }
+    }
+
+    #[test]
     fn q10_many_shares_beside_a_pool_leave_nothing() {
         let rooms = ShareRooms::new(&PoolConfig { share_queue: Some(1), ..PoolConfig::default() });
         let audit = OrderAudit::default();
@@ -280,7 +331,8 @@ mod tests {
         drop(all);
         (0..100_000).for_each(|n| rooms.steps_in(&line(n)));
         let taken = rooms.taken.lock();
-        assert!(taken.rooms.is_empty() && taken.open.is_empty() && taken.lines.is_empty());
+        assert!(taken.rooms.is_empty() && taken.beside.is_empty() && taken.lines.is_empty());
+        assert_eq!(taken.queued, 0);
         assert!(taken.lines.capacity() <= 2 * ROOMY, "{}", taken.lines.capacity());
     }
 }

@@ -59,8 +59,8 @@ options! {
         /// `default`: `{ default: { in_hand: 5, rate: 20/s }, acme: { weight: 3 } }`.
         shares: Vec<ShareConfig> = each().live().or_empty();
         /// How many events of one share may wait in the pool, so that one share cannot fill it; a
-        /// quarter of the queue by default. The events of a share that has as many are treated
-        /// according to `on_share_full`; they delay no other share.
+        /// quarter of the queue by default, and less while others fill it. The events of a share
+        /// that has as many are treated according to `on_share_full`; they delay no other share.
         share_queue: Option<usize> = count(1..=10_000_000).live().optional();
         /// Events whose share has as many waiting as `share_queue` says: the same words as for
         /// `on_full`, and by default what that says. With `pause` they wait beside the pool, up to
