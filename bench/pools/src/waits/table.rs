@@ -97,28 +97,28 @@ impl Measured {
     }
 
     fn asked(&self) -> Vec<Asked> {
-        let is_keyed = self.shape.keys.is_some();
-        let at_least = |floor, target| {
-            let ratio = self.ratio(Side::Channels, Cost::per_second)?;
-            Some(Asked { what: "throughput to channels", ratio, floor, target, at_least: true })
+        let at_least = |what, to, floor, target| {
+            let ratio = self.ratio(to, Cost::per_second)?;
+            Some(Asked { what, ratio, floor, target, at_least: true })
         };
-        let at_most = |what, to, floor, target| {
-            let ratio = self.ratio(to, Cost::processor_each)?;
+        let to_channels =
+            |floor, target| at_least("throughput to channels", Side::Channels, floor, target);
+        let time_to_channels = |floor, target| {
+            let ratio = self.ratio(Side::Channels, Cost::processor_each)?;
+            let what = "processor time to channels";
             Some(Asked { what, ratio, floor, target, at_least: false })
         };
-        let to_channels = "processor time to channels";
-        let asked = match (self.shape.wait, is_keyed) {
-            (Wait::Yields | Wait::Replies, false) if self.shape.workers <= 16 => {
-                vec![at_least(1.0, 1.5)]
-            }
-            (Wait::Yields | Wait::Replies, false) => vec![at_least(1.0, 1.2)],
-            (Wait::Yields, true) => vec![at_least(0.9, 1.2)],
-            (Wait::Sleeps, false) => vec![
-                at_most(to_channels, Side::Channels, 1.05, 0.9),
-                at_most("processor time to for_each_concurrent", Side::Concurrent, 1.3, 1.15),
+        let asked = match (self.shape.wait, self.shape.keys) {
+            (Wait::Yields, None) if matches!(self.shape.workers, 16 | 256) => vec![
+                to_channels(1.0, 1.2),
+                at_least("to for_each_concurrent", Side::Concurrent, 0.85, 1.0),
             ],
-            (Wait::Sleeps, true) => vec![at_most(to_channels, Side::Channels, 1.2, 1.0)],
-            (Wait::Replies, true) | (Wait::Sometimes, _) => Vec::new(),
+            (Wait::Yields | Wait::Replies, None) => vec![to_channels(1.0, 1.2)],
+            (Wait::Yields, Some(1_000)) => vec![to_channels(0.5, 0.8)],
+            (Wait::Yields, Some(_)) => vec![to_channels(0.85, 1.2)],
+            (Wait::Sleeps, None) => vec![time_to_channels(1.15, 0.9)],
+            (Wait::Sleeps, Some(_)) => vec![time_to_channels(1.4, 1.0)],
+            (Wait::Replies, Some(_)) | (Wait::Sometimes, _) => Vec::new(),
         };
         asked.into_iter().flatten().collect()
     }
