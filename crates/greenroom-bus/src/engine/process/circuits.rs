@@ -62,17 +62,21 @@ impl Shares {
         self.down * 2 > self.known.len()
     }
 
-    /// Forgets shares that have had no attempt for a while.
-    fn tidy(&mut self, window: Duration, now: Instant) {
+    /// Once a window, forgets shares that have had no attempt for a while. True if that found no
+    /// share in trouble.
+    fn tidy(&mut self, window: Duration, now: Instant) -> bool {
         if self.tidied.is_some_and(|at| now.duration_since(at) < window) {
-            return;
+            return false;
         }
         self.tidied = Some(now);
+        let mut any = false;
         self.known.retain(|_, KnownShare { circuit, last }| {
             let is_troubled = circuit.as_ref().is_some_and(|circuit| circuit.is_troubled());
+            any |= is_troubled;
             is_troubled || now.duration_since(*last) < REMEMBERED
         });
         shrink(&mut self.known);
+        !any
     }
 }
 
@@ -135,10 +139,7 @@ impl Circuits {
         let circuit = known.circuit.clone();
         let ended = circuit.as_ref().is_some_and(|circuit| circuit.succeeded());
         shares.down -= usize::from(ended);
-        shares.tidy(self.config.window, now);
-        let is_troubled =
-            |known: &KnownShare| known.circuit.as_ref().is_some_and(|one| one.is_troubled());
-        if circuit.is_some() && !shares.known.values().any(is_troubled) {
+        if shares.tidy(self.config.window, now) {
             self.any.store(false, Ordering::Relaxed);
         }
         ended
