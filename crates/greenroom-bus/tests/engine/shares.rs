@@ -439,8 +439,9 @@ async fn q08_the_room_of_a_share_is_changed_while_it_runs() {
     let pool = control.pool("default").unwrap();
     let shares = pool.shares().unwrap();
     let waiting = || shares.status("acme").waiting;
+    assert_eq!(shares.all_nameless(), Some(0));
     tokio::time::sleep(ms(50)).await;
-    assert_eq!(waiting(), 10, "a quarter");
+    assert_eq!((waiting(), shares.all_nameless()), (10, None), "a quarter");
     pool.set_share_queue(Some(25));
     tokio::time::sleep(ms(1)).await;
     assert_eq!((shares.share_queue(), waiting()), (25, 25));

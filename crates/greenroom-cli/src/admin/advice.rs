@@ -51,6 +51,7 @@ const RULES: &[Rule] = &[
     pools::wedged,
     pools::hot_key,
     pools::busy_share,
+    pools::no_shares,
     pools::paused,
     paused_shares::paused_shares,
     events::dead_letters,

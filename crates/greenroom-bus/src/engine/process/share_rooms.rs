@@ -6,7 +6,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     hash::Hash,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::Mutex;
@@ -36,6 +39,10 @@ pub(crate) struct ShareRooms {
     /// The treatment of an event whose share has no room.
     pub(crate) on_full: OnFull,
     taken: Mutex<Rooms>,
+    /// An event had a share.
+    any_named: AtomicBool,
+    /// The events without a share.
+    nameless: AtomicU64,
     /// Changes when a share with events beside the pool has room again.
     freed: watch::Sender<()>,
 }
@@ -107,7 +114,15 @@ impl ShareRooms {
             rooms: BTreeMap::new(),
             beside: BTreeSet::new(),
         };
-        Arc::new(Self { on_full, taken: Mutex::new(taken), freed: watch::channel(()).0 })
+        let (taken, freed) = (Mutex::new(taken), watch::channel(()).0);
+        let (any_named, nameless) = (AtomicBool::new(false), AtomicU64::new(0));
+        Arc::new(Self { on_full, taken, any_named, nameless, freed })
+    }
+
+    /// How many events there were, if none of them had a share.
+    pub(crate) fn all_nameless(&self) -> Option<u64> {
+        let any_named = self.any_named.load(Ordering::Relaxed);
+        (!any_named).then(|| self.nameless.load(Ordering::Relaxed))
     }
 
     /// The most events that one share may have in the pool, however empty it is.
@@ -191,8 +206,13 @@ impl ShareRooms {
         share: ShareName,
         place: Place,
     ) -> bool {
-        let new =
-            || Box::new(ShareRoom { rooms: self.clone(), share, place: Mutex::new(Place::Out) });
+        let new = || {
+            match share {
+                None => drop(self.nameless.fetch_add(1, Ordering::Relaxed)),
+                Some(_) => self.any_named.store(true, Ordering::Relaxed),
+            }
+            Box::new(ShareRoom { rooms: self.clone(), share, place: Mutex::new(Place::Out) })
+        };
         room.get_or_insert_with(new).goes(place, place == Place::Queued)
     }
 

@@ -178,6 +178,29 @@ pub(super) fn busy_share(seen: &Seen, found: &mut Vec<Finding>) {
     }
 }
 
+/// So many events without a share are no accident.
+const MANY: u64 = 100;
+
+/// Pools whose `share_by` finds nothing.
+pub(super) fn no_shares(seen: &Seen, found: &mut Vec<Finding>) {
+    for pool in &seen.pools {
+        let Some(events) = pool.now.nameless.filter(|events| *events >= MANY) else { continue };
+        found.push(
+            Finding::warning(
+                "no_shares",
+                about(pool),
+                format!("No event of the pool `{}` has a share", pool.name),
+            )
+            .figures(format!("{events} events since the start"))
+            .why("`share_by` found nothing in them: they are all one share, with its limits.")
+            .change(
+                "Let `share_by` name what tells them apart. `greenroom route FILE EVENT` says \
+                 which share a sample event has.",
+            ),
+        );
+    }
+}
+
 /// A name as it stands in a configuration.
 fn written(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);

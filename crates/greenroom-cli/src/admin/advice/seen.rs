@@ -87,6 +87,8 @@ pub(super) struct PoolNow {
     pub(super) paused_shares: Vec<PausedShare>,
     /// The share with most workers, if nobody gave it limits.
     pub(super) share: Option<BusyShare>,
+    /// How many events it has had, if none of them had a share.
+    pub(super) nameless: Option<u64>,
 }
 
 /// A key that only one worker at a time handles, while others are idle.
@@ -296,6 +298,7 @@ fn pool(
             hot: hot_key(view, control),
             share: shares.as_ref().and_then(|shares| recent.shares.busiest(&view.name, shares)),
             paused_shares: shares.as_ref().map_or_else(Vec::new, |shares| shares.paused()),
+            nameless: shares.as_ref().and_then(|shares| shares.all_nameless()),
         },
         on_full: view.config.on_full,
         rate: written.and_then(|pool| pool.rate).map(|rate| rate.per_second),

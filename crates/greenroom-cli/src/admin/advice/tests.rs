@@ -40,6 +40,7 @@ fn pool(name: &str) -> Pool {
             hot: None,
             paused_shares: Vec::new(),
             share: None,
+            nameless: None,
         },
         on_full: OnFull::Pause,
         rate: None,
@@ -545,6 +546,19 @@ fn q11_a_share_that_holds_nearly_all_workers_gets_a_cap() {
         seen.pools[0].now.share = busy(workers, others);
         assert_eq!(findings(&seen), [], "{why}");
     }
+}
+
+#[test]
+fn q11_a_share_by_that_finds_nothing_is_told() {
+    let mut seen = well();
+    seen.pools[0].now.nameless = Some(99);
+    assert_eq!(findings(&seen), [], "a few may be without one");
+    seen.pools[0].now.nameless = Some(100);
+    let found = one(&seen);
+    assert_eq!((found.kind, found.severity), ("no_shares", Severity::Warning));
+    assert_eq!(found.what, "No event of the pool `erp` has a share");
+    assert_eq!(found.figures, "100 events since the start");
+    assert!(found.change.contains("`share_by`"), "{found:?}");
 }
 
 #[test]

@@ -77,6 +77,11 @@ impl PoolSharesControl {
         self.pool.settings().rooms.as_ref().map_or(usize::MAX, |rooms| rooms.bound())
     }
 
+    /// How many events it has had, if none of them had a share: `share_by` finds nothing in them.
+    pub fn all_nameless(&self) -> Option<u64> {
+        self.pool.settings().rooms.as_ref()?.all_nameless()
+    }
+
     /// The number of events of this share beside the pool: its room there is used up.
     pub fn beside(&self, share: &Share) -> usize {
         let name = (*share != Share::COMMON).then(|| share.to_string().into());
