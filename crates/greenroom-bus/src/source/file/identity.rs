@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
+    time::SystemTime,
 };
 
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,10 @@ impl Fingerprint {
 pub(super) struct FileIdentity {
     /// 0 where the system has none.
     inode: u64,
+    /// When the file was made, in nanoseconds since 1970: an inode is used again. `None` where the
+    /// system does not tell, and in older checkpoints.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created: Option<u64>,
     /// In bytes, as it is stored.
     length: u64,
     head: Fingerprint,
@@ -81,13 +86,20 @@ pub(super) struct FileIdentity {
 impl FileIdentity {
     /// Leaves the cursor of the file somewhere.
     pub(super) fn read(file: &mut File) -> io::Result<Self> {
-        let length = file.metadata()?.len();
+        let found = file.metadata()?;
         let head = Fingerprint::written(file)?;
-        Ok(Self { inode: inode(file)?, length, head })
+        let created = found.created().ok().and_then(nanos);
+        Ok(Self { inode: inode(file)?, created, length: found.len(), head })
     }
 
     pub(super) fn inode(&self) -> u64 {
         self.inode
+    }
+
+    /// Whether a file with this inode, made at this time, is this one, whatever it holds by now.
+    pub(super) fn is_inode_of(&self, (inode, created): (u64, SystemTime)) -> bool {
+        let is_made_then = self.created.is_none_or(|at| nanos(created) == Some(at));
+        self.inode == inode && is_made_then
     }
 
     /// Whether a file that begins with these bytes may have the same content.
@@ -103,12 +115,13 @@ impl FileIdentity {
         }
     }
 
-    /// The identity of a copy, which has another inode; `None` if nothing of the content is known,
+    /// The identity of this copy, which has another inode; `None` if nothing of the content is known,
     /// or only NULs, with which others begin as well.
-    pub(super) fn copied(&self, inode: u64) -> Option<Self> {
+    pub(super) fn copied(&self, copy: &File) -> io::Result<Option<Self>> {
         let nuls = vec![0_u8; self.head.bytes.min(BYTES) as usize];
         let is_known = !nuls.is_empty() && crc32fast::hash(&nuls) != self.head.crc32;
-        is_known.then(|| Self { inode, ..self.clone() })
+        let (inode, created) = (inode(copy)?, copy.metadata()?.created().ok().and_then(nanos));
+        Ok(is_known.then(|| Self { inode, created, ..self.clone() }))
     }
 
     /// As large as the file is now, if it has grown. A file that was cut has changed.
@@ -137,6 +150,10 @@ impl FileIdentity {
             None
         })
     }
+}
+
+fn nanos(at: SystemTime) -> Option<u64> {
+    u64::try_from(at.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
 
 /// Whether both are the same file, as far as the system tells.

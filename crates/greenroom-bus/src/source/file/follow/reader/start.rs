@@ -11,7 +11,7 @@ use super::{
         OpenedFile,
         checkpoint::{Checkpoint, Contents, StoredCheckpoint},
         decompress::decompressed,
-        identity::{BYTES, FileIdentity, inode},
+        identity::{BYTES, FileIdentity},
         keeper::{Keeper, Kept},
         resume::{NoStart, Start},
     },
@@ -70,20 +70,21 @@ impl FollowReader {
         // The file named by the path itself is new.
         copies.extend(found.extract_if(.., |found| found.path != self.path));
         in_order(&mut copies);
-        let mut differ: Vec<_> = left.iter().map(|(_, record)| record.identity.inode()).collect();
+        let mut differ: Vec<_> = left.iter().map(|(_, record)| record.identity.clone()).collect();
         let is_looked_for = |record: &StoredCheckpoint| !record.is_complete() || !self.is_set;
         left.retain(|(at, record)| {
             let copy = is_looked_for(record).then(|| claim_copy(record, &mut copies)).flatten();
             let is_left = copy.is_none();
             if copy.as_ref().is_some_and(Claimed::is_packed) {
                 // A compressed original is removed, so another file has its inode by now.
-                differ.retain(|inode| *inode != record.identity.inode());
+                differ.retain(|identity| identity.inode() != record.identity.inode());
             }
             claimed.extend(copy.map(|copy| (*at, copy)));
             is_left
         });
         // Files that were cut, rewritten and then put aside.
-        copies.retain(|found| differ.contains(&found.id.1) && aside.contains(&found.id));
+        let differs = |file| differ.iter().any(|identity| identity.is_inode_of(file));
+        copies.retain(|found| differs((found.id.1, found.created)) && aside.contains(&found.id));
         claimed.sort_by_key(|(at, _)| *at);
         let claimed: Vec<_> = claimed.into_iter().map(|(_, claimed)| claimed).collect();
         let left: Vec<_> = left.into_iter().map(|(_, record)| record).collect();
@@ -174,7 +175,7 @@ fn copied(
     record: &StoredCheckpoint,
     mut opened: OpenedFile,
 ) -> io::Result<Option<StoredCheckpoint>> {
-    let Some(identity) = record.identity.copied(inode(&opened.file)?) else { return Ok(None) };
+    let Some(identity) = record.identity.copied(&opened.file)? else { return Ok(None) };
     if opened.is_plain {
         let differs = identity.difference(&mut opened.beside, &record.tail)?;
         return Ok(differs.is_none().then(|| record.of_copy(identity)));

@@ -1,5 +1,7 @@
 //! What a restart, or another kind of input, goes on with.
 
+use std::os::unix::fs::MetadataExt;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -204,4 +206,35 @@ async fn b01_a_copy_that_has_the_inode_of_a_file_that_was_compressed_is_not_read
     let mut run = stage.run("log");
     assert!(run.handle().await.is_empty());
     run.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn b01_a_read_copy_that_has_the_inode_of_a_removed_file_is_not_read_again() {
+    let stage = Stage::new();
+    stage.append("log", &some(1..=3));
+    let mut run = stage.run("log");
+    assert_eq!(run.handle().await, [1, 2, 3]);
+    stage.rename("log", "log.1");
+    stage.append("log", &some(4..=6));
+    assert_eq!(run.handle().await, [4, 5, 6]);
+    let inode = |name: &str| stage.path(name).metadata().unwrap().ino();
+    let freed = inode("log.1");
+    run.end().await;
+    fs::remove_file(stage.path("log.1")).unwrap();
+    let mut run = stage.run("log");
+    assert!(run.handle().await.is_empty());
+    // A file system that uses inodes again does so soon.
+    let copy = (0..200).map(|n| format!("log.{n}00")).find(|copy| {
+        fs::write(stage.path(copy), "").unwrap();
+        inode(copy) == freed
+    });
+    let copy = copy.unwrap_or_else(|| "log.99".to_owned());
+    fs::copy(stage.path("log"), stage.path(&copy)).unwrap();
+    thread::sleep(Duration::from_millis(12));
+    fs::write(stage.path("log"), some(7..=7)).unwrap();
+    assert_eq!(run.handle().await, [7]);
+    run.end().await;
+    let mut run = stage.run("log");
+    stage.append("log", &some(8..=8));
+    assert_eq!(run.handle().await, [8]);
 }
