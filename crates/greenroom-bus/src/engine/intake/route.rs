@@ -207,7 +207,8 @@ impl Routing {
             Ok(line) => {
                 let ack = settles(line.as_ref());
                 let share = self.shared.process.handlers[handler].config.share(&event);
-                let job = PoolJob::new(event, handler, line, origin, ack).with_share(share);
+                let mut job = PoolJob::new(event, handler, line, origin, ack);
+                job.set_share(share);
                 match reserved {
                     Some(_) => self.reserve(job.with_reserved(reserved)),
                     None => self.reserve(job),

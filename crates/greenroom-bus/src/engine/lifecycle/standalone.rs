@@ -193,7 +193,9 @@ impl RunningRouter {
                 Ok(line) => {
                     let ack = shared.ledger.part(part, line.as_ref(), None);
                     let share = shared.process.handlers[*place].config.share(&event);
-                    PoolJob::new(event.clone(), *place, line, origin, ack).with_share(share)
+                    let mut job = PoolJob::new(event.clone(), *place, line, origin, ack);
+                    job.set_share(share);
+                    job
                 }
                 Err(error) => {
                     let job = PoolJob::new(event.clone(), *place, None, origin, part);

@@ -82,12 +82,12 @@ impl PoolJob {
         self.extras()?.share.as_ref()
     }
 
-    /// The same as a part of this share.
-    pub(crate) fn with_share(mut self, share: Option<Arc<str>>) -> Self {
+    /// It is a part of this share.
+    #[inline]
+    pub(crate) fn set_share(&mut self, share: Option<Arc<str>>) {
         if share.is_some() {
             self.extras_mut().share = share;
         }
-        self
     }
 
     /// The room that it takes, if its pool has shares.
