@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{commands::route::Header, version};
 
+pub use crate::{logging::LogFormat, report::ReportFormat};
 pub use operate::{
     HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
     ShareCommand, ShareSort,
@@ -668,22 +669,4 @@ pub enum Shell {
     Zsh,
     /// Fish
     Fish,
-}
-
-/// The format of logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people to read
-    Human,
-    /// One JSON object per line
-    Json,
-}
-
-/// The format of the final report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// An aligned table
-    Text,
-    /// One JSON object
-    Json,
 }
