@@ -1,5 +1,6 @@
 //! The command line.
 
+mod header;
 mod operate;
 mod values;
 
@@ -7,9 +8,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{commands::route::Header, version};
+use crate::version;
 
 pub use crate::{logging::LogFormat, report::ReportFormat};
+pub use header::Header;
 pub use operate::{
     HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
     ShareCommand, ShareSort,
