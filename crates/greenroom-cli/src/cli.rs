@@ -85,7 +85,7 @@ pub enum Command {
     /// Exit code 1: no answer, or the configuration has mistakes; then nothing has changed.
     Reload {
         /// The address of the running greenroom's admin listener
-        #[arg(default_value = crate::admin::ask::ADDRESS)]
+        #[arg(default_value = crate::admin_client::ADDRESS)]
         address: String,
     },
     /// Watch a running greenroom on this terminal, once a second: slow, stuck or failing parts
@@ -223,7 +223,7 @@ pub struct WhyArgs {
     /// The key: a value of `order_by`
     pub key: String,
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
 }
 
@@ -231,7 +231,7 @@ pub struct WhyArgs {
 #[derive(Debug, Args)]
 pub struct AdviseArgs {
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
     /// Print one JSON object
     #[arg(long)]
@@ -242,7 +242,7 @@ pub struct AdviseArgs {
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
     /// Print one JSON object
     #[arg(long)]
@@ -253,7 +253,7 @@ pub struct StatusArgs {
 #[derive(Debug, Args)]
 pub struct TopArgs {
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
     /// Print one snapshot, after one second, and end
     #[arg(long)]

@@ -5,6 +5,7 @@
 //! - [`commands`]: `run`, `check` and the others.
 
 mod admin;
+mod admin_client;
 pub mod cli;
 pub mod commands;
 pub mod config;

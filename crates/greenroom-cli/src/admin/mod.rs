@@ -11,7 +11,6 @@
 
 mod advice;
 mod answer;
-pub(crate) mod ask;
 mod audit;
 mod daemon;
 mod events;
