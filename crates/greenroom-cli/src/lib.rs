@@ -17,6 +17,7 @@ mod logging;
 mod panics;
 pub mod progress;
 pub mod report;
+mod run;
 mod shell;
 mod telemetry;
 mod version;

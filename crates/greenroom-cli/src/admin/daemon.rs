@@ -6,7 +6,7 @@ use axum::extract::State;
 use greenroom_bus::engine::Control;
 
 use super::{history::History, metrics::figures::Figures};
-use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
+use crate::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
 
 /// The extractor of routes.
 pub(super) type Asked = State<Arc<Daemon>>;

@@ -10,8 +10,8 @@ use greenroom_bus::{
 use super::own::{self, Own};
 use crate::{
     admin::advice::{Recent, Seen},
-    commands::run::{layers::HandlerLayers, reload::Reload},
     config::AdminConfig,
+    run::{layers::HandlerLayers, reload::Reload},
     telemetry::counts::SignalCounts,
 };
 
