@@ -14,6 +14,7 @@ mod answer;
 mod audit;
 mod daemon;
 mod events;
+mod figures;
 mod guard;
 mod health;
 mod history;
@@ -49,8 +50,8 @@ use self::guard::Guard;
 pub(crate) use self::{
     answer::{Answer, Json, Refusal},
     daemon::Daemon,
+    figures::Figures,
     history::History,
-    metrics::figures::Figures,
     query::Query,
     site::Site,
 };
