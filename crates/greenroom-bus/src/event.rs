@@ -20,6 +20,7 @@
 
 mod builder;
 mod causation;
+pub mod codec;
 mod depth;
 mod draft;
 mod error;

@@ -10,6 +10,7 @@
 mod address;
 mod allow;
 pub(crate) mod answer;
+mod auth;
 mod config;
 pub(crate) mod connection;
 mod credentials;
@@ -32,10 +33,11 @@ pub(crate) mod tls;
 pub use self::{
     allow::{Allow, BadAllow},
     answer::OUTCOME,
+    auth::{Auth, BasicAuth},
     config::{Identity, TargetConfig, Tls},
     credentials::{BadAuth, BadHeader, check_auth, check_header},
     event_url::EventUrl,
-    options::{Auth, BasicAuth, HttpTls, UnreadFile},
+    options::{HttpTls, UnreadFile},
     post::{NotPosted, Posted, Poster},
     posting::{Posting, check_headers, check_scheme, check_target, status_map},
     status::{NoRow, NoVerdict, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict},

@@ -10,7 +10,6 @@
 mod spelled;
 
 mod byte_order_mark;
-pub mod codec;
 pub mod dead_letter;
 pub mod engine;
 pub mod event;
@@ -35,6 +34,8 @@ pub mod trace;
 pub mod watermark;
 
 use std::{future::Future, pin::Pin};
+
+pub use event::codec;
 
 /// A boxed future that can move between threads, as returned by the object-safe contracts of this
 /// crate.

@@ -9,6 +9,7 @@ pub mod generator;
 pub mod http;
 mod kind;
 pub(crate) mod lease;
+pub mod log;
 pub mod memory;
 mod partition;
 mod places;

@@ -2,8 +2,9 @@
 
 #[cfg(feature = "store")]
 pub mod letters;
-pub mod log;
 #[cfg(feature = "store")]
 pub mod seen;
 #[cfg(feature = "store")]
 pub(crate) mod sqlite;
+
+pub use crate::source::log;

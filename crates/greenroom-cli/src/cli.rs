@@ -1,5 +1,6 @@
 //! The command line.
 
+mod header;
 mod operate;
 mod values;
 
@@ -7,8 +8,10 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::{commands::route::Header, version};
+use crate::version;
 
+pub use crate::{logging::LogFormat, report::ReportFormat};
+pub use header::Header;
 pub use operate::{
     HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
     ShareCommand, ShareSort,
@@ -82,7 +85,7 @@ pub enum Command {
     /// Exit code 1: no answer, or the configuration has mistakes; then nothing has changed.
     Reload {
         /// The address of the running greenroom's admin listener
-        #[arg(default_value = crate::admin::ask::ADDRESS)]
+        #[arg(default_value = crate::admin_client::ADDRESS)]
         address: String,
     },
     /// Watch a running greenroom on this terminal, once a second: slow, stuck or failing parts
@@ -220,7 +223,7 @@ pub struct WhyArgs {
     /// The key: a value of `order_by`
     pub key: String,
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
 }
 
@@ -228,7 +231,7 @@ pub struct WhyArgs {
 #[derive(Debug, Args)]
 pub struct AdviseArgs {
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
     /// Print one JSON object
     #[arg(long)]
@@ -239,7 +242,7 @@ pub struct AdviseArgs {
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
     /// Print one JSON object
     #[arg(long)]
@@ -250,7 +253,7 @@ pub struct StatusArgs {
 #[derive(Debug, Args)]
 pub struct TopArgs {
     /// The address of the running greenroom's admin listener
-    #[arg(default_value = crate::admin::ask::ADDRESS)]
+    #[arg(default_value = crate::admin_client::ADDRESS)]
     pub address: String,
     /// Print one snapshot, after one second, and end
     #[arg(long)]
@@ -668,22 +671,4 @@ pub enum Shell {
     Zsh,
     /// Fish
     Fish,
-}
-
-/// The format of logs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// For people to read
-    Human,
-    /// One JSON object per line
-    Json,
-}
-
-/// The format of the final report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ReportFormat {
-    /// An aligned table
-    Text,
-    /// One JSON object
-    Json,
 }

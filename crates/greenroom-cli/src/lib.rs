@@ -5,6 +5,7 @@
 //! - [`commands`]: `run`, `check` and the others.
 
 mod admin;
+mod admin_client;
 pub mod cli;
 pub mod commands;
 pub mod config;
@@ -16,6 +17,7 @@ mod logging;
 mod panics;
 pub mod progress;
 pub mod report;
+mod run;
 mod shell;
 mod telemetry;
 mod version;

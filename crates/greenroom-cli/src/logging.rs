@@ -7,6 +7,7 @@ use std::{
     time::SystemTime,
 };
 
+use clap::ValueEnum;
 use greenroom_bus::printable::is_hidden;
 use tracing_subscriber::{
     Layer,
@@ -17,9 +18,18 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use crate::{cli::LogFormat, progress::AboveBar};
+use crate::progress::AboveBar;
 
 const LEVELS: &str = "off, error, warn, info, debug, trace, or `target=level,...`";
+
+/// The format of logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people to read
+    Human,
+    /// One JSON object per line
+    Json,
+}
 
 /// Starts logging. A level on the command line wins over `RUST_LOG`.
 ///

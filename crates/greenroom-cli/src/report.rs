@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, fmt::Write, time::Duration};
 
+use clap::ValueEnum;
 use greenroom_bus::{engine::RunReport, source::PartitionStanding};
 pub(crate) use greenroom_config::grouped;
-
-use crate::cli::ReportFormat;
 
 /// This many slow keys are enough for a reader; JSON has all that were kept.
 const KEYS_IN_TEXT: usize = 5;
@@ -17,6 +16,15 @@ pub(crate) type Answers = Vec<(u16, u64)>;
 
 /// The same for each input that existed at the end, by its name.
 pub(crate) type AllAnswers = BTreeMap<String, Answers>;
+
+/// The format of the final report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// An aligned table
+    Text,
+    /// One JSON object
+    Json,
+}
 
 /// The report as printed, with a newline at its end.
 pub(crate) fn render(report: &RunReport, answers: &AllAnswers, format: ReportFormat) -> String {

@@ -46,7 +46,6 @@ mod interpolate;
 mod listen;
 mod literal;
 mod macros;
-mod meant;
 pub mod near;
 pub mod option;
 mod options;
@@ -59,7 +58,6 @@ mod read;
 mod record;
 mod reference;
 mod registry;
-mod scalar;
 pub mod schema;
 #[cfg(feature = "text")]
 pub mod table;
@@ -73,7 +71,7 @@ mod yaml;
 
 pub use self::{
     at::At,
-    decode::{decode, default_of, defaults, defaults_beside},
+    decode::{decode, defaults, defaults_beside},
     file::{STANDARD_INPUT, Unread, directory_of, text_of},
     interpolate::{World, interpolate},
     listen::Listen,
@@ -88,6 +86,7 @@ pub use self::{
     record::{Record, Typed},
     reference::reference,
     registry::{AnyOptions, Chosen, Listed, Listing, Registered, Registry},
+    schema::default::default_of,
     take::{CountOr, Secret},
     tree::{Place, Span},
 };

@@ -2,6 +2,8 @@
 //! page read it.
 
 mod declared;
+pub(crate) mod decoder;
+pub(crate) mod default;
 
 use std::borrow::Cow;
 

@@ -1,17 +1,16 @@
 //! How to connect, by the options that inputs, outputs and dead letters share.
 
-#[cfg(feature = "client")]
-use greenroom_bus::kind::are_readable;
-use greenroom_config::At;
-#[cfg(feature = "client")]
-use greenroom_config::Word;
+use std::path::PathBuf;
 
 #[cfg(feature = "client")]
-use crate::Unusable;
-use crate::{
-    kinds::{KafkaInput, KafkaLetters, KafkaOutput, KafkaSasl, KafkaTls},
-    properties::Properties,
-};
+use greenroom_bus::kind::are_readable;
+#[cfg(feature = "client")]
+use greenroom_config::Word;
+use greenroom_config::{At, Secret, flag, options, path, text, word, words};
+
+use crate::properties::Properties;
+#[cfg(feature = "client")]
+use crate::unusable::Unusable;
 
 /// What a client connects with.
 #[cfg(feature = "client")]
@@ -40,34 +39,67 @@ impl Access {
 
 /// The options that inputs, outputs and dead letters share.
 pub(crate) struct KafkaConnection<'a> {
-    brokers: &'a [String],
-    tls: Option<&'a KafkaTls>,
-    sasl: Option<&'a KafkaSasl>,
-    properties: &'a Properties,
+    pub(crate) brokers: &'a [String],
+    pub(crate) tls: Option<&'a KafkaTls>,
+    pub(crate) sasl: Option<&'a KafkaSasl>,
+    pub(crate) properties: &'a Properties,
     /// Properties that have an option in this place only.
-    own: &'static [(&'static str, &'static str)],
+    pub(crate) own: &'static [(&'static str, &'static str)],
 }
 
-macro_rules! connects {
-    ($($options:ty: $own:expr;)+) => {$(
-        impl $options {
-            pub(crate) fn connection(&self) -> KafkaConnection<'_> {
-                KafkaConnection {
-                    brokers: &self.brokers,
-                    tls: self.tls.as_ref(),
-                    sasl: self.sasl.as_ref(),
-                    properties: &self.properties,
-                    own: $own,
-                }
-            }
-        }
-    )+};
+options! {
+    /// Files are PEM, and are read at the start.
+    pub struct KafkaTls = "tls", then KafkaTls::cert_with_its_key {
+        /// A file with the certificates of the authorities to trust, instead of the system's.
+        ca: Option<PathBuf> = path().optional();
+        /// A file with the certificate to present to the brokers.
+        cert: Option<PathBuf> = path().optional();
+        /// The file with its private key.
+        key: Option<PathBuf> = path().optional();
+        /// The passphrase of that file, if it is encrypted.
+        key_password: Option<Secret<String>> = text().secret().optional();
+        /// Whether the certificate of a broker must name its host.
+        check_host: bool = flag().default("true");
+    }
 }
 
-connects! {
-    KafkaInput: &[];
-    KafkaOutput: &HAVE_AN_OPTION_THERE;
-    KafkaLetters: &[];
+options! {
+    /// The credentials. Set other mechanisms by `properties`.
+    pub struct KafkaSasl = "sasl" {
+        /// The SASL mechanism. `PLAIN` sends the password, so use it only with `tls`.
+        mechanism: KafkaMechanism = word().default("SCRAM-SHA-512");
+        /// The user.
+        user: Secret<String> = text().secret();
+        /// The password. Write `${NAME}` or `file:PATH` for secrets.
+        password: Secret<String> = text().secret();
+    }
+}
+
+words! {
+    /// How a password is shown to be known.
+    pub enum KafkaMechanism {
+        /// It is sent.
+        Plain = "PLAIN",
+        /// By a challenge, with SHA-256.
+        ScramSha256 = "SCRAM-SHA-256",
+        /// By a challenge, with SHA-512.
+        ScramSha512 = "SCRAM-SHA-512",
+    }
+}
+
+impl KafkaTls {
+    /// The files that it names, each with its option.
+    #[cfg(feature = "client")]
+    fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+    }
+
+    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
+        let help = "a broker is shown a certificate with its key: name both files";
+        at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
+        Some(self)
+    }
 }
 
 /// Properties that have an option of their own, by what they begin with.
@@ -83,10 +115,6 @@ const HAVE_AN_OPTION: [(&str, &str); 10] = [
     ("compression.codec", "compression"),
     ("key.password", "tls.key_password"),
 ];
-
-/// Of an output.
-const HAVE_AN_OPTION_THERE: [(&str, &str); 2] =
-    [("partitioner", "partitioner"), ("message.max.bytes", "max_message")];
 
 impl KafkaConnection<'_> {
     /// What is wrong in the option of this name, and what to do next.

@@ -7,7 +7,7 @@
 use greenroom_bus::source::Taken;
 use rdkafka::message::{BorrowedMessage, Headers, Message, OwnedHeaders};
 
-use crate::{decode::is_of_event, kinds::KafkaInput};
+use crate::{decode::is_of_event, options::KafkaInput};
 
 /// The kept parts of a record.
 #[derive(Debug, Clone)]

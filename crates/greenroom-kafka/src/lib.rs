@@ -53,6 +53,7 @@ mod kept;
 pub mod kinds;
 #[cfg(feature = "client")]
 mod marks;
+mod options;
 #[cfg(feature = "client")]
 pub mod output;
 #[cfg(feature = "client")]
@@ -66,7 +67,7 @@ mod topic;
 mod unusable;
 
 pub use self::{
-    kinds::{KafkaInput, KafkaLetters, KafkaOutput},
+    options::{KafkaInput, KafkaLetters, KafkaOutput},
     properties::Properties,
 };
 #[cfg(feature = "client")]

@@ -44,8 +44,8 @@ use greenroom_bus::sink::{
 
 pub use self::dead_letters::KafkaDeadLetters;
 use self::{driver::Driver, setup::OutputSetup, shared::Shared};
-pub use crate::kinds::KafkaSinkMode;
-use crate::{kinds::KafkaOutput, topic::check_name, unusable::Unusable};
+pub use crate::options::KafkaSinkMode;
+use crate::{options::KafkaOutput, topic::check_name, unusable::Unusable};
 
 /// Publishes events to a topic.
 pub struct KafkaSink {

@@ -75,8 +75,8 @@ use self::{
     poller::{Lifeline, Poller},
     shared::{Heard, Shared, Tracker},
 };
-pub use crate::kinds::{FormerConsumer, GuardOptions};
-use crate::{client, kinds::KafkaInput, topic::check_name, unusable::Unusable};
+pub use crate::options::{FormerConsumer, GuardOptions};
+use crate::{client, options::KafkaInput, topic::check_name, unusable::Unusable};
 pub use greenroom_bus::source::StartAt;
 
 /// Events of one pull.

@@ -45,6 +45,7 @@
 mod connection;
 mod key;
 pub mod kinds;
+mod options;
 #[cfg(feature = "client")]
 pub mod output;
 #[cfg(feature = "client")]
@@ -57,7 +58,7 @@ mod subject;
 #[cfg(feature = "client")]
 pub use greenroom_bus::dead_letter::redrive::{RedriveError, Redriven};
 pub use key::{BadKeyTemplate, NatsKey, NatsKeyTemplate};
-pub use kinds::{NatsInput, NatsLetters, NatsOutput};
+pub use options::{NatsInput, NatsLetters, NatsOutput};
 #[cfg(feature = "client")]
 pub use redrive::redrive;
 pub use server::{NatsAuth, NatsUser};

@@ -44,9 +44,9 @@ use greenroom_bus::sink::{
 
 pub use self::dead_letters::NatsDeadLetters;
 use self::target::NatsTarget;
-use crate::{connection::Connection, kinds::NatsOutput};
+use crate::{connection::Connection, options::NatsOutput};
 pub use crate::{
-    kinds::NatsSinkMode,
+    options::NatsSinkMode,
     subject::{BadSubject, NatsSubject},
 };
 

@@ -23,7 +23,7 @@ use greenroom_bus::{
 
 use crate::{
     connection::{Connection, because},
-    kinds::{NatsInput, NatsLetters},
+    options::{NatsInput, NatsLetters},
     source::{ORIGIN, Position},
 };
 

@@ -1,11 +1,9 @@
 //! The server to connect to, and the credentials.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use greenroom_bus::kind::are_readable;
-use greenroom_config::{At, Secret, group, options, text};
-
-use crate::kinds::{NatsInput, NatsLetters, NatsOutput, NatsTls};
+use greenroom_config::{At, Secret, flag, group, options, path, text};
 
 /// The options that inputs, outputs and dead letters share: where to connect, and as whom.
 #[derive(Debug, Clone)]
@@ -20,24 +18,6 @@ pub(crate) struct NatsServer {
     pub(crate) domain: Option<String>,
     pub(crate) connect_within: Duration,
 }
-
-macro_rules! connects {
-    ($($options:ty)+) => {$(
-        impl $options {
-            pub(crate) fn server(&self) -> NatsServer {
-                NatsServer {
-                    servers: self.servers.clone(),
-                    auth: self.auth.clone(),
-                    tls: self.tls.clone(),
-                    domain: self.domain.clone(),
-                    connect_within: self.connect_within,
-                }
-            }
-        }
-    )+};
-}
-
-connects!(NatsInput NatsOutput NatsLetters);
 
 options! {
     /// The credentials: exactly one. Write `${NAME}` or `file:PATH` for secrets.
@@ -62,6 +42,34 @@ options! {
         name: Secret<String> = text().secret();
         /// The password.
         password: Secret<String> = text().secret();
+    }
+}
+
+options! {
+    /// Files are PEM, and are read at the start.
+    pub struct NatsTls = "tls", then NatsTls::cert_with_its_key {
+        /// A file with the certificates of the authorities to trust, in addition to the system's.
+        ca: Option<PathBuf> = path().optional();
+        /// A file with the certificate to present to the server.
+        cert: Option<PathBuf> = path().optional();
+        /// The file with its private key.
+        key: Option<PathBuf> = path().optional();
+        /// Whether to refuse a connection without TLS, even if the server would accept one.
+        required: bool = flag().default("true");
+    }
+}
+
+impl NatsTls {
+    /// The files that it names, each with its option.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        let files = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        files.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)))
+    }
+
+    fn cert_with_its_key(self, at: &mut At<'_>) -> Option<Self> {
+        let help = "the server is shown a certificate with its key: name both files";
+        at.both(("cert", self.cert.is_some()), ("key", self.key.is_some()), help)?;
+        Some(self)
     }
 }
 
@@ -90,6 +98,7 @@ fn without_secrets(server: &str) -> &str {
 #[cfg(all(test, feature = "client"))]
 mod tests {
     use super::*;
+    use crate::options::NatsInput;
 
     #[test]
     fn what_is_shown_of_a_server_has_no_secrets() {

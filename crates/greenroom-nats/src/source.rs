@@ -85,7 +85,7 @@ use self::{
     statuses::Statuses,
 };
 pub use self::{looking::NatsLooking, stats::NatsSourceStats};
-use crate::{connection::Connection, kinds::NatsInput};
+use crate::{connection::Connection, options::NatsInput};
 
 /// Events of one pull.
 const BATCH: usize = 256;

@@ -3,12 +3,15 @@
 use std::{fs, path::PathBuf, time::Duration};
 
 use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionInfo, ErrorKind, IntoConnectionInfo,
-    ProtocolVersion, RedisError, TlsCertificates, aio::MultiplexedConnection,
+    AsyncConnectionConfig, Client, ClientTlsConfig, ErrorKind, RedisError, TlsCertificates,
+    aio::MultiplexedConnection,
 };
 use tokio::time::{Instant, sleep};
 
-use crate::options::{RedisInput, RedisTls};
+use crate::{
+    address::address,
+    options::{RedisInput, RedisTls},
+};
 
 /// The limit for connecting, and for an answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -25,22 +28,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Parses a URL.
-    ///
-    /// # Errors
-    /// It is not a URL of a Redis server. The message does not repeat it: it may hold a password.
-    pub(crate) fn address(url: &str) -> Result<ConnectionInfo, String> {
-        let info = url.into_connection_info();
-        let info = info.map_err(|error| format!("this is no URL of a Redis server: {error}"))?;
-        // Answers are parsed as RESP2 has them, whatever the URL says.
-        let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2);
-        Ok(info.set_redis_settings(settings))
-    }
-
     /// # Errors
     /// The URL or a certificate is invalid.
     pub(crate) fn new(input: &RedisInput) -> Result<Self, String> {
-        let info = Self::address(&input.url)?;
+        let info = address(&input.url)?;
         let shown = info.addr().to_string();
         let client = match &input.tls {
             None => Client::open(info),
@@ -118,15 +109,4 @@ fn certificates(tls: &RedisTls) -> Result<TlsCertificates, String> {
         _ => None,
     };
     Ok(TlsCertificates { client_tls, root_cert: tls.ca.as_ref().map(read).transpose()? })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_those_of_resp2_whatever_the_url_says() {
-        let address = Server::address("redis://localhost/?protocol=resp3").unwrap();
-        assert_eq!(address.redis_settings().protocol(), ProtocolVersion::RESP2);
-    }
 }

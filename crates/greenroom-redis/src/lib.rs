@@ -39,6 +39,8 @@
 //! ```
 
 #[cfg(feature = "client")]
+mod address;
+#[cfg(feature = "client")]
 mod connection;
 #[cfg(feature = "client")]
 mod entry;

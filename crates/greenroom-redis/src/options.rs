@@ -92,7 +92,7 @@ impl RedisInput {
 
     fn checked(self, at: &mut At<'_>) -> Option<Self> {
         #[cfg(feature = "client")]
-        if let Err(why) = crate::connection::Server::address(&self.url) {
+        if let Err(why) = crate::address::address(&self.url) {
             at.error("url", why, "for example `redis://127.0.0.1:6379`");
             return None;
         }

@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
+    codec::Encoders,
     draft::{Draft, FoundValue},
     error::EventError,
     model::{Data, Event, ExtensionValue},
 };
-use crate::codec::Encoders;
 
 /// Makes an [`Event`]. Errors in its parts are returned by [`build`](Self::build).
 ///

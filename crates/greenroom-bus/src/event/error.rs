@@ -1,6 +1,8 @@
 //! Errors in bytes that should be an event, and in data that should be of a type.
 
-use crate::{codec::CodecError, excerpt::excerpt};
+use std::error::Error;
+
+use crate::excerpt::excerpt;
 
 /// Why bytes are not a CloudEvent. The text names the attribute, the expectation, and the value
 /// found.
@@ -86,6 +88,9 @@ impl From<serde_json::Error> for EventError {
         Self::Json { message, line: error.line(), column: error.column() }
     }
 }
+
+/// The error of a codec: a sentence for an operator, or an error of its own.
+pub type CodecError = Box<dyn Error + Send + Sync>;
 
 /// Why the data of an event could not be read as the type that was asked for.
 #[derive(Debug, thiserror::Error)]

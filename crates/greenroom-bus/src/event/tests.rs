@@ -440,7 +440,7 @@ fn m01_a_byte_order_mark_is_skipped_wherever_json_is_read() {
     let record = Event::builder("1", "s", "t").data_payload(marked("{\"n\":1}")).build().unwrap();
     let number = serde_json::json!({ "n": 1 });
     assert_eq!(record.data_as::<serde_json::Value>().unwrap(), number);
-    let decoded: serde_json::Value = crate::codec::Decoders::json().decode(&record).unwrap();
+    let decoded: serde_json::Value = super::codec::Decoders::json().decode(&record).unwrap();
     assert_eq!((decoded, record.json()), (number, Ok(Some("{\"n\":1}"))));
     assert!(written(&record).ends_with(",\"data\":{\"n\":1}}"), "{}", written(&record));
     let sent = super::http::write_binary(&record);

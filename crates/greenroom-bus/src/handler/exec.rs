@@ -82,6 +82,7 @@ mod in_hand;
 mod kind;
 mod lines;
 mod message;
+mod options;
 mod process;
 mod reply;
 mod request;
@@ -100,7 +101,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 pub use group::kill_all;
-pub use kind::{ExecConfig, HANDLER};
+pub use kind::HANDLER;
+pub use options::ExecConfig;
 pub use restarts::RestartLimit;
 
 use self::{counters::Counters, desk::Desk};

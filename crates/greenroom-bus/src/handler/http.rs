@@ -40,6 +40,7 @@
 //! `repeated at most`.
 
 mod kind;
+mod options;
 mod response;
 mod shared;
 
@@ -47,7 +48,10 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-pub use self::kind::{HANDLER, HttpOptions, PostTo};
+pub use self::{
+    kind::HANDLER,
+    options::{HttpOptions, PostTo},
+};
 pub use crate::http::{
     NoRow, NoTarget, NoVerdict, OUTCOME, On, Row, STATUS_MAP, StatusMap, StatusMapError, Verdict,
     check_url, message::Mode,

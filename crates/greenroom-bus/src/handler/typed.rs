@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, sync::Arc};
 
 use super::{Attempt, Effect, Failure, Handler, HandlerFactory, HandlerResult, Handling};
-use crate::{codec::Decoders, event::Event};
+use crate::event::{Event, codec::Decoders};
 
 /// Handles events by a closure, which is given their data as a `T` and the event itself.
 ///

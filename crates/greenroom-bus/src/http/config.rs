@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::options::Auth;
+use super::auth::Auth;
 
 /// Where to post, and as whom.
 #[derive(Clone, PartialEq, Eq)]

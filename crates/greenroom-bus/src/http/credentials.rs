@@ -4,8 +4,8 @@ use base64::{Engine, prelude::BASE64_STANDARD};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
 use super::{
+    auth::{Auth, BasicAuth},
     config::TargetConfig,
-    options::{Auth, BasicAuth},
 };
 
 /// Headers that are written for each event, or belong to the connection.

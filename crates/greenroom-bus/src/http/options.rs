@@ -1,35 +1,13 @@
-//! Who posts to an `http` target, and whom it trusts: the same for handlers and outputs.
+//! Whom a connection to an `http` target trusts: the same for handlers and outputs.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-use greenroom_config::{At, Secret, group, options, path, text};
+use greenroom_config::{At, options, path, text};
 
 use super::{BadTls, Identity, Tls, check_tls};
-
-options! {
-    /// The credentials in the header `authorization`: exactly one.
-    #[derive(Eq)]
-    pub enum Auth = "auth" {
-        /// A user and a password.
-        Basic(BasicAuth) as "basic" = group();
-        /// A token: `Authorization: Bearer TOKEN`.
-        Bearer(Secret<String>) as "bearer" = text().secret();
-    }
-}
-
-options! {
-    /// Sent with every request. Write `${NAME}` or `file:PATH` for secrets.
-    #[derive(Eq)]
-    pub struct BasicAuth = "basic" {
-        /// The user, without a colon.
-        user: Secret<String> = text().secret();
-        /// The password.
-        password: Secret<String> = text().secret();
-    }
-}
 
 options! {
     /// For `https`. Files are PEM. Each reload reads them again, except those of `telemetry`.

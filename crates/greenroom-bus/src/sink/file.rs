@@ -1,10 +1,11 @@
 //! Events into a file, one a line, in the order in which they were handled (B05, C12).
 
 mod kind;
+mod options;
 
 use std::{io, time::Duration};
 
-pub use self::kind::{FileOutput, OUTPUT};
+pub use self::{kind::OUTPUT, options::FileOutput};
 use super::{
     Outgoing, Sink, SinkError,
     line_writer::{DrainBuffer, Line, LineWriter},

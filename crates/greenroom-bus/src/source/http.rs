@@ -41,7 +41,7 @@ mod webhook;
 use std::sync::Arc;
 
 use super::{Committer, Pulling, Receipts, Source, Taken};
-use crate::store::log::LogSource;
+use crate::source::log::LogSource;
 
 pub use self::{
     access::{Access, BadAccess, Encoding, Signature, SignedTime},

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Instant};
 use axum::extract::State;
 use greenroom_bus::engine::Control;
 
-use super::{history::History, metrics::figures::Figures};
-use crate::commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
+use super::{figures::Figures, history::History};
+use crate::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload};
 
 /// The extractor of routes.
 pub(super) type Asked = State<Arc<Daemon>>;

@@ -8,10 +8,6 @@
 
 mod accept;
 mod encode;
-pub(crate) mod figures;
-mod own;
-#[cfg(test)]
-mod page;
 
 use std::{convert::Infallible, sync::Arc};
 

@@ -11,10 +11,10 @@
 
 mod advice;
 mod answer;
-pub(crate) mod ask;
 mod audit;
 mod daemon;
 mod events;
+mod figures;
 mod guard;
 mod health;
 mod history;
@@ -50,8 +50,8 @@ use self::guard::Guard;
 pub(crate) use self::{
     answer::{Answer, Json, Refusal},
     daemon::Daemon,
+    figures::Figures,
     history::History,
-    metrics::figures::Figures,
     query::Query,
     site::Site,
 };

@@ -33,7 +33,7 @@ use super::{
     table::{Routes, get, post},
     views, workers,
 };
-use crate::commands::run::assemble::LettersAt;
+use crate::run::assemble::LettersAt;
 
 /// All routes, behind the guard.
 pub(super) fn all(daemon: Arc<Daemon>, guard: Arc<Guard>) -> Router {

@@ -21,7 +21,7 @@ use super::{
     daemon::Asked,
     query::Query,
 };
-use crate::{commands::run::assemble, config::DEFAULT_SHARE};
+use crate::{config::DEFAULT_SHARE, run::assemble};
 
 /// How many shares are listed by default.
 const LISTED: usize = 100;

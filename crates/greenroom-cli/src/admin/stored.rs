@@ -32,8 +32,8 @@ use super::{
     serve::BODY_WITHIN,
 };
 use crate::{
-    commands::run::assemble::LettersAt,
     letters::{self, change},
+    run::assemble::LettersAt,
 };
 
 /// The largest event that an edit accepts, in bytes.

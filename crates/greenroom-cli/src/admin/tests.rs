@@ -22,8 +22,8 @@ use greenroom_bus::{
 use super::{Daemon, Figures, History, Listener};
 use crate::{
     cli::Source,
-    commands::run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload},
     config,
+    run::{assemble::LettersAt, layers::HandlerLayers, reload::Reload},
 };
 
 /// Blocks the threads that it runs on until it is told not to.

@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 
 use super::{daemon::Daemon, sentence};
 use crate::{
-    commands::run::layers::HandlerLayers,
     config::{Config, Kinds, Word},
     report::Answers,
+    run::layers::HandlerLayers,
 };
 
 pub(super) fn run(daemon: &Daemon) -> Value {

@@ -2,7 +2,7 @@
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
-use crate::admin::ask::ADDRESS;
+use crate::admin_client::ADDRESS;
 
 /// Decisions on a parked key.
 #[derive(Debug, Subcommand)]

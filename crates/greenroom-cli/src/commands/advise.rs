@@ -5,7 +5,7 @@ use std::{fmt::Write, process::ExitCode};
 use serde_json::Value;
 
 use crate::{
-    admin::ask,
+    admin_client,
     cli::AdviseArgs,
     exit::{self, Exit},
     letters::escaped::printable,
@@ -14,7 +14,7 @@ use crate::{
 /// Asks the running greenroom, and prints each finding with its figures, its reason, and the lines
 /// to write or the request to send.
 pub fn advise(arguments: &AdviseArgs) -> ExitCode {
-    match ask::get(&arguments.address, "/api/advice") {
+    match admin_client::get(&arguments.address, "/api/advice") {
         Ok(advice) if arguments.json => exit::answer(&format!("{advice:#}\n")),
         Ok(advice) => exit::answer(&told(&arguments.address, &advice)),
         Err(why) => Exit::CouldNotRun.because(why),
@@ -64,7 +64,7 @@ pub(super) fn what_to_type(address: &str, finding: &Value) -> Option<(&'static s
 
 /// The address, if a command has to name it.
 pub(super) fn elsewhere(address: &str) -> String {
-    if address == ask::ADDRESS { String::new() } else { format!(" {address}") }
+    if address == admin_client::ADDRESS { String::new() } else { format!(" {address}") }
 }
 
 /// The `curl` command for a request that no command of greenroom makes.
@@ -72,7 +72,7 @@ fn curl(address: &str, ask: &str) -> String {
     let address = address.strip_prefix("http://").unwrap_or(address).trim_end_matches('/');
     let (method, path) = ask.split_once(' ').unwrap_or(("GET", ask));
     let method = if method == "GET" { String::new() } else { format!("-X {method} ") };
-    let token = match ask::has_token() {
+    let token = match admin_client::has_token() {
         true => "-H \"Authorization: Bearer $GREENROOM_ADMIN_TOKEN\" ",
         false => "",
     };

@@ -8,7 +8,7 @@ use url::form_urlencoded::{self, Serializer};
 
 use super::agreed::agreed;
 use crate::{
-    admin::ask,
+    admin_client,
     cli::{
         HandlerCommand, KeyCommand, KeyDecision, NamedAt, OutputCommand, PoolCommand, ShareAt,
         ShareCommand, ShareSort,
@@ -46,14 +46,14 @@ fn decide(word: &str, decision: &KeyDecision) -> Result<String, String> {
         query.append_pair("handler", handler);
     }
     let path = format!("/api/keys/{word}?{}", query.finish());
-    ask::post(address, &path, b"").map(|done| done_text(&done))
+    admin_client::post(address, &path, b"").map(|done| done_text(&done))
 }
 
 /// Shows the event that parks a key, and asks. Returns its id; `None` if the answer is no.
 fn shown(word: &str, decision: &KeyDecision) -> Result<Option<String>, String> {
     let KeyDecision { key, handler, address, .. } = decision;
     let of: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
-    let found = ask::get(address, &format!("/api/keys?key={of}"))?;
+    let found = admin_client::get(address, &format!("/api/keys?key={of}"))?;
     let lines = found["lines"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut parked = lines.iter().filter(|line| {
         let is_meant = handler.as_ref().is_none_or(|handler| line["handler"] == **handler);
@@ -124,7 +124,7 @@ fn list_shares(at: &NamedAt, sort: ShareSort) -> ExitCode {
         ShareSort::Time => "time",
         ShareSort::Held => "held",
     };
-    match ask::get(&at.address, &format!("{}?sort={sort}", path("pools", at, "shares"))) {
+    match admin_client::get(&at.address, &format!("{}?sort={sort}", path("pools", at, "shares"))) {
         Ok(found) => exit::answer(&shares_text(&found)),
         Err(why) => Exit::CouldNotRun.because(why),
     }
@@ -186,7 +186,7 @@ fn path_of<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 fn order(address: &str, path: &str) -> ExitCode {
-    match ask::post(address, path, b"") {
+    match admin_client::post(address, path, b"") {
         Ok(done) => exit::answer(&done_text(&done)),
         Err(why) => Exit::CouldNotRun.because(why),
     }

@@ -4,7 +4,6 @@
 //! of events their keys. Nothing is opened, run or written: files that the configuration names need
 //! not exist.
 
-mod header;
 mod plan;
 mod sample;
 mod text;
@@ -14,12 +13,12 @@ use std::process::ExitCode;
 
 use greenroom_bus::source::http::HttpInput;
 
-pub use self::header::Header;
 use self::{
     plan::Plan,
     sample::{Sample, SampleRequest},
 };
 use super::check;
+pub use crate::cli::Header;
 use crate::{
     cli::RouteArgs,
     config::{Config, InputConfig, Kinds},

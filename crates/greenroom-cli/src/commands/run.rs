@@ -1,12 +1,7 @@
 //! `greenroom run FILE`: from the configuration to the final report.
 
-pub(crate) mod assemble;
 mod dry;
 mod interrupt;
-pub(crate) mod layers;
-pub(crate) mod reload;
-pub(crate) mod stand_ins;
-pub(crate) mod targets;
 
 use std::{
     io::IsTerminal,
@@ -20,7 +15,6 @@ use greenroom_bus::{
     handler::exec::kill_all,
 };
 
-use self::{reload::Reload, targets::Targets};
 use crate::{
     admin::{Daemon, Figures, History, Listener, Open},
     cli::{ReportFormat, RunArgs, Source},
@@ -29,6 +23,7 @@ use crate::{
     exit::{self, Exit, LAST_TASKS},
     progress::{self, Snapshot},
     report::{self, AllAnswers},
+    run::{assemble, reload::Reload, targets::Targets},
     telemetry::{self, Telemetry},
 };
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::advise::what_to_type;
 use crate::{
-    admin::ask,
+    admin_client,
     cli::StatusArgs,
     exit::{self, Exit},
     letters::escaped::printable,
@@ -14,7 +14,7 @@ use crate::{
 
 /// Prints whether it is healthy, its problems and their consequences. Exit code 3 if there is one.
 pub fn status(arguments: &StatusArgs) -> ExitCode {
-    let health = match ask::get(&arguments.address, "/healthz") {
+    let health = match admin_client::get(&arguments.address, "/healthz") {
         Ok(health) => health,
         Err(why) => return Exit::CouldNotRun.because(why),
     };

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use self::keyboard::{listen, size};
 use self::{screen::PoolOrder, stream::Samples};
-use crate::{admin::ask, cli::TopArgs, exit::Exit};
+use crate::{admin_client, cli::TopArgs, exit::Exit};
 
 /// The time between two attempts to reach a lost greenroom.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub fn top(arguments: &TopArgs) -> ExitCode {
     let mut looks = Looks { address, is_drawn, order, last: None, gone: None };
     loop {
         let mut is_over = false;
-        let heard = ask::listen(
+        let heard = admin_client::listen(
             &arguments.address,
             "/api/live",
             &mut Samples::new(|sample| {

@@ -7,7 +7,7 @@ use url::form_urlencoded;
 
 use super::advise::elsewhere;
 use crate::{
-    admin::ask,
+    admin_client,
     cli::WhyArgs,
     exit::{self, Exit},
     letters::escaped::printable,
@@ -18,7 +18,7 @@ use crate::{
 /// key.
 pub fn why(arguments: &WhyArgs) -> ExitCode {
     let key: String = form_urlencoded::byte_serialize(arguments.key.as_bytes()).collect();
-    match ask::get(&arguments.address, &format!("/api/keys?key={key}")) {
+    match admin_client::get(&arguments.address, &format!("/api/keys?key={key}")) {
         Ok(found) => {
             let next = what_next(&found, &arguments.address, &quoted(&arguments.key));
             exit::answer(&(told(&arguments.key, &found) + &next + &without_key(&found)))
@@ -148,7 +148,10 @@ mod tests {
         let said =
             "`acme` is no key, but a share of the pool `erp`: share acme: 1 in hand; 0 waiting\n";
         assert_eq!(told("acme", &found), said);
-        assert_eq!(what_next(&found, ask::ADDRESS, "acme"), "next: `greenroom share list erp`\n");
+        assert_eq!(
+            what_next(&found, admin_client::ADDRESS, "acme"),
+            "next: `greenroom share list erp`\n"
+        );
     }
 
     #[test]
@@ -164,7 +167,7 @@ mod tests {
         assert_eq!(what_next(&line("retrying"), "h:1", "k"), "");
         let next = what_next(&line("parked"), "h:1", "'a b'");
         assert!(next.contains("`greenroom key resume 'a b' h:1`"), "{next}");
-        let next = what_next(&line("parked"), ask::ADDRESS, "k");
+        let next = what_next(&line("parked"), admin_client::ADDRESS, "k");
         assert!(next.contains("`greenroom key resume k`"), "{next}");
     }
 }

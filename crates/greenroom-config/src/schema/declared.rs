@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{Group, Opt};
-use crate::{decode, problem::Problems};
+use super::{Group, Opt, decoder};
+use crate::problem::Problems;
 
 impl Group {
     /// The mistakes in the declaration and everything within it: a spelling that two options share,
@@ -33,7 +33,7 @@ fn mistakes_of(opt: &'static Opt) -> impl Iterator<Item = String> {
         .then(|| format!("the documentation of `{name}` is not a sentence"));
     let mut problems = Problems::default();
     if let Some(text) = opt.left_out() {
-        decode::left_out(opt, text, &mut problems);
+        decoder::left_out(opt, text, &mut problems);
     }
     let wrong = (problems.errors() > 0).then(|| format!("the default of `{name}`: {problems}"));
     undocumented.into_iter().chain(wrong)

@@ -8,7 +8,7 @@ use greenroom_bus::{
 use greenroom_config::At;
 use greenroom_config::Listing;
 
-use super::KafkaInput;
+use crate::options::KafkaInput;
 
 /// Its line in the registry.
 pub const INPUT: Listing<dyn InputKind> = input::<KafkaInput>("kafka", "Reads Kafka topics.");

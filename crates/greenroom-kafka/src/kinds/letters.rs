@@ -13,7 +13,7 @@ use greenroom_bus::{
 use greenroom_config::At;
 use greenroom_config::Listing;
 
-use super::KafkaLetters;
+use crate::options::KafkaLetters;
 
 /// Its line in the registry.
 pub const LETTERS: Listing<dyn LettersKind> =
@@ -45,7 +45,7 @@ impl LettersKind for KafkaLetters {
     ) -> Result<Redriven, String> {
         by_client!("Kafka", choice inputs tells => {
             let inputs = inputs.iter().filter_map(|(kind, setup)| {
-                let kafka = kind.as_any().downcast_ref::<super::KafkaInput>()?;
+                let kafka = kind.as_any().downcast_ref::<crate::options::KafkaInput>()?;
                 Some((setup.name.clone(), kafka.clone()))
             });
             crate::redrive(self, &inputs.collect::<Vec<_>>(), &choice, tells)

@@ -8,7 +8,7 @@ use greenroom_bus::{
 use greenroom_config::At;
 use greenroom_config::Listing;
 
-use super::KafkaOutput;
+use crate::options::KafkaOutput;
 
 /// Its line in the registry.
 pub const OUTPUT: Listing<dyn OutputKind> =

@@ -26,7 +26,7 @@ use greenroom_config::Word;
 use self::{driver::LetterDriver, reader::RecordReader, shared::Shared};
 use crate::{
     connection::Access,
-    kinds::{KafkaInput, KafkaLetters},
+    options::{KafkaInput, KafkaLetters},
     source::SourceSetup,
     topic::check_name,
     unusable::Unusable,

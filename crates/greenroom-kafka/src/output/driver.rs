@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     client::{self, advice},
-    kinds::KafkaOutput,
+    options::KafkaOutput,
     unusable::Unusable,
 };
 

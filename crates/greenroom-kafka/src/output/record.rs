@@ -6,7 +6,7 @@ use bytes::Bytes;
 use greenroom_bus::event::{Data, Event, ExtensionValue, OrderBy};
 use rdkafka::message::{Header, OwnedHeaders};
 
-use crate::kinds::KafkaSinkMode;
+use crate::options::KafkaSinkMode;
 use crate::{
     decode::{CONTENT_TYPE, PREFIX},
     kept::KeptRecord,

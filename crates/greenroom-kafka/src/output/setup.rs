@@ -5,7 +5,7 @@ use greenroom_config::Word;
 
 use crate::{
     connection::Access,
-    kinds::{KafkaOutput, KafkaPartitioner},
+    options::{KafkaOutput, KafkaPartitioner},
     unusable::Unusable,
 };
 

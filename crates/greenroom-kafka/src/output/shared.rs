@@ -281,7 +281,7 @@ mod tests {
     use tokio::sync::Semaphore;
 
     use super::*;
-    use crate::kinds::KafkaSinkMode;
+    use crate::options::KafkaSinkMode;
 
     /// The settlement of an event whose partition may be lost.
     struct Ticket(Arc<AtomicBool>);

@@ -26,7 +26,7 @@ use super::{
     numbers::Numbers,
     offsets::{self, Beginning, HowToBegin},
 };
-use crate::{client, decode, kinds::KafkaInput, place::Place, unusable::Unusable};
+use crate::{client, decode, options::KafkaInput, place::Place, unusable::Unusable};
 
 /// How long brokers may take to say which topics there are.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -22,7 +22,7 @@ use rdkafka::{
 use super::context::SourceContext;
 use crate::{
     commit_set,
-    kinds::{FormerConsumer, KafkaInput},
+    options::{FormerConsumer, KafkaInput},
     place::Place,
 };
 

@@ -39,8 +39,8 @@ use super::{
 };
 use crate::{
     Unusable, client,
-    kinds::{KafkaInput, KafkaLetters},
     marks::{self, Form, Marks, Read},
+    options::{KafkaInput, KafkaLetters},
     place::Place,
 };
 

@@ -4,7 +4,7 @@ use greenroom_bus::record::Mapping;
 
 use crate::{
     connection::Access,
-    kinds::{KafkaInput, KafkaProtocol},
+    options::{KafkaInput, KafkaProtocol},
     unusable::Unusable,
 };
 use greenroom_config::Word;

@@ -6,7 +6,7 @@ use greenroom_bus::{
 };
 use greenroom_config::{At, Listing};
 
-use super::NatsInput;
+use crate::options::NatsInput;
 
 /// Its line in the registry.
 pub const INPUT: Listing<dyn InputKind> =
@@ -56,40 +56,5 @@ impl InputKind for NatsInput {
 
     fn looked(&self) -> Option<&'static str> {
         Some("no consumer was read from: of streams, what is there now and not done was read")
-    }
-}
-
-#[cfg(feature = "client")]
-impl NatsInput {
-    /// What is wrong with them, in words for an operator.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        if let Some((_, why, help)) = self.flaw(|_, name| name.to_owned()) {
-            return Err(format!("{why}: {help}"));
-        }
-        if self.held_at_most() == 0 || self.batch == 0 || self.batch_bytes == 0 {
-            return Err("`capacity`, `batch` and `batch_bytes` are at least 1".to_owned());
-        }
-        if self.ack_wait < std::time::Duration::from_millis(200) {
-            return Err("`ack_wait` is at least 200 ms".to_owned());
-        }
-        Ok(())
-    }
-
-    /// What reports, logs and dead letters call the source.
-    pub(crate) fn described(&self) -> String {
-        format!("nats:{}/{}", self.stream, self.consumer)
-    }
-
-    /// Of the partitions; `None` is the only one.
-    pub(crate) fn numbers(&self) -> Vec<Option<u32>> {
-        match self.partitions.as_ref().map_or(&[][..], |partitions| &partitions.0) {
-            [] => vec![None],
-            numbers => numbers.iter().copied().map(Some).collect(),
-        }
-    }
-
-    /// How many messages of a consumer may be delivered and not acknowledged.
-    pub(crate) fn held_at_most(&self) -> usize {
-        self.capacity.unwrap_or(10_000)
     }
 }

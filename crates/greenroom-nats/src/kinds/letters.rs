@@ -11,7 +11,7 @@ use greenroom_bus::{
 };
 use greenroom_config::{At, Listing};
 
-use super::NatsLetters;
+use crate::options::NatsLetters;
 
 /// Its line in the registry.
 pub const LETTERS: Listing<dyn LettersKind> = letters::<NatsLetters>(
@@ -49,7 +49,7 @@ impl LettersKind for NatsLetters {
         }
         by_client!("NATS", inputs tells => {
             let inputs = inputs.iter().filter_map(|(kind, setup)| {
-                let nats = kind.as_any().downcast_ref::<super::NatsInput>()?;
+                let nats = kind.as_any().downcast_ref::<crate::options::NatsInput>()?;
                 Some((setup.name.clone(), nats.clone()))
             });
             let inputs: Vec<_> = inputs.collect();

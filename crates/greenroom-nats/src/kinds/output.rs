@@ -6,7 +6,7 @@ use greenroom_bus::{
 };
 use greenroom_config::{At, Listing};
 
-use super::NatsOutput;
+use crate::options::NatsOutput;
 
 /// Its line in the registry.
 pub const OUTPUT: Listing<dyn OutputKind> =

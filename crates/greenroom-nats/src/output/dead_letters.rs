@@ -18,7 +18,7 @@ use super::{
     requests,
     target::NatsTarget,
 };
-use crate::kinds::{NatsLetters, NatsOutput};
+use crate::options::{NatsLetters, NatsOutput};
 
 /// This many bytes of an error are a header; all of it is in the letter.
 const SHOWN: usize = 512;

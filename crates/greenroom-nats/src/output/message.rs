@@ -4,7 +4,7 @@ use async_nats::{HeaderMap, HeaderName, HeaderValue, header::NATS_MESSAGE_ID};
 use bytes::Bytes;
 use greenroom_bus::event::{Event, http};
 
-use crate::kinds::{NatsOutput, NatsSinkMode};
+use crate::options::{NatsOutput, NatsSinkMode};
 
 pub(super) const CONTENT_TYPE: &str = "content-type";
 const STRUCTURED: &str = "application/cloudevents+json";

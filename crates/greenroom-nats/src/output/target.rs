@@ -14,7 +14,7 @@ use greenroom_bus::{
 use super::{message::Message, refusal::Refusal};
 use crate::{
     connection::{Connection, because},
-    kinds::NatsOutput,
+    options::NatsOutput,
 };
 
 /// The streams of a server.

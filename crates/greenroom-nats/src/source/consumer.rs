@@ -12,7 +12,7 @@ use greenroom_bus::source::StartAt;
 
 use crate::{
     connection::because,
-    kinds::{NatsInput, PARTITION},
+    options::{NatsInput, PARTITION},
 };
 
 /// A consumer as it was found or made.

@@ -48,7 +48,7 @@ use super::{
 };
 use crate::{
     connection::{Connection, because},
-    kinds::NatsInput,
+    options::NatsInput,
 };
 
 /// After this long a silence, a request counts as lost.

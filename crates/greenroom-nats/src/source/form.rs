@@ -11,7 +11,7 @@ use greenroom_bus::{
 };
 
 use super::delivery::Delivery;
-use crate::{key::NatsKey, kinds::NatsInput};
+use crate::{key::NatsKey, options::NatsInput};
 
 /// The header in which a redrive names a message's first place: `STREAM-NUMBER`. Ids derived from
 /// the position use it.

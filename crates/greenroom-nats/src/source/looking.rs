@@ -20,7 +20,7 @@ use greenroom_bus::{
 use super::{consumer::Wanted, delivery::Delivery, form::Form};
 use crate::{
     connection::{Connection, because},
-    kinds::NatsInput,
+    options::NatsInput,
 };
 
 /// Messages of one request.

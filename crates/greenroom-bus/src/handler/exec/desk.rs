@@ -18,8 +18,8 @@ use super::{
     counters::Counters,
     driver::Driver,
     errors,
-    kind::ExecConfig,
     message::{Answer, DriverMessage, Stop, WorkerJob},
+    options::ExecConfig,
 };
 use crate::handler::Attempt;
 

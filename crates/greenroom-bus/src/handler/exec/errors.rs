@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use super::{kind::ExecConfig, restarts::RestartLimit};
+use super::{options::ExecConfig, restarts::RestartLimit};
 use crate::handler::{Attempt, Effect, Failure, FailureKind};
 
 /// The program could not be run at all.

@@ -16,8 +16,8 @@ use tokio::{
 use super::{
     counters::Counters,
     group::ProcessGroup,
-    kind::ExecConfig,
     lines::{LineReader, NextLine},
+    options::ExecConfig,
     reply::{self, Reply},
     request,
     running::Running,

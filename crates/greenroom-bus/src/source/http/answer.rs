@@ -20,7 +20,7 @@ use super::{
     message::BadMessage,
     webhook::{ALLOWED_ORIGIN, ALLOWED_RATE},
 };
-use crate::{http::server::LARGEST_HEADERS, store::log::Appended};
+use crate::{http::server::LARGEST_HEADERS, source::log::Appended};
 
 /// How long a sender is asked to wait if the duration is unknown.
 const A_MOMENT: Duration = Duration::from_secs(1);

@@ -11,7 +11,7 @@ use hyper::{
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Access, HttpSettings, guard::Guard, serve, shared::Shared};
-use crate::store::log::EventLog;
+use crate::source::log::EventLog;
 
 /// Answers the requests on this connection until it ends, as an intake at `path` does.
 ///

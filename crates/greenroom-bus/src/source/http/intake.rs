@@ -15,7 +15,10 @@ use super::{
     settings::HttpSettings,
     shared::{CurrentSettings, SHARE, Shared},
 };
-use crate::{http::server::within_descriptors, source::SourceError, store::log::EventLog};
+use crate::{
+    http::server::within_descriptors,
+    source::{SourceError, log::EventLog},
+};
 
 /// Binds an address. Connections wait and are not answered yet.
 ///

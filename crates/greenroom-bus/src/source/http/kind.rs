@@ -9,8 +9,11 @@ use super::{HttpInput, HttpSource, Intake, listen};
 use crate::{
     BoxFuture,
     kind::{FileRole, FileUse, Live},
-    source::{InputKind, InputServer, InputSetup, OpenInput, RecordShape, Source, input, memory},
-    store::log::{LogOptions, SegmentLog},
+    source::{
+        InputKind, InputServer, InputSetup, OpenInput, RecordShape, Source, input,
+        log::{LogOptions, SegmentLog},
+        memory,
+    },
 };
 
 /// Its line in the registry.

@@ -8,7 +8,8 @@ use std::{
 };
 
 use greenroom_config::{
-    At, Listen, count, duration, flag, group, options, path, rate, size, text, texts,
+    At, Listen, count, defaults_beside, duration, flag, group, options, path, rate, size, text,
+    texts,
     units::{DAY_MS, GIB, Rate},
 };
 
@@ -176,6 +177,14 @@ impl WebhookConfig {
     /// As the library has it.
     pub fn to_bus(&self) -> Webhook {
         Webhook { origins: self.origins.clone(), per_minute: self.per_minute() }
+    }
+}
+
+impl Default for HttpSettings {
+    /// Those of a configuration that names none of them.
+    fn default() -> Self {
+        let input: HttpInput = defaults_beside(&[("store", "store")]);
+        input.settings(None).expect("there is no file to read")
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     event::Event,
     http::server::{Place, has_too_large_headers},
-    store::log::{AppendError, Appended},
+    source::log::{AppendError, Appended},
 };
 
 /// Anybody may ask whether events can be posted.

@@ -2,9 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use greenroom_config::defaults_beside;
-
-use super::{HttpInput, access::Access, tls::ServerTls, webhook::Webhook};
+use super::{access::Access, tls::ServerTls, webhook::Webhook};
 use crate::record::Mapping;
 
 /// The limits of an intake, and its clients.
@@ -36,12 +34,4 @@ pub struct HttpSettings {
     pub header_timeout: Duration,
     /// How long it may take for the body. Default: 30 s.
     pub body_timeout: Duration,
-}
-
-impl Default for HttpSettings {
-    /// Those of a configuration that names none of them.
-    fn default() -> Self {
-        let input: HttpInput = defaults_beside(&[("store", "store")]);
-        input.settings(None).expect("there is no file to read")
-    }
 }

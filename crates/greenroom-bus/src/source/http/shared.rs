@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     http::server::{Connections, within_descriptors},
-    store::log::EventLog,
+    source::log::EventLog,
 };
 
 /// Connections take at most this part of the descriptors that the process may open.

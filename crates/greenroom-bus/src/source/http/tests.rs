@@ -17,7 +17,7 @@ use self::sample::{
     BINARY, STRUCTURED, Stage, batch, client_tls, event, head, pem, post, server_tls,
 };
 use super::{shared::Shared, *};
-use crate::store::log::AppendError;
+use crate::source::log::AppendError;
 
 #[tokio::test]
 async fn b02_202_comes_after_the_events_are_durable_and_counts_them() {

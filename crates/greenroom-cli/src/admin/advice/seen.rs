@@ -19,8 +19,8 @@ use super::{
     recent::{Came, Recent, Took},
 };
 use crate::{
-    commands::run::{layers::HandlerLayers, reload::Reload},
     config::{Autotune, Config},
+    run::{layers::HandlerLayers, reload::Reload},
 };
 
 /// A worker that has had an event in hand for this long is wedged, unless the admin listener sets

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
 
 use crate::{
-    admin::ask,
+    admin_client,
     cli::{LettersFilter, LettersPlace},
     config::{self, LettersTo},
     letters::{self, change},
@@ -62,7 +62,7 @@ impl Place {
             Some(address) if address.bytes().all(|byte| byte.is_ascii_digit()) => {
                 Err(format!("`{address}` is not an address: select letters with `--id {address}`"))
             }
-            address => Ok(Self::Daemon(address.unwrap_or(ask::ADDRESS).to_owned())),
+            address => Ok(Self::Daemon(address.unwrap_or(admin_client::ADDRESS).to_owned())),
         }
     }
 
@@ -89,7 +89,7 @@ impl Place {
                 let mut query = query(filter);
                 query.append_pair("after", &after.to_string());
                 query.append_pair("limit", &limit.to_string());
-                ask::get(address, &format!("/api/dead-letters?{}", query.finish()))
+                admin_client::get(address, &format!("/api/dead-letters?{}", query.finish()))
             }
             Self::Store(path) => {
                 let letters = letters::open(path, false)?;
@@ -104,7 +104,7 @@ impl Place {
             Self::Daemon(address) => {
                 let mut query = query(filter);
                 query.append_pair("by", by);
-                ask::get(address, &format!("/api/dead-letters?{}", query.finish()))
+                admin_client::get(address, &format!("/api/dead-letters?{}", query.finish()))
             }
             Self::Store(path) => {
                 let (letters, by) = (letters::open(path, false)?, By::from_word(by));
@@ -130,7 +130,9 @@ impl Place {
     /// A letter as JSON, as written.
     pub(super) fn letter(&self, number: u64, unmasked: bool) -> Result<String, String> {
         match self {
-            Self::Daemon(address) => ask::get_text(address, &format!("/api/dead-letters/{number}")),
+            Self::Daemon(address) => {
+                admin_client::get_text(address, &format!("/api/dead-letters/{number}"))
+            }
             Self::Store(path) => {
                 let letters = letters::open(path, unmasked)?;
                 let mut line = Vec::new();
@@ -147,7 +149,8 @@ impl Place {
     pub(super) fn content(&self, number: u64) -> Result<Vec<u8>, String> {
         match self {
             Self::Daemon(address) => {
-                let event = ask::get_text(address, &format!("/api/dead-letters/{number}/edit"))?;
+                let event =
+                    admin_client::get_text(address, &format!("/api/dead-letters/{number}/edit"))?;
                 Ok(if event == "null" { Vec::new() } else { event.into_bytes() })
             }
             Self::Store(path) => {
@@ -166,7 +169,7 @@ impl Place {
         match self {
             Self::Daemon(address) => {
                 let query = query(filter).finish();
-                ask::copy(address, &format!("/api/dead-letters/export?{query}"), out)
+                admin_client::copy(address, &format!("/api/dead-letters/export?{query}"), out)
             }
             Self::Store(path) => {
                 let letters = letters::open(path, unmasked)?;
@@ -185,7 +188,7 @@ impl Place {
                     query.append_pair("set", set);
                 });
                 let path = format!("/api/dead-letters/{number}/edit?{}", query.finish());
-                ask::post(address, &path, b"").map(|_| ())
+                admin_client::post(address, &path, b"").map(|_| ())
             }
             Self::Store(path) => {
                 let known = self.content(number)?;
@@ -200,7 +203,7 @@ impl Place {
         match self {
             Self::Daemon(address) => {
                 let path = format!("/api/dead-letters/{number}/edit");
-                ask::post(address, &path, event).map(|_| ())
+                admin_client::post(address, &path, event).map(|_| ())
             }
             Self::Store(path) => self.store(path, number, &self.content(number)?, event),
         }
@@ -230,7 +233,11 @@ impl Place {
                 if let Some(rate) = rate {
                     query.append_pair("rate", &rate.to_string());
                 }
-                ask::post(address, &format!("/api/dead-letters/replay?{}", query.finish()), b"")
+                admin_client::post(
+                    address,
+                    &format!("/api/dead-letters/replay?{}", query.finish()),
+                    b"",
+                )
             }
             Self::Store(_) => {
                 let filter = wanted(filter);
@@ -242,7 +249,7 @@ impl Place {
 
     pub(super) fn replays(&self) -> Result<Value, String> {
         match self {
-            Self::Daemon(address) => ask::get(address, "/api/dead-letters/replays"),
+            Self::Daemon(address) => admin_client::get(address, "/api/dead-letters/replays"),
             Self::Store(path) => {
                 let replays = letters::open(path, false)?.replays().map_err(error_text)?;
                 Ok(json!({ "replays": replays }))
@@ -253,7 +260,7 @@ impl Place {
     pub(super) fn order(&self, id: u64, word: &str) -> Result<Value, String> {
         match self {
             Self::Daemon(address) => {
-                ask::post(address, &format!("/api/dead-letters/replays/{id}/{word}"), b"")
+                admin_client::post(address, &format!("/api/dead-letters/replays/{id}/{word}"), b"")
             }
             Self::Store(_) => {
                 let change = match word {
@@ -279,7 +286,11 @@ impl Place {
                 query.append_pair("all", "true");
                 query.append_pair("upto", &newest.to_string());
                 query.append_pair("confirm", &count.to_string());
-                ask::post(address, &format!("/api/dead-letters/drop?{}", query.finish()), b"")
+                admin_client::post(
+                    address,
+                    &format!("/api/dead-letters/drop?{}", query.finish()),
+                    b"",
+                )
             }
             Self::Store(_) => {
                 let filter = Filter { upto: Some(newest), ..wanted(filter) };

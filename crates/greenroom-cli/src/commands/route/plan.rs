@@ -13,8 +13,8 @@ use greenroom_bus::{
 
 use super::way::{Handled, Made, Other, Outcome, SampleEvent, Sharing, Way};
 use crate::{
-    commands::run::assemble,
     config::{Config, HandlerConfig, Kinds, Word},
+    run::assemble,
 };
 
 pub(super) struct Plan<'c> {

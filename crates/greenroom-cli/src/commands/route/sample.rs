@@ -18,8 +18,7 @@ use greenroom_bus::{
 };
 use serde_json::value::RawValue;
 
-use super::Header;
-use crate::config::RecordsConfig;
+use crate::{cli::Header, config::RecordsConfig};
 
 /// The form of a sample.
 pub(super) enum Sample<'s> {

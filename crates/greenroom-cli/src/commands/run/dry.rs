@@ -17,10 +17,10 @@ use tokio::{
 };
 
 use self::tally::DryTally;
-use super::assemble;
 use crate::{
     config::Config,
     exit::{self, Exit, LAST_TASKS},
+    run::assemble,
 };
 
 /// Inputs may have no end; this is long enough to characterize most of them.

@@ -11,7 +11,7 @@ use std::{
 use greenroom_bus::{engine::Control, handler::exec::kill_all};
 use tokio::{signal, task::JoinHandle};
 
-use super::reload::Reload;
+use crate::run::reload::Reload;
 
 /// How long after its deadline a stop may take before the process is ended (G05).
 const GRACE: Duration = Duration::from_secs(1);

@@ -63,7 +63,7 @@ pub(super) fn differences(expected: &Expectations, came: &CaseResult) -> Vec<Dif
 /// The values of all attempts, each once, in the order of the first.
 fn each<'c>(
     came: &'c CaseResult,
-    value: impl Fn(&'c crate::commands::run::stand_ins::SeenAttempt) -> Option<&'c String>,
+    value: impl Fn(&'c crate::run::stand_ins::SeenAttempt) -> Option<&'c String>,
 ) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for value in came.attempts.iter().filter_map(value) {

@@ -9,12 +9,12 @@ use super::{
     options::{CaseOptions, CaseOutcome, StandInOptions, TestFile},
 };
 use crate::{
-    commands::run::{
+    config::{Autotune, Config, LayerConfig},
+    run::{
         assemble,
         stand_ins::{SeenAttempt, StandIns},
         targets::Targets,
     },
-    config::{Autotune, Config, LayerConfig},
 };
 
 /// No case takes longer, in virtual time.

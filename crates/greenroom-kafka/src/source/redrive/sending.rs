@@ -15,8 +15,8 @@ use rdkafka::{
 use crate::{
     again, client,
     connection::Access,
-    kinds::KafkaInput,
     marks::{self, Read},
+    options::KafkaInput,
     place::Place,
     unusable::Unusable,
 };

@@ -19,7 +19,7 @@ use crate::{
     BoxFuture,
     event::Event,
     source::http::{HttpSettings, Intake, ServerTls, listen},
-    store::log::{AppendError, Appended, EventLog},
+    source::log::{AppendError, Appended, EventLog},
 };
 
 pub(super) const STRUCTURED: &str = "application/cloudevents+json";

@@ -16,10 +16,11 @@ use greenroom_bus::{
     source::{Partition, Taken},
 };
 
-use super::{super::assemble, moment};
+use super::moment;
 use crate::{
     config::{Config, plural},
     report::{grouped, mebibytes, printable, seconds, table_of},
+    run::assemble,
 };
 
 /// Keys that are counted individually. Later keys are counted together, to limit memory.

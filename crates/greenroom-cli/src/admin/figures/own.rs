@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use crate::telemetry::counts;
 use crate::{
     admin::advice::{self, Finding, Seen},
-    commands::run::{layers::HandlerLayers, reload::Reload},
     report::Answers,
+    run::{layers::HandlerLayers, reload::Reload},
     telemetry::counts::SignalCounts,
 };
 

@@ -1,7 +1,8 @@
 //! Guesses the intended value behind one that an option does not accept.
 
+use super::scalar;
 use crate::{
-    near, scalar,
+    near,
     schema::{Group, Kind},
     tree::{Node, Place, Value, plain_scalar},
     units,
@@ -9,7 +10,7 @@ use crate::{
 
 /// The value to write instead, if it can be guessed. A value from a reference may be a secret: it
 /// gets no suggestion.
-pub(crate) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
+pub(super) fn suggestion(node: &Node, kind: &Kind) -> Option<String> {
     if node.origin.is_some() {
         return None;
     }

@@ -145,7 +145,7 @@ fn within(what: &str, name: &str, why: String) -> String {
 
 /// The source of an input, for a read-only caller: nothing is settled or written, and no connection
 /// is accepted.
-pub(super) async fn looking(
+pub(crate) async fn looking(
     input: &InputConfig,
     config: &Config,
 ) -> Result<Box<dyn Source>, String> {

@@ -1,12 +1,19 @@
 //! Reads the text of a default.
 
+use super::Opt;
 use crate::{
     problem::Problems,
     tree::{Node, Place, Value, plain_scalar},
 };
 
+/// The default of an option as a tree, if it has one of its own: for a schema or another view of
+/// the declaration.
+pub fn default_of(opt: &Opt) -> Option<Node> {
+    value_of(opt.default()?, &mut Problems::default())
+}
+
 /// The value of a default's text. Lists and quotes need the feature `text`.
-pub(crate) fn value_of(text: &str, problems: &mut Problems) -> Option<Node> {
+pub(super) fn value_of(text: &str, problems: &mut Problems) -> Option<Node> {
     let node = |value| Some(Node::new(value, Place::whole_file()));
     match text {
         "{}" => node(Value::Map(Vec::new())),

@@ -45,8 +45,10 @@ pub(super) const LOCK: &str = "lock";
 /// ```
 /// use greenroom_bus::{
 ///     event::Event,
-///     source::Source,
-///     store::log::{Appended, EventLog, LogOptions, SegmentLog},
+///     source::{
+///         Source,
+///         log::{Appended, EventLog, LogOptions, SegmentLog},
+///     },
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]

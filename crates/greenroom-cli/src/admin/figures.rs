@@ -1,5 +1,9 @@
 //! All figures of a running greenroom, and the state kept between two scrapes.
 
+mod own;
+#[cfg(test)]
+mod page;
+
 use std::{sync::Arc, time::Instant};
 
 use greenroom_bus::{
@@ -7,11 +11,11 @@ use greenroom_bus::{
     metrics::{Families, Observer},
 };
 
-use super::own::{self, Own};
+use self::own::Own;
 use crate::{
     admin::advice::{Recent, Seen},
-    commands::run::{layers::HandlerLayers, reload::Reload},
     config::AdminConfig,
+    run::{layers::HandlerLayers, reload::Reload},
     telemetry::counts::SignalCounts,
 };
 

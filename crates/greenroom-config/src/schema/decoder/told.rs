@@ -1,8 +1,9 @@
 //! Messages about a value or key that is not accepted: the problem, and the likely intention.
 
+use super::meant;
 use crate::{
     interpolate::is_unresolved,
-    meant, near,
+    near,
     problem::Problem,
     schema::{Group, Opt, Presence},
     tree::{Entry, Node, Place, Value},

@@ -5,8 +5,8 @@ use std::str::FromStr;
 /// `Name: value`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
-    pub(super) name: String,
-    pub(super) value: String,
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 impl FromStr for Header {

@@ -12,7 +12,11 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::{BEFORE_THE_START, Left, Reload, Reloaded};
-use crate::{cli::Source, commands::run::assemble, commands::run::targets::Targets, config};
+use crate::{
+    cli::Source,
+    config,
+    run::{assemble, targets::Targets},
+};
 
 /// A directory with a configuration and what was built of it.
 struct Bench {

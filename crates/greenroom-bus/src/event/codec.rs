@@ -51,15 +51,11 @@ mod encoders;
 mod json;
 mod raw;
 
-use std::error::Error;
-
+pub use super::error::CodecError;
 pub use decoders::Decoders;
 pub use encoders::Encoders;
 pub use json::Json;
 pub use raw::Raw;
-
-/// The error of a codec: a sentence for an operator, or an error of its own.
-pub type CodecError = Box<dyn Error + Send + Sync>;
 
 /// Reads a type from bytes.
 pub trait Decode<T>: Send + Sync + 'static {

@@ -124,7 +124,7 @@ impl HandlerLayers {
     }
 
     /// Logs the counts, once the run has ended.
-    pub(super) fn conclude(&self) {
+    pub(crate) fn conclude(&self) {
         for layer in self.handlers.values().flatten() {
             if let Tells::Skipped(seen) = &layer.tells {
                 seen.flush(STORED_WITHIN);

@@ -165,7 +165,7 @@ impl Targets {
 
     /// Accepts nothing more, and waits until the requests being stored are answered, but no longer
     /// than this. Returns the answers of each, by its name.
-    pub(super) async fn close_servers(&self, within: Duration) -> AllAnswers {
+    pub(crate) async fn close_servers(&self, within: Duration) -> AllAnswers {
         let all: Vec<_> = self.servers.lock().drain().collect();
         all.iter().for_each(|(_, server)| server.close());
         let until = Instant::now() + within;

@@ -9,13 +9,13 @@ use crate::{
 };
 
 /// Text that may be empty.
-pub(crate) const ANY_TEXT: Kind = Kind::Path;
+pub(super) const ANY_TEXT: Kind = Kind::Path;
 
 /// Why a value is not accepted; `None` if naming the value says it all.
-pub(crate) type Why = Option<String>;
+pub(super) type Why = Option<String>;
 
 /// Decodes a single value.
-pub(crate) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
+pub(super) fn decode(node: &Node, kind: &Kind) -> Result<Typed, Why> {
     let value = retyped(node, kind);
     let out = || out_of_range(node);
     match kind {
