@@ -18,12 +18,12 @@ use rdkafka::{
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    super::shared::Meaning,
+    super::{driver::REFUSED, shared::Meaning},
     letter::{Content, Letter},
     reader::Readers,
 };
 use crate::{
-    client::{self, advice},
+    client::{self, advice, code},
     connection::Access,
     unusable::Unusable,
 };
@@ -46,10 +46,6 @@ const DEFAULTS: [(&str, &str); 2] = [
     // How long a missing topic is looked for before that is reported.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
-
-/// Properties that would break a promise.
-const REFUSED: [&str; 3] =
-    ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 
 /// What the broker says of a letter.
 type Answer = Result<(), RDKafkaErrorCode>;
@@ -115,10 +111,6 @@ impl ProducerContext for LetterContext {
     }
 }
 
-fn code(error: &KafkaError) -> RDKafkaErrorCode {
-    error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)
-}
-
 impl Remote for LetterTarget {
     type Kept = Arc<Mutex<Letter>>;
 
@@ -178,15 +170,13 @@ impl LetterTarget {
     fn send(&self, letter: &Letter) -> Result<Answered, RDKafkaErrorCode> {
         let content = letter.content.as_ref().ok_or(RDKafkaErrorCode::Fail)?;
         let (answer, answered) = oneshot::channel();
-        let mut record = BaseRecord::<[u8], [u8], _>::with_opaque_to(&self.topic, Box::new(answer))
-            .headers(content.headers());
-        // librdkafka copies both.
-        if let Some(key) = &content.key {
-            record = record.key(key);
-        }
-        if let Some(value) = &content.value {
-            record = record.payload(value);
-        }
+        // librdkafka copies all of it.
+        let record = BaseRecord::<[u8], [u8], _> {
+            key: content.key.as_deref(),
+            payload: content.value.as_deref(),
+            headers: Some(content.headers()),
+            ..BaseRecord::with_opaque_to(&self.topic, Box::new(answer))
+        };
         self.producer.send(record).map(|()| answered).map_err(|(error, _)| code(&error))
     }
 
