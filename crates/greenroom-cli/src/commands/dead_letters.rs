@@ -6,7 +6,7 @@ mod redrive;
 mod table;
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, Read},
     path::Path,
     process::ExitCode,
 };
@@ -23,7 +23,7 @@ use crate::{
         LettersFilter, ListArgs, ReplayArgs, ShowArgs,
     },
     exit::{self, Exit},
-    letters::escaped::Escaped,
+    letters::escaped::{Escaped, escaped},
 };
 
 /// Carries out the command on the selected letters.
@@ -44,15 +44,7 @@ pub fn dead_letters(arguments: &DeadLettersArgs) -> ExitCode {
 }
 
 fn json(value: &Value, on_one_line: bool) -> String {
-    unheeded(&if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") })
-}
-
-/// JSON as text that no terminal interprets.
-fn unheeded(text: &str) -> String {
-    let mut out = Vec::new();
-    // Writing into a Vec cannot fail.
-    let _ = Escaped::new(&mut out).write_all(text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
+    escaped(&if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") })
 }
 
 fn list(arguments: &ListArgs) -> Result<String, String> {
@@ -81,7 +73,7 @@ fn show(arguments: &ShowArgs) -> Result<String, String> {
         true => letter.trim_end().to_owned(),
         false => pretty_json(&letter).map_err(|error| format!("the letter is damaged: {error}"))?,
     };
-    Ok(unheeded(&format!("{text}\n")))
+    Ok(escaped(&format!("{text}\n")))
 }
 
 fn export(arguments: &ExportArgs) -> Result<String, String> {
