@@ -16,7 +16,7 @@ use futures_util::stream;
 use greenroom_bus::store::letters::{
     Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
 };
-use greenroom_config::plural;
+use greenroom_config::{Word, plural};
 use serde_json::json;
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -221,16 +221,11 @@ pub(super) async fn order(
 ) -> Answer {
     let (store, _) = store(&daemon)?;
     let id = number.parse().map_err(|_| not_a_number("a replay", &number, uri.path()))?;
-    let change = match word.as_str() {
-        "stop" => JobChange::Stop,
-        "resume" => JobChange::Resume,
-        "cancel" => JobChange::Cancel,
-        _ => {
-            let what = format!("{word:?} is not a command for a replay");
-            let next = "use `stop`, `resume` or `cancel`";
-            return Err(Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), next));
-        }
-    };
+    let change = JobChange::of(&word).ok_or_else(|| {
+        let what = format!("{word:?} is not a command for a replay");
+        let next = "use `stop`, `resume` or `cancel`";
+        Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), next)
+    })?;
     let job = store.change_replay(id, change).await?;
     tracing::info!(replay = id, order = word, "a replay of dead letters was changed");
     Ok(Json::ok(json!(job)))

@@ -11,7 +11,7 @@ use std::{
     process::ExitCode,
 };
 
-use greenroom_bus::store::letters::pretty_json;
+use greenroom_bus::store::letters::{JobChange, pretty_json};
 use greenroom_config::plural;
 use serde_json::Value;
 
@@ -136,10 +136,13 @@ fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
 
 fn replay(arguments: &ReplayArgs) -> Result<String, String> {
     let place = Place::find(&arguments.place)?;
-    let ordered =
-        [(arguments.stop, "stop"), (arguments.resume, "resume"), (arguments.cancel, "cancel")];
-    if let Some((id, word)) = ordered.iter().find_map(|(id, word)| Some(((*id)?, *word))) {
-        let job = place.order(id, word)?;
+    let ordered = [
+        (arguments.stop, JobChange::Stop),
+        (arguments.resume, JobChange::Resume),
+        (arguments.cancel, JobChange::Cancel),
+    ];
+    if let Some((id, change)) = ordered.iter().find_map(|(id, change)| Some(((*id)?, *change))) {
+        let job = place.order(id, change)?;
         return Ok(if arguments.json { json(&job, true) } else { table::job(&job) });
     }
     if arguments.status {

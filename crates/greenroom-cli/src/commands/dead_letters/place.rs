@@ -250,17 +250,12 @@ impl Place {
         }
     }
 
-    pub(super) fn order(&self, id: u64, word: &str) -> Result<Value, String> {
+    pub(super) fn order(&self, id: u64, change: JobChange) -> Result<Value, String> {
         match self {
             Self::Daemon(address) => {
-                ask::post(address, &format!("/api/dead-letters/replays/{id}/{word}"), b"")
+                ask::post(address, &format!("/api/dead-letters/replays/{id}/{change}"), b"")
             }
             Self::Store(_) => {
-                let change = match word {
-                    "stop" => JobChange::Stop,
-                    "resume" => JobChange::Resume,
-                    _ => JobChange::Cancel,
-                };
                 Ok(json!(self.change(async |store| store.change_replay(id, change).await)?))
             }
         }
