@@ -11,8 +11,8 @@ use std::{
     process::ExitCode,
 };
 
-use greenroom_bus::store::letters::{JobChange, pretty_json};
-use greenroom_config::plural;
+use greenroom_bus::store::letters::{By, JobChange, pretty_json};
+use greenroom_config::{Word, plural};
 use serde_json::Value;
 
 use self::place::Place;
@@ -50,9 +50,9 @@ fn json(value: &Value, on_one_line: bool) -> String {
 fn list(arguments: &ListArgs) -> Result<String, String> {
     let place = Place::find(&arguments.place)?;
     let by = arguments.by.map(|by| match by {
-        LettersBy::Group => "group",
-        LettersBy::Reason => "reason",
-        LettersBy::Handler => "handler",
+        LettersBy::Group => By::Group,
+        LettersBy::Reason => By::Reason,
+        LettersBy::Handler => By::Handler,
     });
     let found = match by {
         Some(by) => place.groups(&arguments.filter, by)?,
@@ -60,7 +60,7 @@ fn list(arguments: &ListArgs) -> Result<String, String> {
     };
     Ok(match (arguments.json, by) {
         (true, _) => json(&found, true),
-        (false, Some(by)) => table::groups(&found, by),
+        (false, Some(by)) => table::groups(&found, by.word()),
         (false, None) => table::letters(&found),
     })
 }
