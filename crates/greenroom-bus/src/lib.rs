@@ -31,6 +31,7 @@ pub mod source;
 pub mod stand_in;
 pub mod store;
 pub mod trace;
+pub mod wait;
 pub mod watermark;
 
 use std::{future::Future, pin::Pin};

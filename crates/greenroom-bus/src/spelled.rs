@@ -2,6 +2,8 @@
 
 /// Declares such an enumeration: each variant with its spelling, and the name of the function that
 /// returns it.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! spelled {
     (
         $spelling:ident:

@@ -383,12 +383,12 @@ macro_rules! registry {
 #[macro_export]
 macro_rules! words {
     (
-        $(#[doc = $about:literal])+
+        $(#[$about:meta])+
         $vis:vis enum $name:ident {
             $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+
         }
     ) => {
-        $(#[doc = $about])+
+        $(#[$about])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         $vis enum $name {
             $($(#[doc = $doc])+ $variant,)+

@@ -78,6 +78,11 @@ pub(crate) fn creation_error(error: KafkaError, properties: &Properties) -> Unus
     }
 }
 
+/// What went wrong, for librdkafka.
+pub(crate) fn code(error: &KafkaError) -> RDKafkaErrorCode {
+    error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)
+}
+
 /// librdkafka's own log lines.
 pub(crate) fn log(client: &str, level: RDKafkaLogLevel, facility: &str, message: &str) {
     match level {

@@ -59,6 +59,7 @@ use greenroom_bus::{
         Committer, Lease, Partition, Places, Pull, Pulling, Receipts, Source, SourceError,
         StatusCell, Taken,
     },
+    wait::wait_until,
     watermark::Epoch,
 };
 use rdkafka::{
@@ -237,15 +238,8 @@ impl Source for KafkaSource {
 
     fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
-            loop {
-                let shared = self.shared.clone();
-                let mut changed = std::pin::pin!(shared.changed.notified());
-                changed.as_mut().enable();
-                if let Some(pull) = self.next(into) {
-                    return pull;
-                }
-                changed.await;
-            }
+            let shared = self.shared.clone();
+            wait_until(&shared.changed, || self.next(into)).await
         })
     }
 

@@ -33,17 +33,6 @@ const OWN: &str = "Nats-";
 /// The interval of progress reports.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-fn is_chosen(choice: &LetterChoice, letter: &StreamMessage) -> bool {
-    let asked = [
-        ("greenroom-reason", &choice.reason),
-        ("greenroom-handler", &choice.handler),
-        ("greenroom-input", &choice.input),
-    ];
-    asked.iter().all(|(name, wanted)| {
-        wanted.as_deref().is_none_or(|wanted| header(letter, name) == Some(&*encode(wanted)))
-    })
-}
-
 /// Republishes the messages of the letters of a subject, each to its original subject, with its own
 /// bytes and headers and one that names its original place, and removes the letter. The letters are
 /// those of a [`NatsDeadLetters`](crate::output::NatsDeadLetters) whose events came from a
@@ -103,7 +92,10 @@ async fn one(
     redriven: &mut Redriven,
 ) -> Result<(), RedriveError> {
     let (choice, number) = (origins.choice, letter.sequence);
-    if !is_chosen(choice, letter) {
+    let says = |what: &str, text: &str| {
+        header(letter, &format!("greenroom-{what}")) == Some(&*encode(text))
+    };
+    if !choice.takes(says) {
         redriven.passed_over += 1;
         return Ok(());
     }

@@ -73,6 +73,7 @@ use greenroom_bus::{
         Committer, Lease, Partition, Pull, Pulling, Receipts, Source, SourceError, StatusCell,
         Taken,
     },
+    wait::wait_until,
 };
 use tokio::sync::{Notify, mpsc};
 
@@ -209,14 +210,7 @@ impl Source for NatsSource {
     fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let wake = self.wake.clone();
-            loop {
-                let mut woken = std::pin::pin!(wake.notified());
-                woken.as_mut().enable();
-                if let Some(pull) = self.next(into) {
-                    return pull;
-                }
-                woken.await;
-            }
+            wait_until(&wake, || self.next(into)).await
         })
     }
 

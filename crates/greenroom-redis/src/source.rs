@@ -44,6 +44,7 @@ use greenroom_bus::{
         Committer, Lease, Partition, Places, Pull, Pulling, Receipts, Source, SourceError,
         StatusCell, Taken,
     },
+    wait::wait_until,
 };
 use tokio::sync::mpsc;
 
@@ -133,14 +134,7 @@ impl Source for RedisSource {
     fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let shared = self.shared.clone();
-            loop {
-                let mut woken = std::pin::pin!(shared.to_source.notified());
-                woken.as_mut().enable();
-                if let Some(pull) = self.next(into) {
-                    return pull;
-                }
-                woken.await;
-            }
+            wait_until(&shared.to_source, || self.next(into)).await
         })
     }
 

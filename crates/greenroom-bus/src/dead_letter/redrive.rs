@@ -25,6 +25,18 @@ pub struct LetterChoice {
     pub group: Option<String>,
 }
 
+impl LetterChoice {
+    /// Whether a letter is chosen. `says` is asked whether its `reason`, `handler` or `input` is
+    /// this one.
+    pub fn takes(&self, says: impl Fn(&str, &str) -> bool) -> bool {
+        let asked = [("reason", &self.reason), ("handler", &self.handler), ("input", &self.input)];
+        let is_so = |(what, wanted): &(&str, &Option<String>)| {
+            wanted.as_deref().is_none_or(|wanted| says(what, wanted))
+        };
+        asked.iter().all(is_so)
+    }
+}
+
 /// An input that letters may have come through: its options, and what it is opened with.
 pub type InputOfLetters<'a> = (&'a dyn InputKind, InputSetup);
 

@@ -46,14 +46,12 @@
 //! [`Clone`]. A lookup costs one hash of the media type. A codec that panics ends the attempt
 //! as a handler that panics does.
 
-mod decoders;
-mod encoders;
+mod codecs;
 mod json;
 mod raw;
 
 pub use super::error::CodecError;
-pub use decoders::Decoders;
-pub use encoders::Encoders;
+pub use codecs::{Codecs, Decoders, Encoders};
 pub use json::Json;
 pub use raw::Raw;
 

@@ -38,6 +38,7 @@ mod select;
 mod set;
 mod skip;
 mod too_long;
+mod turns;
 
 use std::{
     fs::File,

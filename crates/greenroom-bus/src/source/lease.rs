@@ -17,6 +17,8 @@ use std::{
 
 use tokio::sync::Notify;
 
+use crate::wait::wait_until;
+
 /// The origin of all times.
 static BASE: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -63,13 +65,7 @@ impl Lease {
     /// # Cancel safety
     /// A dropped future has done nothing.
     pub(crate) async fn held(&self) {
-        while !self.is_held() {
-            let mut extended = std::pin::pin!(self.extended.notified());
-            extended.as_mut().enable();
-            if !self.is_held() {
-                extended.await;
-            }
-        }
+        wait_until(&self.extended, || self.is_held().then_some(())).await;
     }
 }
 

@@ -8,7 +8,7 @@ use greenroom_bus::{
     engine::{Decision, HandlerView, KeyView, ParkedView},
     store::letters::Mask,
 };
-use greenroom_config::plural;
+use greenroom_config::{Word, plural};
 use serde_json::{Value, json};
 
 use super::{
@@ -73,15 +73,6 @@ fn all(daemon: &Daemon) -> Value {
     json!({ "parked": parked, "hottest": hottest })
 }
 
-fn decision(word: &str) -> Option<Decision> {
-    match word {
-        "resume" => Some(Decision::Resume),
-        "skip" => Some(Decision::Skip),
-        "drop" => Some(Decision::Drop),
-        _ => None,
-    }
-}
-
 fn no_decision(status: StatusCode, word: &str, at: &str) -> Refusal {
     let what = format!("{word:?} is not a decision");
     Refusal::new(status, what, at, "say `resume`, `skip` or `drop`")
@@ -94,7 +85,8 @@ pub(super) async fn decide(
     uri: Uri,
 ) -> Answer {
     let at = uri.path();
-    let decision = decision(&word).ok_or_else(|| no_decision(StatusCode::NOT_FOUND, &word, at))?;
+    let decision =
+        Decision::of(&word).ok_or_else(|| no_decision(StatusCode::NOT_FOUND, &word, at))?;
     let query = Query::parse(query, at, &["key", "handler", "event"])?;
     let given = |name: &str| {
         query.one(name).ok_or_else(|| {
@@ -134,7 +126,8 @@ pub(super) async fn decide_all(
         })
     };
     let (word, group) = (given("decision")?, given("group")?);
-    let decision = decision(word).ok_or_else(|| no_decision(StatusCode::BAD_REQUEST, word, at))?;
+    let decision =
+        Decision::of(word).ok_or_else(|| no_decision(StatusCode::BAD_REQUEST, word, at))?;
     let is_meant = |parked: &ParkedView| views::group(parked) == group;
     let parked: Vec<_> = daemon.control.parked().into_iter().filter(is_meant).collect();
     if query.number("confirm", at)? != Some(parked.len()) {

@@ -16,7 +16,7 @@ use futures_util::stream;
 use greenroom_bus::store::letters::{
     Edit, Filter, JobChange, LetterError, LetterStore, Letters, WriteError,
 };
-use greenroom_config::plural;
+use greenroom_config::{Word, plural};
 use serde_json::json;
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -57,27 +57,29 @@ fn named(query: &Query) -> Result<Filter, Refusal> {
     Ok(filter)
 }
 
-fn failed(error: &LetterError) -> Refusal {
-    let (status, next) = match error {
-        LetterError::NoLetter(_) => (StatusCode::NOT_FOUND, "`/api/dead-letters` lists them"),
-        LetterError::NoReplay(_) => {
-            (StatusCode::NOT_FOUND, "`/api/dead-letters/replays` lists them")
-        }
-        LetterError::Full(_) => {
-            (StatusCode::INSUFFICIENT_STORAGE, "dropping letters also makes room")
-        }
-        LetterError::Closed => {
-            (StatusCode::SERVICE_UNAVAILABLE, "greenroom is stopping: try again when it runs")
-        }
-        LetterError::Masked(_) => (
-            StatusCode::FORBIDDEN,
-            "stop greenroom and edit it in the store, where its owner sees it whole: `greenroom \
-             dead-letters edit NUMBER --store DIR`",
-        ),
-        LetterError::InReplay(_) => (StatusCode::CONFLICT, "wait until its replay has ended"),
-        _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` shows the state of the store"),
-    };
-    Refusal::new(status, error.to_string(), AT, next)
+impl From<LetterError> for Refusal {
+    fn from(error: LetterError) -> Self {
+        let (status, next) = match error {
+            LetterError::NoLetter(_) => (StatusCode::NOT_FOUND, "`/api/dead-letters` lists them"),
+            LetterError::NoReplay(_) => {
+                (StatusCode::NOT_FOUND, "`/api/dead-letters/replays` lists them")
+            }
+            LetterError::Full(_) => {
+                (StatusCode::INSUFFICIENT_STORAGE, "dropping letters also makes room")
+            }
+            LetterError::Closed => {
+                (StatusCode::SERVICE_UNAVAILABLE, "greenroom is stopping: try again when it runs")
+            }
+            LetterError::Masked(_) => (
+                StatusCode::FORBIDDEN,
+                "stop greenroom and edit it in the store, where its owner sees it whole: `greenroom \
+                 dead-letters edit NUMBER --store DIR`",
+            ),
+            LetterError::InReplay(_) => (StatusCode::CONFLICT, "wait until its replay has ended"),
+            _ => (StatusCode::INTERNAL_SERVER_ERROR, "`/healthz` shows the state of the store"),
+        };
+        Self::new(status, error.to_string(), AT, next)
+    }
 }
 
 fn store(daemon: &Daemon) -> Result<(LetterStore, PathBuf), Refusal> {
@@ -103,13 +105,12 @@ pub(super) fn with_broker(place: &str) -> Refusal {
 
 /// A page of letters, or of groups of them.
 pub(super) fn list(path: &Path, wanted: &Wanted) -> Answer {
-    let letters = Letters::open(path).map_err(|error| failed(&error))?;
+    let letters = Letters::open(path)?;
     let Wanted { filter, order, after, limit, .. } = wanted;
     if let Some(by) = wanted.by {
-        return letters::groups(&letters, filter, by).map(Json::ok).map_err(|error| failed(&error));
+        return Ok(Json::ok(letters::groups(&letters, filter, by)?));
     }
-    let page = letters::page(&letters, filter, *order, *after, *limit);
-    let mut page = page.map_err(|error| failed(&error))?;
+    let mut page = letters::page(&letters, filter, *order, *after, *limit)?;
     page["store"] = path.display().to_string().into();
     page["next"] = json!(page["after"].as_u64().map(|after| wanted.next_page(after)));
     Ok(Json::ok(page))
@@ -117,19 +118,20 @@ pub(super) fn list(path: &Path, wanted: &Wanted) -> Answer {
 
 /// A whole letter.
 pub(super) fn show(path: &Path, number: u64) -> Result<Response, Refusal> {
-    let letters = Letters::open(path).map_err(|error| failed(&error))?;
+    let letters = Letters::open(path)?;
     let mut line = Vec::new();
-    match letters.write(number, &mut line) {
-        Ok(true) => Ok(as_json(Body::from(line))),
-        Ok(false) => Err(failed(&LetterError::NoLetter(number))),
-        Err(error) => Err(not_written(&error)),
+    match letters.write(number, &mut line)? {
+        true => Ok(as_json(Body::from(line))),
+        false => Err(LetterError::NoLetter(number).into()),
     }
 }
 
-fn not_written(error: &WriteError) -> Refusal {
-    match error {
-        WriteError::Letters(error) => failed(error),
-        WriteError::Out(error) => failed(&LetterError::Failed(error.to_string())),
+impl From<WriteError> for Refusal {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Letters(error) => error.into(),
+            WriteError::Out(error) => LetterError::Failed(error.to_string()).into(),
+        }
     }
 }
 
@@ -146,10 +148,10 @@ pub(super) async fn export(
     tokio::spawn(async move {
         let tell = pieces.clone();
         let exported = readers.read(AT, move || {
-            let letters = Letters::open(&path).map_err(|error| failed(&error))?;
+            let letters = Letters::open(&path)?;
             let mut out = Pieces { piece: Vec::new(), pieces };
-            letters.export(&filter, &mut out).map_err(|error| not_written(&error))?;
-            out.flush().map_err(|error| failed(&LetterError::Failed(error.to_string())))
+            letters.export(&filter, &mut out)?;
+            out.flush().map_err(|error| LetterError::Failed(error.to_string()).into())
         });
         if let Err(refusal) = exported.await {
             // An answer that breaks off is incomplete.
@@ -192,12 +194,8 @@ pub(super) async fn replays(
     Extension(readers): Extension<Readers>,
 ) -> Answer {
     let (_, path) = store(&daemon)?;
-    let read = move || {
-        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
-        let replays = letters.replays().map_err(|error| failed(&error))?;
-        Ok(Json::ok(json!({ "replays": replays })))
-    };
-    readers.read(AT, read).await
+    let replays = readers.read(AT, move || Ok(Letters::open(&path)?.replays()?)).await?;
+    Ok(Json::ok(json!({ "replays": replays })))
 }
 
 /// Handles letters again.
@@ -210,7 +208,7 @@ pub(super) async fn replay(State(daemon): Asked, RawQuery(query): RawQuery) -> A
         let what = "`rate` is a number of letters per second above 0";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, what, AT, "for example `rate=20`"));
     }
-    let marked = store.mark(filter, rate).await.map_err(|error| failed(&error))?;
+    let marked = store.mark(filter, rate).await?;
     tracing::info!(letters = marked.letters, replay = marked.replay, "dead letters are replayed");
     Ok(Json::ok(json!(marked)))
 }
@@ -223,17 +221,12 @@ pub(super) async fn order(
 ) -> Answer {
     let (store, _) = store(&daemon)?;
     let id = number.parse().map_err(|_| not_a_number("a replay", &number, uri.path()))?;
-    let change = match word.as_str() {
-        "stop" => JobChange::Stop,
-        "resume" => JobChange::Resume,
-        "cancel" => JobChange::Cancel,
-        _ => {
-            let what = format!("{word:?} is not a command for a replay");
-            let next = "use `stop`, `resume` or `cancel`";
-            return Err(Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), next));
-        }
-    };
-    let job = store.change_replay(id, change).await.map_err(|error| failed(&error))?;
+    let change = JobChange::of(&word).ok_or_else(|| {
+        let what = format!("{word:?} is not a command for a replay");
+        let next = "use `stop`, `resume` or `cancel`";
+        Refusal::new(StatusCode::NOT_FOUND, what, uri.path(), next)
+    })?;
+    let job = store.change_replay(id, change).await?;
     tracing::info!(replay = id, order = word, "a replay of dead letters was changed");
     Ok(Json::ok(json!(job)))
 }
@@ -249,11 +242,7 @@ pub(super) async fn drop_letters(
     let query = Query::parse(query, AT, &known)?;
     let (mut filter, confirmed) = (named(&query)?, query.number::<u64>("confirm", AT)?);
     let counted = filter.clone();
-    let count = move || {
-        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
-        letters.totals(&counted).map_err(|error| failed(&error))
-    };
-    let totals = readers.read(AT, count).await?;
+    let totals = readers.read(AT, move || Ok(Letters::open(&path)?.totals(&counted)?)).await?;
     if confirmed != Some(totals.letters) {
         let what =
             format!("{} would be dropped for good", plural(totals.letters as usize, "letter"));
@@ -265,7 +254,7 @@ pub(super) async fn drop_letters(
     }
     // Later letters were not counted.
     filter.upto = Some(filter.upto.unwrap_or(totals.newest).min(totals.newest));
-    let dropped = store.drop_letters(filter).await.map_err(|error| failed(&error))?;
+    let dropped = store.drop_letters(filter).await?;
     tracing::warn!(letters = dropped.letters, "dead letters were dropped");
     Ok(Json::ok(json!(dropped)))
 }
@@ -279,13 +268,10 @@ pub(super) async fn for_edit(
 ) -> Result<Response, Refusal> {
     let (_, path) = store(&daemon)?;
     let letter = number.parse().map_err(|_| not_a_number("a dead letter", &number, uri.path()))?;
-    let read = move || {
-        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
-        let content = letters.content(letter).map_err(|error| failed(&error))?;
-        let event = if content.is_event { content.bytes } else { b"null".to_vec() };
-        Ok(as_json(Body::from(event)))
-    };
-    readers.read(uri.path(), read).await
+    let read = move || -> Result<_, Refusal> { Ok(Letters::open(&path)?.content(letter)?) };
+    let content = readers.read(uri.path(), read).await?;
+    let event = if content.is_event { content.bytes } else { b"null".to_vec() };
+    Ok(as_json(Body::from(event)))
 }
 
 /// Replaces the event of a letter.
@@ -312,8 +298,7 @@ pub(super) async fn edit(
         Refusal::new(StatusCode::BAD_REQUEST, why, AT, next)
     };
     let make = move || {
-        let letters = Letters::open(&path).map_err(|error| failed(&error))?;
-        let known = letters.content(letter).map_err(|error| failed(&error))?.bytes;
+        let known = Letters::open(&path)?.content(letter)?.bytes;
         let bytes = match (body.is_empty(), sets.is_empty()) {
             (true, true) => return Err(wrong("no change of the event is given".to_owned())),
             (true, false) => {
@@ -324,7 +309,7 @@ pub(super) async fn edit(
         change::event(&bytes).map_err(wrong)
     };
     let event = readers.read(&at, make).await?;
-    store.edit(Edit { letter, event }).await.map_err(|error| failed(&error))?;
+    store.edit(Edit { letter, event }).await?;
     tracing::info!(letter, "the event of a dead letter was edited");
     Ok(Json::ok(json!({ "number": letter, "edited": true })))
 }

@@ -6,13 +6,13 @@ mod redrive;
 mod table;
 
 use std::{
-    io::{self, Read, Write},
+    io::{self, Read},
     path::Path,
     process::ExitCode,
 };
 
-use greenroom_bus::store::letters::pretty_json;
-use greenroom_config::plural;
+use greenroom_bus::store::letters::{By, JobChange, pretty_json};
+use greenroom_config::{Word, plural};
 use serde_json::Value;
 
 use self::place::Place;
@@ -23,7 +23,7 @@ use crate::{
         LettersFilter, ListArgs, ReplayArgs, ShowArgs,
     },
     exit::{self, Exit},
-    letters::escaped::Escaped,
+    letters::escaped::{Escaped, escaped},
 };
 
 /// Carries out the command on the selected letters.
@@ -44,23 +44,15 @@ pub fn dead_letters(arguments: &DeadLettersArgs) -> ExitCode {
 }
 
 fn json(value: &Value, on_one_line: bool) -> String {
-    unheeded(&if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") })
-}
-
-/// JSON as text that no terminal interprets.
-fn unheeded(text: &str) -> String {
-    let mut out = Vec::new();
-    // Writing into a Vec cannot fail.
-    let _ = Escaped::new(&mut out).write_all(text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
+    escaped(&if on_one_line { format!("{value}\n") } else { format!("{value:#}\n") })
 }
 
 fn list(arguments: &ListArgs) -> Result<String, String> {
     let place = Place::find(&arguments.place)?;
     let by = arguments.by.map(|by| match by {
-        LettersBy::Group => "group",
-        LettersBy::Reason => "reason",
-        LettersBy::Handler => "handler",
+        LettersBy::Group => By::Group,
+        LettersBy::Reason => By::Reason,
+        LettersBy::Handler => By::Handler,
     });
     let found = match by {
         Some(by) => place.groups(&arguments.filter, by)?,
@@ -68,7 +60,7 @@ fn list(arguments: &ListArgs) -> Result<String, String> {
     };
     Ok(match (arguments.json, by) {
         (true, _) => json(&found, true),
-        (false, Some(by)) => table::groups(&found, by),
+        (false, Some(by)) => table::groups(&found, by.word()),
         (false, None) => table::letters(&found),
     })
 }
@@ -81,7 +73,7 @@ fn show(arguments: &ShowArgs) -> Result<String, String> {
         true => letter.trim_end().to_owned(),
         false => pretty_json(&letter).map_err(|error| format!("the letter is damaged: {error}"))?,
     };
-    Ok(unheeded(&format!("{text}\n")))
+    Ok(escaped(&format!("{text}\n")))
 }
 
 fn export(arguments: &ExportArgs) -> Result<String, String> {
@@ -144,10 +136,13 @@ fn named(filter: &LettersFilter, all: bool) -> Result<(), String> {
 
 fn replay(arguments: &ReplayArgs) -> Result<String, String> {
     let place = Place::find(&arguments.place)?;
-    let ordered =
-        [(arguments.stop, "stop"), (arguments.resume, "resume"), (arguments.cancel, "cancel")];
-    if let Some((id, word)) = ordered.iter().find_map(|(id, word)| Some(((*id)?, *word))) {
-        let job = place.order(id, word)?;
+    let ordered = [
+        (arguments.stop, JobChange::Stop),
+        (arguments.resume, JobChange::Resume),
+        (arguments.cancel, JobChange::Cancel),
+    ];
+    if let Some((id, change)) = ordered.iter().find_map(|(id, change)| Some(((*id)?, *change))) {
+        let job = place.order(id, change)?;
         return Ok(if arguments.json { json(&job, true) } else { table::job(&job) });
     }
     if arguments.status {

@@ -10,7 +10,7 @@ use greenroom_config::{Places, Problem, Problems};
 
 use super::{
     options::{Config, FieldCondition, HandlerConfig, LoopbackConfig, OutputConfig, RecordsConfig},
-    pattern::{covers, matches, overlap},
+    pattern::{covers, overlap},
 };
 
 /// Reports unreachable parts and endless loops.
@@ -61,7 +61,7 @@ impl<'a> Flow<'a> {
         for (place, handler) in self.config.handlers.iter().enumerate() {
             let path = format!("handlers.{}.on", handler.name);
             let text = format!("nothing reaches the handler `{}`", handler.name);
-            let reached = |t: &&str| handler.on.iter().any(|on| matches(on, t));
+            let reached = |t: &&str| handler.on.iter().any(|on| covers(on, t));
             if let Some(types) = types.as_ref().filter(|types| !types.iter().any(reached)) {
                 let help = format!("the inputs give {} only", types.join(", "));
                 self.warning(&path, text, help);
@@ -122,7 +122,7 @@ impl<'a> Flow<'a> {
     fn unhandled_types(&mut self) {
         let Some(types) = self.types().filter(|_| !self.places.has("no_handler")) else { return };
         let handlers = &self.config.handlers;
-        let handled = |t: &str| handlers.iter().any(|h| h.on.iter().any(|on| matches(on, t)));
+        let handled = |t: &str| handlers.iter().any(|h| h.on.iter().any(|on| covers(on, t)));
         let Some(lost) = types.into_iter().find(|t| !handled(t)) else { return };
         let text = format!("no handler takes the events of the type `{lost}`");
         let help =
@@ -251,7 +251,7 @@ fn may_be(on: &str, condition: &FieldCondition, meets: &Matcher) -> bool {
     if !on.contains('*') {
         return event(on).is_none_or(|event| meets.matches(&event));
     }
-    condition.texts().is_none_or(|types| types.iter().any(|ty| matches(on, ty)))
+    condition.texts().is_none_or(|types| types.iter().any(|ty| covers(on, ty)))
 }
 
 /// True if the router asks the first before the second.

@@ -5,6 +5,14 @@
 
 use std::io::{self, Write};
 
+/// Text that no terminal interprets.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = Vec::new();
+    // Writing into a Vec cannot fail.
+    let _ = Escaped::new(&mut out).write_all(text.as_bytes());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Passes JSON on, and escapes characters that a terminal would interpret.
 pub(crate) struct Escaped<W> {
     out: W,

@@ -92,7 +92,7 @@ fn d06_a_letter_whose_broker_is_away_keeps_its_event_open_and_the_next_run_store
     publish(&stage, &broker, &topic, &by_key(20, 5));
     let daemon = Daemon::start(&stage);
     daemon.wait_for("/api/run", |run| run["settled"] == 19 && run["dead_letters_open"] == 1);
-    let waits = "dead letters wait, and their events with them";
+    let waits = "its events wait, and are tried again";
     crate::kafka::daemon::wait(|| daemon.log().contains(waits).then_some(()));
     daemon.signal(Signal::INT);
     let run = daemon.ended();

@@ -7,23 +7,28 @@
 //!                                                              refused, no answer: again, after a backoff
 //! ```
 
-mod driver;
 mod letter;
 mod reader;
-mod shared;
+mod target;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, mem, sync::Arc};
 
 use greenroom_bus::{
     BoxFuture,
     dead_letter::{DeadLetter, DeadLetterStore},
     record::Mapping,
-    sink::{SinkError, Trouble},
+    settlement::Ack,
+    sink::{
+        SinkError, Trouble,
+        remote::{RemoteDriver, Requests, SinkRoom},
+    },
     source::{InputKind, InputSetup},
 };
 use greenroom_config::Word;
+use parking_lot::Mutex;
+use rdkafka::producer::BaseProducer;
 
-use self::{driver::LetterDriver, reader::RecordReader, shared::Shared};
+use self::{letter::Letter, reader::RecordReader, target::LetterTarget};
 use crate::{
     connection::Access,
     options::{KafkaInput, KafkaLetters},
@@ -57,28 +62,27 @@ use crate::{
 /// A letter is confirmed when the broker has stored it, and until then its event stays unsettled.
 /// Whatever the reason for a refusal, the letter waits and is retried: a letter is never given up
 /// or cut. [`trouble`](DeadLetterStore::trouble) names the correction: for a record that is too
-/// large for the topic, its `max.message.bytes`. Letters behind it continue.
+/// large for the topic, its `max.message.bytes`. Letters behind it continue. When dropped, the store
+/// refuses all unstored letters.
 ///
 /// [`redrive`](crate::redrive()) sends the records back to their topics.
 pub struct KafkaDeadLetters {
-    shared: Arc<Shared>,
-    /// Ends its thread when it is dropped.
-    _driver: LetterDriver,
+    requests: Requests<LetterTarget>,
 }
 
 impl KafkaDeadLetters {
-    /// Publishes by these options. It connects in the background: brokers that do not answer are
-    /// tried again.
+    /// Publishes by these options, on the runtime that this is called on. It connects in the
+    /// background: brokers that do not answer are tried again.
     ///
     /// # Errors
-    /// An option or a property cannot be used. Values of properties are not shown.
+    /// An option or a property cannot be used, or there is no runtime. Values of properties are not
+    /// shown.
     pub fn open(letters: &KafkaLetters) -> Result<Self, SinkError> {
-        let name = format!("kafka:{}", letters.topic);
-        let shared = Arc::new(Shared::new(name.clone(), letters.topic.clone()));
-        let access = access(letters);
-        let driver = access.and_then(|access| LetterDriver::begin(&shared, &access));
-        let driver = driver.map_err(|error| SinkError::new(name, error.why))?;
-        Ok(Self { shared, _driver: driver })
+        let (name, topic) = (format!("kafka:{}", letters.topic), &letters.topic);
+        let target = access(letters).and_then(|access| LetterTarget::new(&name, topic, &access));
+        let target = target.map_err(|error| SinkError::new(&name, error.why))?;
+        // The engine bounds the letters on their way, so they take no room.
+        Ok(Self { requests: Requests::begin(target, SinkRoom::new(1, 1))? })
     }
 
     /// Whether [`open`](Self::open) would take these options. No broker is asked; files that
@@ -89,7 +93,7 @@ impl KafkaDeadLetters {
     pub fn check(letters: &KafkaLetters) -> Result<(), Unusable> {
         let access = access(letters)?.disconnected();
         check_name("topic", &letters.topic)?;
-        driver::producer(&Arc::new(Shared::new(String::new(), String::new())), &access).map(drop)
+        target::producer::<BaseProducer<_>>("", &access).map(drop)
     }
 
     /// The options of the input of this name, and the rule for its records: the records of its
@@ -103,10 +107,10 @@ impl KafkaDeadLetters {
         input: &KafkaInput,
         records: Option<Mapping>,
     ) -> Result<(), SinkError> {
+        let LetterTarget { name: store, readers, .. } = self.requests.remote();
         let setup = SourceSetup::new(input.clone(), records);
-        let reader = setup.and_then(|setup| RecordReader::new(&self.shared.name, setup));
-        let reader = reader.map_err(|error| SinkError::new(&self.shared.name, error.why))?;
-        self.shared.reads(name.into(), reader);
+        let reader = setup.and_then(|setup| RecordReader::new(store, setup));
+        readers.add(name.into(), reader.map_err(|error| SinkError::new(store, error.why))?);
         Ok(())
     }
 }
@@ -124,24 +128,29 @@ fn access(letters: &KafkaLetters) -> Result<Access, Unusable> {
 
 impl DeadLetterStore for KafkaDeadLetters {
     fn describe(&self) -> String {
-        self.shared.name.clone()
+        self.requests.describe()
     }
 
-    fn store(&self, letter: DeadLetter) {
-        self.shared.push(letter);
+    fn store(&self, mut letter: DeadLetter) {
+        let ack = mem::replace(&mut letter.ack, Ack::detached());
+        let mut letter = Letter::new(letter);
+        if letter.place.is_none() {
+            letter.is_json(None);
+        }
+        self.requests.take(Arc::new(Mutex::new(letter)), ack);
     }
 
     fn finish<'a>(&'a self) -> BoxFuture<'a, Result<(), SinkError>> {
-        self.shared.finish();
-        Box::pin(self.shared.ended())
+        self.requests.finish();
+        Box::pin(self.requests.room().ended())
     }
 
     fn failure(&self) -> Option<SinkError> {
-        self.shared.failure()
+        self.requests.room().failure()
     }
 
     fn trouble(&self) -> Option<Trouble> {
-        self.shared.trouble()
+        self.requests.trouble()
     }
 
     fn add_input(&self, kind: &dyn InputKind, setup: &InputSetup) -> Result<(), SinkError> {
@@ -152,6 +161,6 @@ impl DeadLetterStore for KafkaDeadLetters {
 
 impl fmt::Debug for KafkaDeadLetters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KafkaDeadLetters").field("name", &self.shared.name).finish_non_exhaustive()
+        f.debug_struct("KafkaDeadLetters").field("name", &self.describe()).finish_non_exhaustive()
     }
 }

@@ -26,7 +26,7 @@ use super::{
     shared::{Meaning, Sent, Shared},
 };
 use crate::{
-    client::{self, advice},
+    client::{self, advice, code},
     options::KafkaOutput,
     unusable::Unusable,
 };
@@ -56,7 +56,7 @@ const DEFAULTS: [(&str, &str); 3] = [
 
 /// Properties that would break a promise: an alias of one that is set here, reports of failures
 /// only, and transactions, which this driver never begins.
-const REFUSED: [&str; 3] =
+pub(super) const REFUSED: [&str; 3] =
     ["delivery.timeout.ms", "delivery.report.only.error", "transactional.id"];
 
 pub(super) struct OutputContext(Arc<Shared>);
@@ -67,7 +67,7 @@ impl ClientContext for OutputContext {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        let code = code(&error);
         // A connection that was lost is nothing to speak of while another one is there.
         if code != RDKafkaErrorCode::AllBrokersDown && Meaning::from_code(code) != Meaning::Pauses {
             return;
@@ -86,10 +86,9 @@ impl ProducerContext for OutputContext {
 
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<Sent>) {
         let shared = &self.0;
-        let failed = result.as_ref().err().map(|(error, record)| {
-            let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-            (code, record.payload().map_or(0, <[u8]>::len))
-        });
+        let failed = result.as_ref().err();
+        let failed =
+            failed.map(|(error, record)| (code(error), record.payload().map_or(0, <[u8]>::len)));
         let mut state = shared.state.lock();
         state.under_way -= 1;
         let Some((code, bytes)) = failed else {
@@ -311,22 +310,14 @@ fn send(
     sent: Sent,
 ) -> Result<(), (RDKafkaErrorCode, Sent)> {
     let content = sent.record.clone();
-    // librdkafka copies both.
+    // librdkafka copies all of it.
     let (key, value) = (content.key(setup.key.as_ref()), content.value());
-    let mut record =
-        BaseRecord::<[u8], [u8], _>::with_opaque_to(&setup.output.topic, Box::new(sent))
-            .headers(content.headers());
-    if let Some(timestamp) = content.timestamp() {
-        record = record.timestamp(timestamp);
-    }
-    if let Some(key) = &key {
-        record = record.key(key);
-    }
-    if let Some(value) = &value {
-        record = record.payload(value);
-    }
-    producer.send(record).map_err(|(error, record)| {
-        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-        (code, *record.delivery_opaque)
-    })
+    let record = BaseRecord::<[u8], [u8], _> {
+        key: key.as_deref(),
+        payload: value.as_deref(),
+        headers: Some(content.headers()),
+        timestamp: content.timestamp(),
+        ..BaseRecord::with_opaque_to(&setup.output.topic, Box::new(sent))
+    };
+    producer.send(record).map_err(|(error, record)| (code(&error), *record.delivery_opaque))
 }

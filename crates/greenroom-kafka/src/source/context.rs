@@ -16,7 +16,10 @@ use rdkafka::{
 };
 
 use super::figures::Figures;
-use crate::{client::Failures, place::Place};
+use crate::{
+    client::{Failures, code},
+    place::Place,
+};
 
 /// A callback of librdkafka.
 pub(super) enum Said {
@@ -66,10 +69,6 @@ fn places(list: &TopicPartitionList) -> Vec<Place> {
     let mut places: Vec<_> = places.collect();
     places.sort_unstable();
     places
-}
-
-fn code(error: &KafkaError) -> RDKafkaErrorCode {
-    error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail)
 }
 
 impl ClientContext for SourceContext {

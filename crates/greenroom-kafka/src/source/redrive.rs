@@ -103,17 +103,6 @@ fn letters_setup(letters: &KafkaLetters, choice: &LetterChoice) -> Result<Source
     SourceSetup::new(input, None)
 }
 
-fn is_chosen(choice: &LetterChoice, marks: &Marks) -> bool {
-    let asked = [
-        (marks::REASON, &choice.reason),
-        (marks::HANDLER, &choice.handler),
-        (marks::INPUT, &choice.input),
-    ];
-    asked.iter().all(|(name, wanted)| {
-        wanted.as_deref().is_none_or(|wanted| marks.get(name) == Some(wanted))
-    })
-}
-
 struct Redrive<'a> {
     choice: &'a LetterChoice,
     consumer: BaseConsumer<SourceContext>,
@@ -326,7 +315,9 @@ impl Taking<'_, '_> {
                 return Ok(false);
             }
         };
-        if !is_chosen(self.choice, &read.marks) {
+        let says =
+            |what: &str, text: &str| read.marks.get(&format!("greenroom_{what}")) == Some(text);
+        if !self.choice.takes(says) {
             self.redriven.passed_over += 1;
             return Ok(false);
         }

@@ -14,11 +14,11 @@ use std::{
 use rdkafka::{
     Offset, TopicPartitionList,
     consumer::{BaseConsumer, CommitMode, Consumer},
-    error::{KafkaError, KafkaResult, RDKafkaErrorCode},
+    error::{KafkaResult, RDKafkaErrorCode},
 };
 
 use super::{context::SourceContext, offsets::text};
-use crate::place::Place;
+use crate::{client::code, place::Place};
 
 /// The timeout for reading the group's stored offsets.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -120,9 +120,8 @@ pub(super) fn store(
     said: &StoredOffset,
 ) -> Result<(), RDKafkaErrorCode> {
     let mut list = TopicPartitionList::with_capacity(1);
-    let code = |error: KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
-    add(&mut list, place, said).map_err(code)?;
-    consumer.commit(&list, CommitMode::Sync).map_err(code)
+    let stored = add(&mut list, place, said);
+    stored.and_then(|()| consumer.commit(&list, CommitMode::Sync)).map_err(|error| code(&error))
 }
 
 fn add(

@@ -353,7 +353,7 @@ async fn d06_a_record_that_is_another_one_now_is_no_letter() {
     assert_eq!((value(2), value(3)), (String::from_utf8_lossy(&same), "the same".into()));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d13_a_letter_that_its_topic_does_not_take_waits_and_is_told_and_holds_up_no_other() {
     let Some(broker) = real_broker() else { return };
     let mut desk = Desk::at(&broker, 1);
@@ -377,7 +377,7 @@ async fn d13_a_letter_that_its_topic_does_not_take_waits_and_is_told_and_holds_u
     assert_eq!(desk.stored()[&0].value.as_ref().map(Vec::len), Some(3_000));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d06_letters_wait_for_a_broker_that_does_not_answer_and_are_refused_without_one() {
     let fake = fake();
     let desk = Desk::at(&fake.bootstrap_servers(), 1);
@@ -399,9 +399,9 @@ async fn d06_letters_wait_for_a_broker_that_does_not_answer_and_are_refused_with
     fake.crash(0);
     letters.store(letter(&ends, &source, 0, b"a"));
     drop(letters);
-    assert!(
+    until("it is refused", || {
         ends.of("0").last().is_some_and(|end| end.as_ref().is_ok_and(|end| !end.is_acknowledged()))
-    );
+    });
 }
 
 fn redrive_all(letters: &KafkaLetters) -> Result<Redriven, RedriveError> {

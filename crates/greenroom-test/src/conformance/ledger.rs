@@ -18,6 +18,7 @@ use std::{
 use greenroom_bus::{
     settlement::Settled,
     source::{Partition, Taken},
+    wait::wait_until,
     watermark::Positions,
 };
 use parking_lot::Mutex;
@@ -226,16 +227,8 @@ impl Ledger {
         patience: Duration,
         is_so: impl Fn(&Book) -> bool,
     ) -> Result<(), String> {
-        let wait = async {
-            loop {
-                let mut changed = std::pin::pin!(self.changed.notified());
-                changed.as_mut().enable();
-                if self.look(|book| is_so(book) || !book.violations.is_empty()) {
-                    return;
-                }
-                changed.await;
-            }
-        };
+        let is_over = |book: &Book| is_so(book) || !book.violations.is_empty();
+        let wait = wait_until(&self.changed, || self.look(is_over).then_some(()));
         let came = timeout(patience, wait).await;
         self.verdict()?;
         came.map_err(|_| format!("after {patience:?}: not {what}; {}", self.look(Book::summary)))

@@ -6,6 +6,7 @@ use greenroom_bus::{
     event::Event,
     settlement::Settled,
     source::{Lease, Partition, Source},
+    wait::wait_until,
     watermark::Positions,
 };
 
@@ -169,14 +170,7 @@ impl Broker {
     /// # Cancel safety
     /// A dropped future has no effect.
     pub async fn until(&self, is_so: impl Fn(&Self) -> bool) {
-        loop {
-            let mut changed = std::pin::pin!(self.0.0.changed.notified());
-            changed.as_mut().enable();
-            if is_so(self) {
-                return;
-            }
-            changed.await;
-        }
+        wait_until(&self.0.0.changed, || is_so(self).then_some(())).await;
     }
 
     fn look<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {

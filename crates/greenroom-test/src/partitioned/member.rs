@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use greenroom_bus::{
     source::{Committer, Lease, Partition, Pull, Pulling, Receipts, Resumed, Source, Taken},
+    wait::wait_until,
     watermark::Epoch,
 };
 
@@ -89,15 +90,8 @@ impl Source for Member {
     fn pull<'a>(&'a mut self, into: &'a mut Vec<Taken>) -> Pulling<'a> {
         Box::pin(async move {
             let _asked = Asked::by(self);
-            loop {
-                let shared = self.shared.clone();
-                let mut changed = std::pin::pin!(shared.0.changed.notified());
-                changed.as_mut().enable();
-                if let Some(pull) = self.next(into) {
-                    return Ok(pull);
-                }
-                changed.await;
-            }
+            let shared = self.shared.clone();
+            Ok(wait_until(&shared.0.changed, || self.next(into)).await)
         })
     }
 

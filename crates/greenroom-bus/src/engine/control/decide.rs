@@ -1,20 +1,22 @@
 //! Deciding about keys that wait for an operator (K08).
 
 use greenroom::keys::KeyStatus;
+use greenroom_config::words;
 
 use super::{Control, look::error_text};
 use crate::{dead_letter::Reason, engine::account::order_audit::OrderLine, excerpt::excerpt};
 
-/// A decision about a key that waits for an operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
-    /// The failed event is attempted again, and its earlier failures no longer count.
-    Resume,
-    /// That event becomes a dead letter, and the next event of the key is handled.
-    Skip,
-    /// That event and all that wait behind it become dead letters; later events of the key are
-    /// handled.
-    Drop,
+words! {
+    /// A decision about a key that waits for an operator.
+    pub enum Decision {
+        /// The failed event is attempted again, and its earlier failures no longer count.
+        Resume = "resume",
+        /// That event becomes a dead letter, and the next event of the key is handled.
+        Skip = "skip",
+        /// That event and all that wait behind it become dead letters; later events of the key are
+        /// handled.
+        Drop = "drop",
+    }
 }
 
 /// A key that was decided about.

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     engine::process::{entries::PoolSettings, managed::Managed, retries::RetryClass},
-    router::{Concurrency, PoolConfig, Retry},
+    router::{Concurrency, PoolConfig},
 };
 
 /// One pool of a running engine: its figures, its sizes and limits, its pause. Cheap to clone; does
@@ -49,34 +49,30 @@ pub struct LongestLine {
 /// One setting of a pool with its new value, found to be possible.
 pub(crate) struct PoolChange {
     pool: PoolControl,
-    setting: Setting,
+    to: PoolConfig,
+    setting: &'static Setting,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum Setting {
-    Workers(usize),
-    Queue(usize),
-    ShareQueue(Option<usize>),
-    Rate(Option<Rate>),
-    Concurrency(Option<usize>),
-    Advisor(Option<Advisor>),
-    /// Carried out by its handlers.
-    Retry(Option<Retry>),
-}
+/// The name of a setting, and how it gets its new value.
+type Setting = (&'static str, fn(&PoolControl, &PoolConfig) -> Result<(), ChangeError>);
 
-impl Setting {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Workers(_) => "workers",
-            Self::Queue(_) => "queue",
-            Self::ShareQueue(_) => "share_queue",
-            Self::Rate(_) => "rate",
-            Self::Concurrency(_) => "concurrency",
-            Self::Advisor(_) => "advisor",
-            Self::Retry(_) => "retry",
-        }
-    }
-}
+/// The settings that change while a pool runs.
+const LIVE: &[Setting; 7] = &[
+    ("workers", |pool, to| pool.resize(to.workers).map(drop)),
+    ("queue", |pool, to| pool.set_queue(to.queue)),
+    ("share_queue", |pool, to| {
+        pool.set_share_queue(to.share_queue);
+        Ok(())
+    }),
+    ("rate", |pool, to| pool.set_rate(to.rate)),
+    ("concurrency", |pool, to| pool.set_concurrency(pool.fixed_limit(to.concurrency)?)),
+    ("advisor", |pool, to| pool.set_advisor(to.advisor)),
+    // Carried out by its handlers.
+    ("retry", |pool, to| {
+        pool.settings().config.lock().retry = to.retry;
+        Ok(())
+    }),
+];
 
 impl PoolControl {
     pub(super) fn settings(&self) -> &PoolSettings {
@@ -271,55 +267,41 @@ impl PoolControl {
         if live != *to {
             return Err(self.fixed(is.first_difference(to)));
         }
-        let mut settings = Vec::new();
-        if is.workers != to.workers {
-            settings.push(Setting::Workers(to.workers));
-        }
-        if is.queue != to.queue {
-            if is.engine == greenroom::event_pool::Engine::Sticky {
-                return Err(self.fixed("queue (with the engine `sticky`)"));
-            }
-            settings.push(Setting::Queue(to.queue));
-        }
-        if is.share_queue != to.share_queue {
-            settings.push(Setting::ShareQueue(to.share_queue));
-        }
-        if is.rate != to.rate {
-            settings.push(Setting::Rate(to.rate));
+        if is.queue != to.queue && is.engine == greenroom::event_pool::Engine::Sticky {
+            return Err(self.fixed("queue (with the engine `sticky`)"));
         }
         if is.concurrency != to.concurrency {
-            let fixed = |limit| match limit {
-                None => Ok(None),
-                Some(Concurrency::Fixed(events)) => Ok(Some(events)),
-                Some(Concurrency::Adaptive(_)) => Err(self.fixed("concurrency (an adaptive one)")),
-            };
-            fixed(is.concurrency)?;
-            settings.push(Setting::Concurrency(fixed(to.concurrency)?));
+            self.fixed_limit(is.concurrency)?;
+            self.fixed_limit(to.concurrency)?;
         }
-        if is.advisor != to.advisor {
-            settings.push(Setting::Advisor(to.advisor));
+        let differs = [
+            is.workers != to.workers,
+            is.queue != to.queue,
+            is.share_queue != to.share_queue,
+            is.rate != to.rate,
+            is.concurrency != to.concurrency,
+            is.advisor != to.advisor,
+            is.retry != to.retry,
+        ];
+        let changes = LIVE.iter().zip(differs).filter(|(_, differs)| *differs);
+        let change = |(setting, _)| PoolChange { pool: self.clone(), to: *to, setting };
+        Ok(changes.map(change).collect())
+    }
+
+    fn fixed_limit(&self, limit: Option<Concurrency>) -> Result<Option<usize>, ChangeError> {
+        match limit {
+            None => Ok(None),
+            Some(Concurrency::Fixed(events)) => Ok(Some(events)),
+            Some(Concurrency::Adaptive(_)) => Err(self.fixed("concurrency (an adaptive one)")),
         }
-        if is.retry != to.retry {
-            settings.push(Setting::Retry(to.retry));
-        }
-        let changes = settings.into_iter();
-        Ok(changes.map(|setting| PoolChange { pool: self.clone(), setting }).collect())
     }
 }
 
 impl PoolChange {
     /// The change that was made.
     pub(crate) fn carry_out(self) -> Result<String, ChangeError> {
-        let Self { pool, setting } = self;
-        match setting {
-            Setting::Workers(workers) => drop(pool.resize(workers)?),
-            Setting::Queue(events) => pool.set_queue(events)?,
-            Setting::ShareQueue(events) => pool.set_share_queue(events),
-            Setting::Rate(rate) => pool.set_rate(rate)?,
-            Setting::Concurrency(events) => pool.set_concurrency(events)?,
-            Setting::Advisor(advisor) => pool.set_advisor(advisor)?,
-            Setting::Retry(retry) => pool.settings().config.lock().retry = retry,
-        }
-        Ok(format!("pools.{}.{}", pool.name(), setting.name()))
+        let Self { pool, to, setting: (name, set) } = self;
+        set(&pool, &to)?;
+        Ok(format!("pools.{}.{name}", pool.name()))
     }
 }

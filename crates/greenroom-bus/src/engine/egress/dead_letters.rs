@@ -21,6 +21,7 @@ use crate::{
     event::Event,
     excerpt::excerpt,
     settlement::{Ack, Outcome, Refusal, Settle, Settled},
+    wait::wait_until,
 };
 
 /// With this many letters not yet stored, inputs pause: the same number as may wait for full pools.
@@ -203,13 +204,7 @@ impl PendingLetters {
     /// # Cancel safety
     /// A dropped future has done nothing.
     pub(crate) async fn room(&self) {
-        while !self.has_room() {
-            let mut freed = std::pin::pin!(self.freed.notified());
-            freed.as_mut().enable();
-            if !self.has_room() {
-                freed.await;
-            }
-        }
+        wait_until(&self.freed, || self.has_room().then_some(())).await;
     }
 
     fn leave(&self, bytes: usize) {

@@ -40,6 +40,7 @@ use crate::{
     name::Name,
     router::{Interest, Interests},
     sink::{Outgoing, Sink, SinkError, Trouble},
+    wait::wait_until,
 };
 
 /// How often it is looked whether a sink gets on.
@@ -263,24 +264,14 @@ impl Output {
 
     /// Waits until no worker is inside any more.
     async fn empty(&self) {
-        while !self.is_empty() {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if !self.is_empty() {
-                changed.await;
-            }
-        }
+        wait_until(&self.changed, || self.is_empty().then_some(())).await;
     }
 
     /// Waits until it is closed.
     async fn closed(&self) {
-        let mut changed = std::pin::pin!(self.changed.notified());
-        changed.as_mut().enable();
         // Pairs with the store in `remove`, which is followed by a notification: either the close
         // is seen here, or the notification arrives.
-        if !self.closed.load(SeqCst) {
-            changed.await;
-        }
+        wait_until(&self.changed, || self.closed.load(SeqCst).then_some(())).await;
     }
 
     /// Lets the sink store all accepted events. No worker may enter any more.

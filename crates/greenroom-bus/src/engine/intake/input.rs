@@ -26,6 +26,7 @@ use crate::{
     name::Name,
     settlement::Settled,
     source::{Committer, Lease, Partition, Place, Places, Source, SourceError, StatusCell},
+    wait::wait_until,
 };
 
 /// Above 1,000,000 millionths: how much of the input has been read is not known.
@@ -246,13 +247,7 @@ impl Input {
     }
 
     async fn until(&self, is_so: impl Fn(&Self) -> bool) {
-        while !is_so(self) {
-            let mut done = std::pin::pin!(self.outstanding.done.notified());
-            done.as_mut().enable();
-            if !is_so(self) {
-                done.await;
-            }
-        }
+        wait_until(&self.outstanding.done, || is_so(self).then_some(())).await;
     }
 
     pub(crate) fn is_gone(&self) -> bool {

@@ -35,6 +35,7 @@ use super::{
 use crate::{
     settlement::{Refusal, Settled},
     source::{Partition, PartitionStanding},
+    wait::wait_until,
 };
 
 /// Why nothing of an assignment is started any more, the last one overriding those before it.
@@ -187,13 +188,7 @@ impl Assigned {
     /// # Cancel safety
     /// A dropped future has done nothing.
     pub(crate) async fn done(&self) {
-        while !self.is_done() {
-            let mut settled = std::pin::pin!(self.settled.notified());
-            settled.as_mut().enable();
-            if !self.is_done() {
-                settled.await;
-            }
-        }
+        wait_until(&self.settled, || self.is_done().then_some(())).await;
     }
 
     /// The shown state has changed.

@@ -182,23 +182,10 @@ impl Run {
 
     /// Nothing more is taken to be handled again. Letters that were taken, and not handed on, stay
     /// marked.
-    async fn end_replays(&mut self, engine: &Parts, mut replays: Tasks<()>) {
+    async fn end_replays(&mut self, engine: &Parts, replays: Tasks<()>) {
         let Some(replaying) = &engine.shared.replaying else { return };
         replaying.close();
-        loop {
-            self.look_at(engine);
-            if self.waited(INPUTS_LET_GO) {
-                return self.left(&replays, "replays of dead letters did not end");
-            }
-            tokio::select! {
-                ended = replays.next() => match ended {
-                    Some(Ok(())) => {}
-                    Some(Err((name, error))) => self.error(format!("{name}: replays failed: {error}")),
-                    None => return,
-                },
-                () = self.next_look() => {}
-            }
-        }
+        self.end_tasks(engine, replays, "replays of dead letters").await;
     }
 
     /// Until every input has ended and no new one was added.
@@ -237,7 +224,7 @@ impl Run {
 
     /// Waits until nothing can come back in any more, and all that came back is with the pools.
     /// Events that are blocked by parked keys are not waited for.
-    async fn end_loopback(&mut self, engine: &Parts, mut way_back: Tasks<()>) {
+    async fn end_loopback(&mut self, engine: &Parts, way_back: Tasks<()>) {
         let Some(loopback) = &engine.shared.loopback else { return };
         loop {
             self.look_at(engine);
@@ -250,15 +237,20 @@ impl Run {
             }
         }
         loopback.end();
+        self.end_tasks(engine, way_back, "the way back").await;
+    }
+
+    /// Waits until these have ended, unless they are left because of a stop.
+    async fn end_tasks(&mut self, engine: &Parts, mut tasks: Tasks<()>, what: &str) {
         loop {
             self.look_at(engine);
             if self.waited(INPUTS_LET_GO) {
-                return self.left(&way_back, "the way back did not end");
+                return self.left(&tasks, &format!("{what} did not end"));
             }
             tokio::select! {
-                ended = way_back.next() => match ended {
+                ended = tasks.next() => match ended {
                     Some(Ok(())) => {}
-                    Some(Err((name, error))) => self.error(format!("{name}: the way back failed: {error}")),
+                    Some(Err((name, error))) => self.error(format!("{name}: {what} failed: {error}")),
                     None => return,
                 },
                 () = self.next_look() => {}

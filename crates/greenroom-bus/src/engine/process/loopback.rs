@@ -28,7 +28,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::{event::Event, pattern::Pattern, settlement::Ack};
+use crate::{event::Event, pattern::Pattern, settlement::Ack, wait::wait_until};
 
 /// Which results come back in, and how many at once.
 #[derive(Debug, Clone)]
@@ -201,13 +201,7 @@ impl LoopbackRoom {
     }
 
     async fn until(&self, enough: impl Fn(&Free) -> bool) {
-        while !enough(&self.state.lock()) {
-            let mut freed = std::pin::pin!(self.freed.notified());
-            freed.as_mut().enable();
-            if !enough(&self.state.lock()) {
-                freed.await;
-            }
-        }
+        wait_until(&self.freed, || enough(&self.state.lock()).then_some(())).await;
     }
 }
 

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
+use crate::wait::wait_until;
+
 /// Of a pool or a handler. While it is off, asking costs one load.
 #[derive(Debug, Default)]
 pub(crate) struct PauseGate {
@@ -31,12 +33,6 @@ impl PauseGate {
     /// # Cancel safety
     /// A dropped future has done nothing.
     pub(crate) async fn lifted(&self) {
-        while self.is_on() {
-            let mut released = std::pin::pin!(self.released.notified());
-            released.as_mut().enable();
-            if self.is_on() {
-                released.await;
-            }
-        }
+        wait_until(&self.released, || (!self.is_on()).then_some(())).await;
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -20,6 +19,7 @@ use crate::{
     engine::lifecycle::phase::Phase,
     event::Event,
     settlement::{Refusal, Settled},
+    wait::wait_until,
 };
 
 /// Letters that are under way at a time, apart from those that are taken at once: behind a parked
@@ -142,13 +142,7 @@ impl Replaying {
     }
 
     pub(crate) async fn room(&self) {
-        while !self.has_room() {
-            let mut freed = pin!(self.freed.notified());
-            freed.as_mut().enable();
-            if !self.has_room() {
-                freed.await;
-            }
-        }
+        wait_until(&self.freed, || self.has_room().then_some(())).await;
     }
 
     /// Waits for this, or until nothing more is taken: then false.

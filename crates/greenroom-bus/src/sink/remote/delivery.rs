@@ -42,7 +42,7 @@ async fn attempt<R: Remote>(
     loop {
         let number = events[0].number;
         if let Some(why) = remote.down() {
-            gate.fails(number, &remote.describe(), &why, None);
+            gate.fails(number, &remote.describe(), &why, None, false);
             remote.ready().await;
         }
         let _pass = gate.pass().await;
@@ -71,9 +71,20 @@ async fn attempt<R: Remote>(
             }
             Attempted::Failed { error, after, had } => {
                 shared.counts_unanswered(had, events.len());
-                gate.fails(number, &remote.describe(), &error, after);
+                gate.fails(number, &remote.describe(), &error, after, false);
                 let settled = shared.settled.load(Ordering::Relaxed);
                 return put_off(events, &remote.pace().backoff, after, had, settled);
+            }
+            Attempted::Refused(error) => {
+                gate.fails(number, &remote.describe(), &error, None, true);
+                let settled = shared.settled.load(Ordering::Relaxed);
+                let backoff = &remote.pace().backoff;
+                return put_off(events, backoff, None, TargetHad::Answered, settled);
+            }
+            Attempted::Ended(error) => {
+                shared.fail(&error);
+                shared.give_up();
+                return vec![events];
             }
             Attempted::Replaced(had) => shared.counts_unanswered(had, events.len()),
             Attempted::Misconfigured(error) => {

@@ -35,12 +35,20 @@ struct State {
     held_until: Option<Instant>,
     /// An error that an operator has to correct.
     paused: Option<Outage>,
-    /// Requests that have failed and are not settled, by their numbers: since when, and the last
-    /// error.
-    failing: HashMap<u64, (Instant, String)>,
+    /// Requests that have failed and are not settled, by their numbers.
+    failing: HashMap<u64, Failing>,
     /// When the target settled a request last.
     settled: Option<Instant>,
     told: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Failing {
+    since: Instant,
+    /// The last one.
+    error: String,
+    /// An operator has to correct it.
+    is_refused: bool,
 }
 
 /// A request that may go. While it is kept, no other probes.
@@ -121,11 +129,19 @@ impl Gate {
         self.state.lock().failing.remove(&request);
     }
 
-    /// A request has failed for now. If the target asks for it, no request goes for a while.
-    pub(super) fn fails(&self, request: u64, target: &str, error: &str, after: Option<Duration>) {
+    /// A request has failed for now; `is_refused` if an operator has to correct that. If the target
+    /// asks for it, no request goes for a while.
+    pub(super) fn fails(
+        &self,
+        request: u64,
+        target: &str,
+        error: &str,
+        after: Option<Duration>,
+        is_refused: bool,
+    ) {
         let (now, mut state) = (Instant::now(), self.state.lock());
-        let failing = state.failing.entry(request).or_insert_with(|| (now, String::new()));
-        error.clone_into(&mut failing.1);
+        let since = state.failing.get(&request).map_or(now, |failing| failing.since);
+        state.failing.insert(request, Failing { since, error: error.to_owned(), is_refused });
         if let Some(after) = after {
             state.held_until = state.held_until.max(Some(now + after));
         }
@@ -177,14 +193,17 @@ impl Gate {
     }
 
     /// The result of [`Sink::trouble`](crate::sink::Sink::trouble): the pause, or the oldest
-    /// failure.
+    /// failure, one that an operator has to correct first.
     pub(super) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock();
         if let Some(paused) = &state.paused {
             return Some(Trouble::paused(paused.since.elapsed(), &*paused.error));
         }
-        let (since, error) = state.failing.values().min_by_key(|(since, _)| *since)?;
-        let trouble = Trouble::failing(since.elapsed(), error.clone());
+        let failing = state.failing.values();
+        let Failing { since, error, is_refused } =
+            failing.min_by_key(|failing| (!failing.is_refused, failing.since))?;
+        let trouble = Trouble::failing(since.elapsed(), &**error);
+        let trouble = Trouble { paused: *is_refused, ..trouble };
         Some(match state.settled {
             Some(settled) => trouble.idle_for(settled.elapsed()),
             None => trouble,

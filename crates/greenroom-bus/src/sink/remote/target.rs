@@ -101,6 +101,10 @@ pub enum Attempted {
     },
     /// An operator has to correct it.
     Misconfigured(String),
+    /// The same, for these events alone: others go on.
+    Refused(String),
+    /// Nothing can be delivered any more.
+    Ended(String),
     /// It was not stored, and its settings were replaced meanwhile, so the answer says nothing of
     /// the new ones: it is sent again at once. Here is what the earlier target has had of it.
     Replaced(TargetHad),

@@ -92,6 +92,14 @@ impl Settle for Ticket {
     }
 }
 
+struct Tell(std::sync::mpsc::Sender<Settled>);
+
+impl Settle for Tell {
+    fn settled(&self, how: Settled) {
+        let _ = self.0.send(how);
+    }
+}
+
 fn begin(target: &Asking, events: u32) -> Requests<Asking> {
     let requests = Requests::begin(target.clone(), SinkRoom::new(1 << 20, 100)).unwrap();
     (0..events).for_each(|event| requests.take(event, Ack::detached()));
@@ -132,6 +140,41 @@ async fn d13_refusals_of_requests_that_were_under_way_do_not_put_off_the_probe()
     target.answer(0, refused()).await;
     target.answer(1, Attempted::Stored).await;
     assert!(paused.elapsed() < 4 * SECOND, "after 1 s and 2 s at most: {:?}", paused.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_an_event_that_is_refused_until_it_is_corrected_holds_up_no_other() {
+    let target = Asking::default();
+    let requests = begin(&target, 3);
+    target.answer(0, failed()).await;
+    target.answer(1, Attempted::Refused("413".to_owned())).await;
+    let trouble = requests.trouble().unwrap();
+    assert_eq!((trouble.paused, &*trouble.error), (true, "413"));
+    target.answer(2, Attempted::Stored).await;
+    target.answer(1, Attempted::Stored).await;
+    assert!(requests.trouble().is_some_and(|trouble| !trouble.paused), "the other still fails");
+    target.answer(0, Attempted::Stored).await;
+    assert!(requests.trouble().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d13_once_nothing_can_be_delivered_any_more_all_that_waits_is_refused() {
+    let target = Asking::default();
+    let requests = begin(&target, 0);
+    let (told, ends) = std::sync::mpsc::channel();
+    for event in 0..10 {
+        let told = told.clone();
+        requests.take(event, Ack::new(Tell(told)));
+    }
+    target.answer(0, failed()).await;
+    target.answer(1, Attempted::Ended("no more".to_owned())).await;
+    assert_eq!(requests.room().failure().unwrap().reason, "no more");
+    assert_eq!(ends.try_iter().filter(|end| !end.is_acknowledged()).count(), 3);
+    for event in 2..9 {
+        target.answer(event, Attempted::Stored).await;
+    }
+    assert!(requests.room().ended().await.is_err());
+    assert_eq!(ends.try_iter().filter(|end| end.is_acknowledged()).count(), 7);
 }
 
 #[tokio::test(start_paused = true)]

@@ -91,22 +91,27 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
     /// # Errors
     /// It cannot be read. The next step tries again.
     pub(super) fn step(&mut self, input: &mut dyn Read) -> io::Result<bool> {
+        // If the receiver was dropped, there is no reader to tell.
+        let has_more = self.read_once(input)?.is_some();
+        if !has_more {
+            self.pending.shrink_to_fit();
+        }
+        Ok(has_more)
+    }
+
+    /// `None`: there is no more.
+    fn read_once(&mut self, input: &mut dyn Read) -> io::Result<Option<Result<(), Unwanted>>> {
         let start = self.pending.len();
         match self.fill(input) {
-            Ok(0) => {
-                self.pending.shrink_to_fit();
-                return Ok(false);
-            }
+            Ok(0) => return Ok(None),
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Some(Ok(()))),
             Err(error) => return Err(error),
         }
         self.skip_byte_order_mark();
         self.skip_nuls();
         let start = start.min(self.pending.len());
-        // If the receiver was dropped, there is no reader to tell.
-        let _ = self.hand_over_lines(start);
-        Ok(true)
+        Ok(Some(self.hand_over_lines(start)))
     }
 
     /// The line at hand is as whole as it will be.
@@ -127,17 +132,11 @@ impl<F: FnMut(Chunk) -> bool> Chunks<F> {
 
     fn read_all(&mut self, input: &mut dyn Read) -> Result<(), Unwanted> {
         loop {
-            let start = self.pending.len();
-            match self.fill(input) {
-                Ok(0) => return self.finish(),
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            match self.read_once(input) {
+                Ok(Some(handed_over)) => handed_over?,
+                Ok(None) => return self.finish(),
                 Err(error) => return self.fail(&error),
             }
-            self.skip_byte_order_mark();
-            self.skip_nuls();
-            let start = start.min(self.pending.len());
-            self.hand_over_lines(start)?;
         }
     }
 

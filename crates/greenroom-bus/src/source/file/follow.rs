@@ -40,7 +40,6 @@ mod tests;
 
 use std::{collections::VecDeque, path::Path, sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep_until},
@@ -51,20 +50,17 @@ use self::{
     reader::{FollowReader, ReadStep},
 };
 use super::{
-    FileSourceOptions, checkpoint::Checkpoint, keeper::Keeper, lines::Items,
+    FileSourceOptions,
+    checkpoint::Checkpoint,
+    keeper::Keeper,
+    lines::Items,
     positions::FilePositions,
+    turns::{OfTurn, Turns},
 };
 use crate::{
     BoxFuture,
-    settlement::Settled,
-    source::{
-        Committer, Partition, Place, Places, Pull, Pulling, Receipts, Source, SourceError, Taken,
-    },
+    source::{Committer, Places, Pull, Pulling, Receipts, Source, SourceError, Taken},
 };
-
-/// Turns of files that are remembered, so that reports can name a line; more, when lines of as many
-/// turns are open.
-const TURNS: usize = 1_024;
 
 /// Reads files that grow, until it is dropped: one file, or those that a directory or a pattern
 /// names, even if they do not exist yet.
@@ -176,7 +172,7 @@ impl FollowSource {
         let name = named(path);
         let reader = FollowReader::begin(path, name.clone(), options, checkpoint);
         let reader = reader.map_err(|why| SourceError::new(name.clone(), why))?;
-        let places = Arc::new(Turns { name: name.as_str().into(), begun: Mutex::default() });
+        let places = Turns::new(&name);
         Ok(Self {
             name,
             keeper: reader.keeper(),
@@ -331,8 +327,7 @@ impl FollowSource {
         let base = next.wrapping_sub(first);
         self.receipts = of.positions.clone().map(|positions| {
             positions.begins_behind(base);
-            let receipts: Arc<dyn Receipts> = Arc::new(OfTurn { base, positions });
-            receipts
+            Arc::new(OfTurn { base, positions }) as _
         });
         let oldest = self.keeper.iter().flat_map(Committer::partitions).map(|of| of.oldest_open);
         self.places.begin(self.last, base, of.name.clone(), oldest.min());
@@ -414,50 +409,5 @@ impl Source for FollowSource {
 impl Drop for FollowSource {
     fn drop(&mut self) {
         self.keeper.iter().for_each(Keeper::end_all);
-    }
-}
-
-/// Tells the lines of a file by the positions of a turn.
-struct OfTurn {
-    base: u64,
-    positions: FilePositions,
-}
-
-impl Receipts for OfTurn {
-    fn settled(&self, position: u64, how: Settled) {
-        self.positions.settled(position.wrapping_sub(self.base), how);
-    }
-}
-
-/// In which file a position is.
-struct Turns {
-    /// The name of the input.
-    name: Arc<str>,
-    /// Each with the position before its first line, rising; the offset of its lines; its file.
-    begun: Mutex<VecDeque<(u64, u64, Arc<str>)>>,
-}
-
-impl Turns {
-    /// `oldest`: positions below it are not looked up any more, if it is known.
-    fn begin(&self, behind: u64, base: u64, name: Arc<str>, oldest: Option<u64>) {
-        let mut begun = self.begun.lock();
-        begun.push_back((behind, base, name));
-        let oldest = oldest.unwrap_or(behind);
-        while begun.len() > TURNS && begun.get(1).is_some_and(|(behind, ..)| *behind < oldest) {
-            begun.pop_front();
-        }
-    }
-}
-
-impl Places for Turns {
-    fn place(&self, _: Option<Partition>, position: u64) -> Place {
-        let begun = self.begun.lock();
-        let behind = begun.partition_point(|(behind, ..)| *behind < position);
-        match behind.checked_sub(1).map(|at| &begun[at]) {
-            Some((_, base, name)) => {
-                Place { source: name.clone(), position: position.wrapping_sub(*base) }
-            }
-            None => Place { source: self.name.clone(), position },
-        }
     }
 }

@@ -30,6 +30,7 @@ use super::{
 use crate::{
     settlement::Settled,
     source::{Partition, PartitionStanding, Receipts, ahead::Ahead},
+    wait::wait_until,
     watermark::{Positions, Snapshot},
 };
 
@@ -118,15 +119,14 @@ impl FilePositions {
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub(super) async fn room_for(&self, line: u64) {
-        loop {
-            let mut stored = std::pin::pin!(self.0.room.notified());
-            stored.as_mut().enable();
-            if self.0.state.lock().ahead.room_for(line).is_some() {
-                return;
+        wait_until(&self.0.room, || {
+            let below = self.0.state.lock().ahead.room_for(line);
+            if below.is_none() {
+                self.0.due.notify_one();
             }
-            self.0.due.notify_one();
-            stored.await;
-        }
+            below
+        })
+        .await;
     }
 
     /// These are taken. Those that are not to be handled are removed.

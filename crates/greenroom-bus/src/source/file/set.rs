@@ -18,7 +18,6 @@
 
 use std::{collections::VecDeque, fmt, path::Path, sync::Arc};
 
-use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::{
@@ -30,13 +29,9 @@ use super::{
     positions::FilePositions,
     resume::{NoStart, Start},
     select::{FileSet, UnreadableEntry},
+    turns::{OfTurn, Turns},
 };
-use crate::{
-    settlement::Settled,
-    source::{
-        Committer, Partition, Place, Places, Pull, Pulling, Receipts, Source, SourceError, Taken,
-    },
-};
+use crate::source::{Committer, Places, Pull, Pulling, Receipts, Source, SourceError, Taken};
 
 /// At most this many files are opened ahead.
 const AHEAD: usize = 16;
@@ -62,7 +57,7 @@ pub struct FileSetSource {
     current: Option<CurrentFile>,
     /// The last position that was given.
     last: u64,
-    places: Arc<SetPlaces>,
+    places: Arc<Turns>,
     is_committed: bool,
     /// Files that could not be read when the run began, until they are reported at the end.
     unread: Vec<UnreadableEntry>,
@@ -171,7 +166,7 @@ impl FileSetSource {
         options: FileSourceOptions,
         keeper: Option<Keeper>,
     ) -> Self {
-        let places = Arc::new(SetPlaces { name: name.as_str().into(), begun: Mutex::default() });
+        let places = Turns::new(&name);
         Self {
             name,
             files: Arc::new(Files { length: Planned::length_of(&files), files, options, keeper }),
@@ -208,11 +203,9 @@ impl FileSetSource {
         let read = prepared.read(self.files.options.clone());
         let mut source = read.map_err(|error| self.failed(&error))?;
         source.is_committed = self.is_committed;
-        self.places.begun.lock().push((base, name));
-        let receipts = positions.map(|positions| {
-            let receipts: Arc<dyn Receipts> = Arc::new(Rebased { base, positions });
-            receipts
-        });
+        // The list is made once: all of it is remembered.
+        self.places.begin(base, base, name, Some(0));
+        let receipts = positions.map(|positions| Arc::new(OfTurn { base, positions }) as _);
         self.current = Some(CurrentFile { place, source, base, receipts });
         Ok(true)
     }
@@ -360,38 +353,6 @@ impl Drop for FileSetSource {
     fn drop(&mut self) {
         for Ready { prepared, .. } in &self.ready {
             prepared.resume.iter().for_each(|resume| resume.positions.end(None));
-        }
-    }
-}
-
-/// Tells the lines of a file by the positions that the engine has for them.
-struct Rebased {
-    base: u64,
-    positions: FilePositions,
-}
-
-impl Receipts for Rebased {
-    fn settled(&self, position: u64, how: Settled) {
-        self.positions.settled(position - self.base, how);
-    }
-}
-
-/// In which file a position is.
-struct SetPlaces {
-    /// The name of the set.
-    name: Arc<str>,
-    /// The files that were begun, each with the position before its first line; rising.
-    begun: Mutex<Vec<(u64, Arc<str>)>>,
-}
-
-impl Places for SetPlaces {
-    fn place(&self, _: Option<Partition>, position: u64) -> Place {
-        let begun = self.begun.lock();
-        // Among files without an event, the last one that begins there has it.
-        let behind = begun.partition_point(|(base, _)| *base < position);
-        match behind.checked_sub(1).map(|at| &begun[at]) {
-            Some((base, name)) => Place { source: name.clone(), position: position - base },
-            None => Place { source: self.name.clone(), position },
         }
     }
 }

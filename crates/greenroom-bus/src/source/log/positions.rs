@@ -18,6 +18,7 @@ use crate::{
         Committer, LOCAL, Partition, PartitionStanding, Receipts, Resumed, SourceError, Standing,
         Taken, ahead::Ahead,
     },
+    wait::wait_until,
 };
 
 /// The pauses between tries to store a position on a full disk: a person has to make room.
@@ -72,15 +73,14 @@ impl LogPositions {
     /// # Cancel safety
     /// A dropped future has taken nothing.
     pub(super) async fn room_for(&self, sequence: u64) -> u64 {
-        loop {
-            let mut stored = std::pin::pin!(self.0.room.notified());
-            stored.as_mut().enable();
-            if let Some(below) = self.0.ahead.lock().room_for(sequence) {
-                return below;
+        wait_until(&self.0.room, || {
+            let below = self.0.ahead.lock().room_for(sequence);
+            if below.is_none() {
+                self.0.due.notify_one();
             }
-            self.0.due.notify_one();
-            stored.await;
-        }
+            below
+        })
+        .await
     }
 
     /// These are taken. Settled ones are removed.

@@ -1,5 +1,6 @@
 //! Requested replays: which letters, how fast, and their progress.
 
+use greenroom_config::words;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -48,15 +49,16 @@ pub struct Job {
     pub refused: u64,
 }
 
-/// An order to a replay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobChange {
-    /// Takes no further letter. Waiting ones stay marked.
-    Stop,
-    /// Continues.
-    Resume,
-    /// Lets go of the letters that wait: they are marked no more.
-    Cancel,
+words! {
+    /// An order to a replay.
+    pub enum JobChange {
+        /// Takes no further letter. Waiting ones stay marked.
+        Stop = "stop",
+        /// Continues.
+        Resume = "resume",
+        /// Lets go of the letters that wait: they are marked no more.
+        Cancel = "cancel",
+    }
 }
 
 const COLUMNS: &str = "SELECT id, created_at, wanted, rate, stopped, letters, settled, failed, \

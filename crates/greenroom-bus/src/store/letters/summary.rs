@@ -1,5 +1,6 @@
 //! The list form of letters, and of groups of them.
 
+use greenroom_config::words;
 use serde::Serialize;
 
 /// The list form of a letter: not the data of its event, which may be large or private. Long texts
@@ -53,28 +54,19 @@ pub struct RejectedBy {
     pub error: String,
 }
 
-/// The property that letters are counted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum By {
-    /// The group of their error.
-    Group,
-    /// Their reason.
-    Reason,
-    /// The handler that they were for.
-    Handler,
+words! {
+    /// The property that letters are counted by.
+    pub enum By {
+        /// The group of their error.
+        Group = "group",
+        /// Their reason.
+        Reason = "reason",
+        /// The handler that they were for.
+        Handler = "handler",
+    }
 }
 
 impl By {
-    /// The word for it.
-    pub fn from_word(word: &str) -> Option<Self> {
-        match word {
-            "group" => Some(Self::Group),
-            "reason" => Some(Self::Reason),
-            "handler" => Some(Self::Handler),
-            _ => None,
-        }
-    }
-
     pub(super) fn column(self) -> &'static str {
         match self {
             Self::Group => "grp",

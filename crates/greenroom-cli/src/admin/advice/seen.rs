@@ -122,19 +122,12 @@ pub(super) struct Outage {
 #[derive(Debug, Clone)]
 pub(super) struct Output {
     pub(super) name: String,
-    pub(super) trouble: Option<Failing>,
+    pub(super) trouble: Option<Trouble>,
     /// Why it no longer stores anything.
     pub(super) failure: Option<String>,
     pub(super) removed: bool,
     /// Workers that wait for room in it, by pool.
     pub(super) waiting: Vec<(String, u64)>,
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Failing {
-    pub(super) lasted: Duration,
-    pub(super) error: String,
-    pub(super) paused: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -182,7 +175,7 @@ pub(super) struct LettersSeen {
     /// They are reported from this share of all finished events.
     pub(super) share: f64,
     /// Why they cannot be stored at present.
-    pub(super) trouble: Option<Failing>,
+    pub(super) trouble: Option<Trouble>,
 }
 
 /// A parked key.
@@ -233,7 +226,7 @@ impl Seen {
                 came: recent.came(&control.progress()),
                 told: control.told_letter(),
                 share: admin.map_or(LETTER_SHARE, |admin| admin.dead_letter_share),
-                trouble: control.dead_letter_trouble().map(failing),
+                trouble: control.dead_letter_trouble(),
             },
             standstill: control.standstill(),
             wedged_after,
@@ -351,13 +344,9 @@ fn other_failures(control: &Control, outputs: &[Output]) -> Vec<String> {
     all
 }
 
-fn failing(trouble: Trouble) -> Failing {
-    Failing { lasted: trouble.lasted, error: trouble.error, paused: trouble.paused }
-}
-
 fn output(view: OutputView) -> Output {
     let OutputView { name, trouble, failure, removed, waiting, .. } = view;
-    Output { name, trouble: trouble.map(failing), failure, removed, waiting }
+    Output { name, trouble, failure, removed, waiting }
 }
 
 fn input(view: &InputView, reload: &Reload) -> Input {

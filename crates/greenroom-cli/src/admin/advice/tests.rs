@@ -7,6 +7,7 @@ use greenroom_bus::{
     dead_letter::Reason,
     engine::{AttemptTimes, HeldByShare, OnFull, OutageCause, PausedShare, ToldLetter},
     handler::CrashLoop,
+    sink::Trouble,
 };
 
 use super::{
@@ -14,8 +15,8 @@ use super::{
     lines::ConfigFormat,
     recent::{Came, Took},
     seen::{
-        Failing, Handler, HotKey, Input, InputParked, LettersSeen, Outage, Output, Parked,
-        ParkedFirst, Pool, PoolNow,
+        Handler, HotKey, Input, InputParked, LettersSeen, Outage, Output, Parked, ParkedFirst,
+        Pool, PoolNow,
     },
     *,
 };
@@ -314,8 +315,11 @@ fn o13_targets_that_fail_and_what_is_paused() {
     assert_eq!((gone.severity, &*gone.figures), (Severity::Critical, "the disk is gone"));
 }
 
-fn rejects(paused: bool) -> Failing {
-    Failing { lasted: SECOND, error: "401".to_owned(), paused }
+fn rejects(paused: bool) -> Trouble {
+    match paused {
+        true => Trouble::paused(SECOND, "401"),
+        false => Trouble::failing(SECOND, "401"),
+    }
 }
 
 /// Each with what it follows from.

@@ -3,6 +3,7 @@
 
 use axum::http::StatusCode;
 use greenroom_bus::store::letters::{By, Filter, Order};
+use greenroom_config::Word;
 use url::form_urlencoded;
 
 use crate::admin::{
@@ -42,7 +43,7 @@ impl Wanted {
             |what: String, next: &str| Refusal::new(StatusCode::BAD_REQUEST, what, AT, next);
         let by = query.one("by").map(|word| {
             let next = "count them by group, reason or handler";
-            By::from_word(word)
+            By::of(word)
                 .ok_or_else(|| wrong(format!("letters cannot be counted by {word:?}"), next))
         });
         let order = match query.one("order") {

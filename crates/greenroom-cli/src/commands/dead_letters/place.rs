@@ -11,6 +11,7 @@ use greenroom_bus::{
         By, Edit, Filter, JobChange, LetterError, LetterStore, Order, WriteError, give_reserve_back,
     },
 };
+use greenroom_config::Word;
 use serde_json::{Value, json};
 use url::form_urlencoded::Serializer;
 
@@ -99,16 +100,15 @@ impl Place {
         }
     }
 
-    pub(super) fn groups(&self, filter: &LettersFilter, by: &str) -> Result<Value, String> {
+    pub(super) fn groups(&self, filter: &LettersFilter, by: By) -> Result<Value, String> {
         match self {
             Self::Daemon(address) => {
                 let mut query = query(filter);
-                query.append_pair("by", by);
+                query.append_pair("by", by.word());
                 admin_client::get(address, &format!("/api/dead-letters?{}", query.finish()))
             }
             Self::Store(path) => {
-                let (letters, by) = (letters::open(path, false)?, By::from_word(by));
-                let by = by.unwrap_or(By::Group);
+                let letters = letters::open(path, false)?;
                 letters::groups(&letters, &wanted(filter), by).map_err(error_text)
             }
         }
@@ -257,17 +257,12 @@ impl Place {
         }
     }
 
-    pub(super) fn order(&self, id: u64, word: &str) -> Result<Value, String> {
+    pub(super) fn order(&self, id: u64, change: JobChange) -> Result<Value, String> {
         match self {
             Self::Daemon(address) => {
-                admin_client::post(address, &format!("/api/dead-letters/replays/{id}/{word}"), b"")
+                admin_client::post(address, &format!("/api/dead-letters/replays/{id}/{change}"), b"")
             }
             Self::Store(_) => {
-                let change = match word {
-                    "stop" => JobChange::Stop,
-                    "resume" => JobChange::Resume,
-                    _ => JobChange::Cancel,
-                };
                 Ok(json!(self.change(async |store| store.change_replay(id, change).await)?))
             }
         }

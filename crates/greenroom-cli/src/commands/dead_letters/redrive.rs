@@ -10,7 +10,7 @@ use crate::{
     cli::RedriveArgs,
     config::{self, Config, Kinds, Letters, LettersTo, lacking, plural},
     exit::{self, Exit},
-    letters::escaped::Escaped,
+    letters::escaped::escaped,
 };
 
 /// Sends the selected letters back, and prints the result.
@@ -30,7 +30,7 @@ pub(super) fn redrive(arguments: &RedriveArgs) -> ExitCode {
     };
     match redriven {
         Ok(redriven) => conclude(&redriven, arguments),
-        Err(why) => Exit::CouldNotRun.because(shown(&why)),
+        Err(why) => Exit::CouldNotRun.because(escaped(&why)),
     }
 }
 
@@ -61,19 +61,11 @@ fn conclude(redriven: &Redriven, arguments: &RedriveArgs) -> ExitCode {
         true => json_text(redriven, arguments.dry_run),
         false => plain_text(redriven, arguments.dry_run),
     };
-    let answered = exit::answer(&shown(&text));
+    let answered = exit::answer(&escaped(&text));
     match redriven.left {
         0 => answered,
         _ => Exit::Refused.into(),
     }
-}
-
-/// Names and errors come from records: no terminal may interpret them.
-fn shown(text: &str) -> String {
-    let mut out = Vec::new();
-    // Writing into a Vec cannot fail.
-    let _ = Escaped::new(&mut out).write_all(text.as_bytes());
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Shows the progress on a terminal.

@@ -1,6 +1,6 @@
 //! Letters as records.
 
-use std::{borrow::Cow, time::Instant};
+use std::{borrow::Cow, sync::Arc};
 
 use greenroom_bus::{dead_letter::DeadLetter, record::Mapping};
 use rdkafka::{
@@ -8,6 +8,7 @@ use rdkafka::{
     message::{BorrowedMessage, Header, OwnedHeaders},
 };
 
+use super::target::Answered;
 use crate::{
     decode::{self, CONTENT_TYPE},
     marks::{self, Form, Marks},
@@ -16,16 +17,14 @@ use crate::{
 
 /// A letter on its way.
 pub(super) struct Letter {
-    pub(super) number: u64,
     /// Without its event once there is a record of it.
     pub(super) letter: DeadLetter,
     /// Its record, if that is one of Kafka's.
     pub(super) place: Option<Place>,
     /// The published content, once it is known.
     pub(super) content: Option<Content>,
-    pub(super) failures: u32,
-    /// Not before.
-    pub(super) due: Option<Instant>,
+    /// While the brokers owe an answer.
+    pub(super) under_way: Option<Answered>,
 }
 
 /// A record of the topic for letters, but for its headers that say why.
@@ -48,13 +47,14 @@ impl Content {
 }
 
 impl Letter {
-    pub(super) fn new(number: u64, letter: DeadLetter) -> Self {
+    pub(super) fn new(letter: DeadLetter) -> Self {
         let place = Place::of_source(&letter.source);
-        Self { number, letter, place, content: None, failures: 0, due: None }
+        Self { letter, place, content: None, under_way: None }
     }
 
-    pub(super) fn is_due(&self, now: Instant) -> bool {
-        self.due.is_none_or(|due| due <= now)
+    /// Its place in the logs of all inputs.
+    pub(super) fn in_its_log(&self) -> (Arc<str>, Option<Place>, u64) {
+        (self.letter.input.clone(), self.place.clone(), self.letter.position)
     }
 
     /// Whether it is about this record, that is, the record that was taken. In a recreated topic,
@@ -180,7 +180,7 @@ mod tests {
             }],
             ack: Ack::detached(),
         };
-        Letter::new(0, letter)
+        Letter::new(letter)
     }
 
     fn marks(mut letter: Letter) -> (Content, Marks) {

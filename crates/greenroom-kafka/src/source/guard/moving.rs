@@ -131,14 +131,12 @@ fn send(
         .with(marks::OFFSET, &record.offset().to_string())
         .with(marks::REASON, "head_of_line");
     let offset = Box::new(record.offset().unsigned_abs());
-    let mut sent = BaseRecord::<[u8], [u8], _>::with_opaque_to(topic, offset)
-        .headers(marks.behind(known, Form::Record));
-    if let Some(key) = record.key() {
-        sent = sent.key(key);
-    }
-    if let Some(payload) = record.payload() {
-        sent = sent.payload(payload);
-    }
+    let sent = BaseRecord::<[u8], [u8], _> {
+        key: record.key(),
+        payload: record.payload(),
+        headers: Some(marks.behind(known, Form::Record)),
+        ..BaseRecord::with_opaque_to(topic, offset)
+    };
     producer.send(sent).map_err(|(error, _)| error)
 }
 

@@ -21,7 +21,7 @@ use greenroom_config::plural;
 use rdkafka::{
     Offset, TopicPartitionList,
     consumer::{Consumer, RebalanceProtocol},
-    error::{KafkaError, RDKafkaErrorCode},
+    error::KafkaError,
 };
 
 use super::{
@@ -34,7 +34,7 @@ use super::{
     read_to::ReadTo,
 };
 use crate::{
-    client::advice,
+    client::{advice, code},
     place::{Place, spans},
 };
 
@@ -170,14 +170,13 @@ impl Poller {
 
     fn ask_later(&self, assigning: Assigning, error: KafkaError) -> Rebalance {
         if offsets::is_worth_saying(&error, assigning.failed.as_ref()) {
-            let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
             let (name, places) = (&self.shared.name, &assigning.places);
             let first = places.first().map_or_else(String::new, ToString::to_string);
             tracing::warn!(
                 "{name}: where to begin is not known yet in {} partitions, {first} and on: \
                  {error}{}",
                 places.len(),
-                advice(code)
+                advice(code(&error))
             );
         }
         let again = Some(Instant::now() + ASK_AGAIN);

@@ -13,7 +13,8 @@ use rdkafka::{
 };
 
 use crate::{
-    again, client,
+    again,
+    client::{self, code},
     connection::Access,
     marks::{self, Read},
     options::KafkaInput,
@@ -92,15 +93,13 @@ impl<'a> Sending<'a> {
             offset: record.offset().unsigned_abs(),
             bytes,
         };
-        let mut back = BaseRecord::<[u8], [u8], _>::with_opaque_to(&place.topic, Box::new(sent))
-            .partition(place.partition)
-            .headers(headers);
-        if let Some(key) = record.key() {
-            back = back.key(key);
-        }
-        if let Some(payload) = record.payload() {
-            back = back.payload(payload);
-        }
+        let back = BaseRecord::<[u8], [u8], _> {
+            partition: Some(place.partition),
+            key: record.key(),
+            payload: record.payload(),
+            headers: Some(headers),
+            ..BaseRecord::with_opaque_to(&place.topic, Box::new(sent))
+        };
         match producer.send(back) {
             Ok(()) => {
                 self.records += 1;
@@ -185,7 +184,7 @@ impl ClientContext for RedriveContext {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
+        let code = code(&error);
         // That all brokers are lost follows from that none has let us in.
         if code != RDKafkaErrorCode::AllBrokersDown {
             *self.said.lock() = Some(format!("{reason}{}", client::advice_at_once(code)));
@@ -197,8 +196,6 @@ impl ProducerContext for RedriveContext {
     type DeliveryOpaque = Box<SentLetter>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Box<SentLetter>) {
-        let code =
-            |error: &KafkaError| error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Fail);
         let (to, how) = match result {
             Ok(record) => (record.topic().to_owned(), Ok(())),
             Err((error, record)) => (record.topic().to_owned(), Err(code(error))),

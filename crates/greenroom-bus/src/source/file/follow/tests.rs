@@ -20,7 +20,10 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 
 use super::*;
-use crate::{settlement::Outcome, source::file::tests::gzip};
+use crate::{
+    settlement::{Outcome, Settled},
+    source::file::tests::gzip,
+};
 
 const POLL: Duration = Duration::from_millis(200);
 /// Longer than a file stays that was replaced.

@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::{
-    settlement::{Outcome, Refusal},
+    settlement::{Outcome, Refusal, Settled},
     source::{
-        Resumed, Standing,
+        Place, Resumed, Standing,
         file::tests::{gzip, lines},
     },
 };
