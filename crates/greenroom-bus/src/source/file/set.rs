@@ -26,7 +26,6 @@ use super::{
     keeper::Keeper,
     known::Known,
     plan::{Plan, Planned},
-    positions::FilePositions,
     resume::{NoStart, Start},
     select::{FileSet, UnreadableEntry},
     turns::{OfTurn, Turns},

@@ -124,7 +124,7 @@ impl Place {
     }
 
     pub(super) fn totals(&self, filter: &LettersFilter) -> Result<Value, String> {
-        Ok(self.groups(filter, "reason")?["totals"].take())
+        Ok(self.groups(filter, By::Reason)?["totals"].take())
     }
 
     /// A letter as JSON, as written.
