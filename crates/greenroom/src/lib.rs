@@ -71,6 +71,9 @@
 //! | `tower` | the module [`service`]: pools as tower services and as sinks of futures | yes |
 //! | `config` | [`EventPool`]s from YAML and TOML | |
 
+#[macro_use]
+mod plain;
+
 mod actor;
 mod address;
 mod any_address;

@@ -28,7 +28,7 @@
 //!
 //! If all children are alike, use a pool: it has thousands of workers at a lower price.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 mod chance;
 mod change;
@@ -150,10 +150,5 @@ impl From<Supervisor> for ChildSpec {
     }
 }
 
-impl fmt::Debug for Supervisor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut supervisor = f.debug_struct("Supervisor");
-        supervisor.field("strategy", &self.strategy).field("name", &self.name);
-        supervisor.field("children", &self.children).finish_non_exhaustive()
-    }
-}
+impl_debug!([] Supervisor, |this| strategy: this.strategy, name: this.name,
+    children: this.children);

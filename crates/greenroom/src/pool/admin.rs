@@ -4,7 +4,7 @@ pub(crate) mod change;
 pub(crate) mod control;
 pub(crate) mod error;
 
-use std::{convert::Infallible, fmt, hash::Hash, sync::Arc, time::Duration};
+use std::{convert::Infallible, hash::Hash, sync::Arc, time::Duration};
 
 use tokio::sync::mpsc;
 
@@ -528,14 +528,6 @@ impl<A: Actor> PoolAdmin<A> {
     }
 }
 
-impl<A: Actor> Clone for PoolAdmin<A> {
-    fn clone(&self) -> Self {
-        Self { control: self.control.clone() }
-    }
-}
+impl_clone!([A: Actor] PoolAdmin<A>: control);
 
-impl<A: Actor> fmt::Debug for PoolAdmin<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolAdmin").field("stats", &self.stats()).finish()
-    }
-}
+impl_debug!([A: Actor] PoolAdmin<A>, |this| stats: this.stats());

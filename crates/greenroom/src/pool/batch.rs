@@ -30,7 +30,7 @@ pub(crate) mod batches;
 pub(crate) mod bytes;
 pub(crate) mod hand;
 
-use std::{fmt, ops::Deref};
+use std::ops::Deref;
 
 use crate::{
     Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, PoolBuilder,
@@ -76,11 +76,7 @@ impl<A: Actor> Batched<A> {
     }
 }
 
-impl<A: Actor> fmt::Debug for Batched<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batched").finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor] Batched<A>, |_|);
 
 impl<A: Actor> Pool<A> {
     /// Like [`new`](Self::new), for an actor that handles several messages of a key at once. Its

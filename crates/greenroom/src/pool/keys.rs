@@ -1,6 +1,6 @@
 //! The keys of a pool: their states, and decisions on those that wait for an operator.
 
-use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
+use std::{any::type_name, hash::Hash, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
@@ -180,8 +180,4 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     }
 }
 
-impl<A: Actor, K> fmt::Debug for Keys<A, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").field("type", &type_name::<K>()).finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor, K] Keys<A, K>, |_| of: type_name::<K>());

@@ -1,7 +1,5 @@
 //! A pool's dead letters, with the way back into the pool.
 
-use std::fmt;
-
 use crate::{
     Address, DeadLetter, DeadLetters,
     dead_letters::{LetterInfo, NoLetter, NotReplayed, Replayed},
@@ -131,14 +129,6 @@ impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
     }
 }
 
-impl<M, R, E> Clone for PoolDeadLetters<M, R, E> {
-    fn clone(&self) -> Self {
-        Self { letters: self.letters.clone(), address: self.address.clone() }
-    }
-}
+impl_clone!([M, R, E] PoolDeadLetters<M, R, E>: letters, address);
 
-impl<M, R, E> fmt::Debug for PoolDeadLetters<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolDeadLetters").field("letters", &self.letters).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] PoolDeadLetters<M, R, E>, |this| letters: this.letters);

@@ -1,7 +1,6 @@
 //! Receivers of events.
 
 use std::{
-    fmt,
     sync::{Arc, Weak},
     task::Poll,
 };
@@ -77,8 +76,4 @@ impl Drop for PoolEventReceiver {
     }
 }
 
-impl fmt::Debug for PoolEventReceiver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolEventReceiver").field("missed", &self.missed()).finish_non_exhaustive()
-    }
-}
+impl_debug!([] PoolEventReceiver, |this| missed: this.missed());

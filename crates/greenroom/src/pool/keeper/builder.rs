@@ -8,7 +8,6 @@
 
 use std::{
     convert::Infallible,
-    fmt,
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
@@ -233,8 +232,4 @@ fn as_message<M: From<PoolNotice>>(notice: PoolNotice) -> Option<M> {
     message.map_err(lost).ok()
 }
 
-impl<A: Actor, B: Actor, K> fmt::Debug for KeptBuilder<A, B, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptBuilder").finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor, B: Actor, K] KeptBuilder<A, B, K>, |_|);
