@@ -6,8 +6,6 @@ pub(crate) mod error;
 
 use std::{convert::Infallible, hash::Hash, sync::Arc, time::Duration};
 
-use tokio::sync::mpsc;
-
 use super::{
     Worker,
     core::{Core, adopt::adopt},
@@ -166,9 +164,7 @@ impl<A: Actor> PoolAdmin<A> {
             Ok(()) => AdminError::Ordered,
             Err(ended) => ended,
         })?;
-        let (outcomes, told) = mpsc::unbounded_channel();
-        let (slot, size) = adopt(&core, other, is_owned, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told, &core.frame.env.runtime))
+        changes::change(&self.pool(), |told| adopt(&core, other, is_owned, told))
     }
 
     /// Tells a member to leave that was [put](Self::put) or [adopted](Self::adopt): it finishes
