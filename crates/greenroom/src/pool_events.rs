@@ -32,7 +32,6 @@ pub(crate) mod drop_log;
 mod event;
 pub(crate) mod full_log;
 mod hub;
-mod listener;
 mod log;
 mod receiver;
 

@@ -5,7 +5,10 @@ use std::{
     task::Poll,
 };
 
-use super::{event::PoolEventRecord, hub::EventHub, listener::Listener};
+use super::{
+    event::PoolEventRecord,
+    hub::{EventHub, Listener},
+};
 use crate::event::Event;
 
 /// Receives notices until it is dropped.

@@ -207,8 +207,7 @@ async fn tell<M, R, E>(keeper: &Address<M, R, E>, notices: &Notices)
 where
     M: From<PoolNotice>,
 {
-    loop {
-        let notice = notices.next().await;
+    while let Some(notice) = notices.next().await {
         let is_last = matches!(notice, PoolNotice::Stopped { .. });
         if let Some(message) = as_message(notice) {
             // Refused by a keeper that is about to end together with its pool.
