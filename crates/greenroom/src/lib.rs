@@ -79,6 +79,7 @@ mod address;
 mod any_address;
 mod call_error;
 mod cancellation;
+mod chance;
 mod class;
 mod context;
 mod control;

@@ -30,7 +30,6 @@
 
 use std::sync::Arc;
 
-mod chance;
 mod change;
 pub(crate) mod child;
 mod error;
@@ -51,11 +50,6 @@ mod terms;
 mod tests;
 mod waiting;
 
-use self::{
-    chance::Chance,
-    keeper::Keeper,
-    plan::{Fall, Plan},
-};
 pub use self::{
     change::Change,
     child::ChildId,
@@ -66,7 +60,11 @@ pub use self::{
     spec::{ChildSpec, OnExceeded},
     strategy::Strategy,
 };
-use crate::pool::clock::timed;
+use self::{
+    keeper::Keeper,
+    plan::{Fall, Plan},
+};
+use crate::{chance::Chance, pool::clock::timed};
 
 /// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before its own
 /// supervisor ([`child`](Self::child)) starts it.
@@ -140,7 +138,8 @@ impl Supervisor {
 
     fn keeper(self, last_fall: Fall) -> Arc<Keeper> {
         let plan = Plan::new(self.strategy, last_fall);
-        Arc::new(Keeper::new(self.name.into(), plan, Chance::new(self.seed), self.children))
+        let chance = self.seed.map_or_else(Chance::default, Chance::seeded);
+        Arc::new(Keeper::new(self.name.into(), plan, chance, self.children))
     }
 }
 
