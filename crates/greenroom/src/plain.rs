@@ -1,4 +1,5 @@
-//! `Debug` and `Clone` of types whose parameters need neither, which `derive` would ask of them.
+//! Implementations that many types have, and `derive` cannot make: `Debug` and `Clone` of types whose
+//! parameters have neither, and the hooks of an actor that has another inside.
 
 /// `impl_debug!([M, R] Name<M, R>, |this| field: this.field)`: a type shows these fields.
 macro_rules! impl_debug {
@@ -22,6 +23,44 @@ macro_rules! impl_clone {
             fn clone(&self) -> Self {
                 Self { $($field: Clone::clone(&self.$field)),+ }
             }
+        }
+    };
+}
+
+/// Each hook goes to the actor inside, with the context lent to it.
+macro_rules! hooks_of_inner {
+    () => {
+        async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), A::Error> {
+            let (actor, .., mut cx) = self.inside(cx);
+            actor.started(&mut cx).await
+        }
+
+        async fn restarting(&mut self, reason: &crate::ExitReason) {
+            self.actor.restarting(reason).await;
+        }
+
+        async fn exited(
+            &mut self,
+            who: Option<&crate::AnyAddress>,
+            reason: &crate::ExitReason,
+            cx: &mut Context<Self>,
+        ) -> crate::OnExit {
+            let (actor, .., mut cx) = self.inside(cx);
+            actor.exited(who, reason, &mut cx).await
+        }
+
+        async fn down(
+            &mut self,
+            who: &crate::AnyAddress,
+            reason: &crate::ExitReason,
+            cx: &mut Context<Self>,
+        ) {
+            let (actor, .., mut cx) = self.inside(cx);
+            actor.down(who, reason, &mut cx).await;
+        }
+
+        async fn stopped(&mut self, reason: &crate::ExitReason) {
+            self.actor.stopped(reason).await;
         }
     };
 }
