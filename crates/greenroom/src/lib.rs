@@ -95,6 +95,7 @@ pub mod failure;
 pub mod inspect;
 pub mod layer;
 mod life;
+mod on_drop;
 pub mod panic_location;
 pub mod pool;
 pub mod pool_events;
