@@ -219,7 +219,8 @@ fn evict_mail<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Queued<A, K>> {
             waiting.push((mailbox.waiting(), slot));
         }
     }
-    for slot in fullest_first(waiting) {
+    waiting.sort_by_key(|(messages, _)| Reverse(*messages));
+    for (_, slot) in waiting {
         if let Some(mailbox) = core.mailbox_if_any(slot)
             && let Some(evicted) = mailbox.evict()
         {
@@ -288,12 +289,6 @@ fn dead_letter_evicted<A: Actor, K: Key>(core: &Core<A, K>, entry: Queued<A, K>)
     }
     bury(core, entry, DeadLetterReason::Evicted, CallError::Evicted);
     has_dropped(core);
-}
-
-/// These slots, sorted by their number of messages, most first.
-fn fullest_first(mut waiting: Vec<(usize, usize)>) -> Vec<usize> {
-    waiting.sort_by_key(|(messages, _)| Reverse(*messages));
-    waiting.into_iter().map(|(_, slot)| slot).collect()
 }
 
 /// In a pool that evicts, no sender waits, even if others were quicker.

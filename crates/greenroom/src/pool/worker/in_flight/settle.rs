@@ -318,7 +318,8 @@ fn follow<A: Actor, K: Key>(
         FailureAction::Retry { after, counted } => retry(in_flight, after, counted, failure),
         FailureAction::DeadLetter => end_as_dead_letter(in_flight, failure),
         FailureAction::Drop => {
-            drop_message(in_flight);
+            count(&in_flight.slot_state.counters.dropped);
+            discard(in_flight.finish());
             discard(failure.error);
         }
         FailureAction::Return => match failure.error {
@@ -392,11 +393,6 @@ fn give_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, error: A::Error) 
         port.fail(error);
     }
     discard(message);
-}
-
-fn drop_message<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
-    count(&in_flight.slot_state.counters.dropped);
-    discard(in_flight.finish());
 }
 
 /// Retries the message. If the message is gone, it is a dead letter.
