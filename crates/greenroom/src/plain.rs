@@ -1,5 +1,5 @@
-//! Implementations that many types have, and `derive` cannot make: `Debug` and `Clone` of types whose
-//! parameters have neither, and the hooks of an actor that has another inside.
+//! Implementations that many types have, and `derive` cannot make: `Debug` and `Clone` of types
+//! whose parameters have neither, and the hooks of an actor that has another inside.
 
 /// `impl_debug!([M, R] Name<M, R>, |this| field: this.field)`: a type shows these fields.
 macro_rules! impl_debug {

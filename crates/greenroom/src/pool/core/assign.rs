@@ -1,18 +1,14 @@
 //! Messages that stick to the worker that owns their table slot, in the sender's task (see
 //! [`sticky`](crate::pool::sticky)).
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc};
 
 use greenroom_queue::permits::Refused;
 
 use super::{
-    Core, Key, Queued, Urgency,
+    Core, Key, Urgency,
     dispatch::{hold, push_to_any},
     evict::{evict, freed, make_room_at, try_permit},
-    migrate::{
-        change_table, hand_over_tag, make_deferred_moves, park_tagged, tag_is_due, tell_held,
-        wake_migrated,
-    },
     push::take_and_push,
     room::{MailboxPlace, wait_for_permit},
 };
@@ -25,8 +21,8 @@ use crate::{
         handoff::reentrancy::slot_at_work,
         membership::mailbox::{Mailbox, tags::Unplaced},
         outgoing::{Outgoing, OutgoingOf},
-        push::{Migrated, Push},
-        sticky::{LIMBO, Moves, NOBODY, Sticky},
+        push::{Push, Tables},
+        sticky::{LIMBO, NOBODY, Sticky},
     },
 };
 
@@ -156,53 +152,8 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByTable {
         tag_of(sticky, payload).is_some_and(|tag| sticky.is_assigned_to(tag, slot as u32))
     }
 
-    fn takes_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
-        change_table(pool, |moves| moves.table.join(slot as u32))
-    }
-
-    fn gives_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
-        change_table(pool, |moves| moves.table.leave(slot as u32))
-    }
-
-    fn migrate_deferred(
-        &self,
-        pool: &Core<A, K>,
-        moves: &mut Moves,
-        migrated: &mut Migrated<A, K>,
-    ) {
-        make_deferred_moves(pool, moves, migrated);
-    }
-
-    fn migrated(&self, pool: &Core<A, K>, migrated: Migrated<A, K>) {
-        wake_migrated(pool, migrated);
-    }
-
-    fn hand_over(&self, pool: &Core<A, K>, slot: usize) -> bool {
-        hand_over_tag(pool, slot);
-        true
-    }
-
-    fn park(
-        &self,
-        pool: &Core<A, K>,
-        slot: usize,
-        entry: Queued<A, K>,
-        after: Duration,
-    ) -> Result<(), Queued<A, K>> {
-        park_tagged(pool, slot, entry, after)
-    }
-
-    fn wake_tag(&self, pool: &Core<A, K>, tag: u32) {
-        tag_is_due(pool, tag);
-    }
-
-    fn notify_held(&self, pool: &Core<A, K>, slot: u32) {
-        tell_held(pool, slot);
-    }
-
-    fn held_for_others(&self, pool: &Core<A, K>) -> usize {
-        let mailboxes = (0..pool.desks.len()).filter_map(|slot| pool.mailbox_if_any(slot));
-        mailboxes.map(|mailbox| mailbox.held()).sum()
+    fn tables(&self) -> Option<&dyn Tables<A, K, Core<A, K>>> {
+        Some(self)
     }
 }
 

@@ -205,11 +205,11 @@ fn lock_moves<A: Actor, K: Key>(core: &Core<A, K>) -> Option<MutexGuard<'_, Move
 
 /// The lifted messages are back: continues the deferred moves.
 fn go_on<A: Actor, K: Key>(core: &Core<A, K>, moves: Option<MutexGuard<'_, Moves>>) {
-    let (Some(mut moves), Some(push)) = (moves, &core.push) else { return };
+    let (Some(mut moves), Some(tables)) = (moves, core.tables()) else { return };
     let mut migrated = Migrated::default();
-    push.migrate_deferred(core, &mut moves, &mut migrated);
+    tables.migrate_deferred(core, &mut moves, &mut migrated);
     drop(moves);
-    push.migrated(core, migrated);
+    tables.migrated(core, migrated);
 }
 
 /// The table slots of messages that wait for a retry.
