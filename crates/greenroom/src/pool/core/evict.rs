@@ -198,17 +198,7 @@ fn evict_from_any<A: Actor, K: Key>(
     urgent: bool,
 ) -> Option<Queued<A, K>> {
     let shards = core.queue.shards.len();
-    for step in 0..shards {
-        let shard = (index + step) % shards;
-        let evicted = match urgent {
-            true => evict_urgent_from(core, shard),
-            false => evict_from(core, shard),
-        };
-        if evicted.is_some() {
-            return evicted;
-        }
-    }
-    None
+    (0..shards).find_map(|step| evict_from(core, (index + step) % shards, urgent))
 }
 
 /// Evicts a message from the fullest mailbox, or from another.
@@ -230,26 +220,24 @@ fn evict_mail<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Queued<A, K>> {
     None
 }
 
-fn evict_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queued<A, K>> {
+fn evict_from<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    shard: usize,
+    urgent: bool,
+) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
-    let oldest = outbox.queue.pop_first(&|entry| !entry.is_retry());
-    let oldest = oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_front());
+    let oldest = if urgent {
+        let more = outbox.has_urgent_ready();
+        core.queue.pop_urgent(shard, more)
+    } else {
+        let oldest = outbox.queue.pop_first(&|entry| !entry.is_retry());
+        oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_front())
+    };
     if let Some(entry) = &oldest {
         outbox.left(entry);
         return oldest;
     }
-    evict_from_lanes(core, shard, outbox, false)
-}
-
-fn evict_urgent_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queued<A, K>> {
-    let mut outbox = core.queue.shards[shard].outbox.lock();
-    let more = outbox.has_urgent_ready();
-    let oldest = core.queue.pop_urgent(shard, more);
-    if let Some(entry) = &oldest {
-        outbox.left(entry);
-        return oldest;
-    }
-    evict_from_lanes(core, shard, outbox, true)
+    evict_from_lanes(core, shard, outbox, urgent)
 }
 
 /// Evicts a message from a lane. A lane that no worker runs must not be left empty, so it is
