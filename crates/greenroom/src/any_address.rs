@@ -2,7 +2,6 @@
 
 use std::{
     any::Any,
-    fmt,
     future::Future,
     hash::{Hash, Hasher},
     pin::Pin,
@@ -206,8 +205,4 @@ impl Hash for AnyAddress {
     }
 }
 
-impl fmt::Debug for AnyAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AnyAddress").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+impl_debug!([] AnyAddress, |this| name: this.name());

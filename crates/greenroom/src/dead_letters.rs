@@ -23,7 +23,7 @@
 //! Up to the bound, messages are kept until they are removed. A message that is
 //! handled costs nothing.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{marker::PhantomData, sync::Arc};
 
 use greenroom_queue::lock::Mutex;
 
@@ -170,18 +170,9 @@ impl<M, E> Default for DeadLetters<M, E> {
     }
 }
 
-impl<M, E> Clone for DeadLetters<M, E> {
-    fn clone(&self) -> Self {
-        Self { store: self.store.clone(), of: PhantomData }
-    }
-}
+impl_clone!([M, E] DeadLetters<M, E>: store, of);
 
-impl<M, E> fmt::Debug for DeadLetters<M, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (len, dropped) = (self.len(), self.dropped());
-        f.debug_struct("DeadLetters").field("len", &len).field("dropped", &dropped).finish()
-    }
-}
+impl_debug!([M, E] DeadLetters<M, E>, |this| len: this.len(), dropped: this.dropped());
 
 impl Drop for Store {
     /// The `Drop` of a message may panic, wherever the last clone happens to be dropped.

@@ -67,48 +67,39 @@ impl NotAccepted {
     }
 }
 
+/// The reasons that return the message.
+macro_rules! returning {
+    ($($reason:ident),+) => {
+        impl<M> SendError<M> {
+            pub(crate) fn new(message: M, why: NotAccepted) -> Self {
+                match why {
+                    NotAccepted::Dropped => Self::Dropped,
+                    $(NotAccepted::$reason => Self::$reason(message)),+
+                }
+            }
+
+            /// The message, unless it was dropped.
+            pub fn into_message(self) -> Option<M> {
+                match self {
+                    Self::Dropped => None,
+                    $(Self::$reason(message))|+ => Some(message),
+                }
+            }
+
+            /// Only the reason.
+            pub fn without_message(&self) -> NotAccepted {
+                match self {
+                    Self::Dropped => NotAccepted::Dropped,
+                    $(Self::$reason(_) => NotAccepted::$reason),+
+                }
+            }
+        }
+    };
+}
+
+returning!(Full, Refused, Stopped, NoWorkers, KeyFull, Parked, KeyRequired);
+
 impl<M> SendError<M> {
-    pub(crate) fn new(message: M, why: NotAccepted) -> Self {
-        match why {
-            NotAccepted::Full => Self::Full(message),
-            NotAccepted::Dropped => Self::Dropped,
-            NotAccepted::Refused => Self::Refused(message),
-            NotAccepted::Stopped => Self::Stopped(message),
-            NotAccepted::NoWorkers => Self::NoWorkers(message),
-            NotAccepted::KeyFull => Self::KeyFull(message),
-            NotAccepted::Parked => Self::Parked(message),
-            NotAccepted::KeyRequired => Self::KeyRequired(message),
-        }
-    }
-
-    /// The message, unless it was dropped.
-    pub fn into_message(self) -> Option<M> {
-        match self {
-            Self::Full(message)
-            | Self::Refused(message)
-            | Self::Stopped(message)
-            | Self::NoWorkers(message)
-            | Self::KeyFull(message)
-            | Self::Parked(message)
-            | Self::KeyRequired(message) => Some(message),
-            Self::Dropped => None,
-        }
-    }
-
-    /// Only the reason.
-    pub fn without_message(&self) -> NotAccepted {
-        match self {
-            Self::Full(_) => NotAccepted::Full,
-            Self::Dropped => NotAccepted::Dropped,
-            Self::Refused(_) => NotAccepted::Refused,
-            Self::Stopped(_) => NotAccepted::Stopped,
-            Self::NoWorkers(_) => NotAccepted::NoWorkers,
-            Self::KeyFull(_) => NotAccepted::KeyFull,
-            Self::Parked(_) => NotAccepted::Parked,
-            Self::KeyRequired(_) => NotAccepted::KeyRequired,
-        }
-    }
-
     /// Like [`NotAccepted::is_overload`].
     pub fn is_overload(&self) -> bool {
         self.without_message().is_overload()

@@ -1,5 +1,7 @@
 //! The events of a subscriber.
 
+pub(crate) mod buffer;
+
 use std::sync::Arc;
 
 /// The input of a subscriber: an event, or how many it has missed.

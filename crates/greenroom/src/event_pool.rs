@@ -46,7 +46,7 @@
 //! # When to use something else
 //! [`Pool`], if messages contain their keys, or have none; everything here is built on it.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 mod alarm;
 mod builder;
@@ -261,18 +261,6 @@ fn memory(
     }
 }
 
-impl<A: Actor> Clone for EventPool<A> {
-    fn clone(&self) -> Self {
-        Self { address: self.address.clone(), shared: self.shared.clone() }
-    }
-}
+impl_clone!([A: Actor] EventPool<A>: address, shared);
 
-impl<A: Actor> fmt::Debug for EventPool<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Shared { config, pool, .. } = &*self.shared;
-        f.debug_struct("EventPool")
-            .field("config", config)
-            .field("pool", pool)
-            .finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor] EventPool<A>, |this| config: this.config(), pool: this.pool());

@@ -71,11 +71,15 @@
 //! | `tower` | the module [`service`]: pools as tower services and as sinks of futures | yes |
 //! | `config` | [`EventPool`]s from YAML and TOML | |
 
+#[macro_use]
+mod plain;
+
 mod actor;
 mod address;
 mod any_address;
 mod call_error;
 mod cancellation;
+mod chance;
 mod class;
 mod context;
 mod control;
@@ -91,6 +95,7 @@ pub mod failure;
 pub mod inspect;
 pub mod layer;
 mod life;
+mod on_drop;
 pub mod panic_location;
 pub mod pool;
 pub mod pool_events;

@@ -108,7 +108,7 @@
 //! [`autoscale`](PoolBuilder::autoscale). An [`advisor`] suggests changes of the settings every few
 //! minutes: [`advise`](PoolBuilder::advise).
 
-use std::{fmt, ops::Deref, sync::Arc, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 mod admin;
 pub mod batch;
@@ -338,11 +338,7 @@ impl<A: Actor> Pool<A> {
     }
 }
 
-impl<A: Actor> Clone for Pool<A> {
-    fn clone(&self) -> Self {
-        Self { address: self.address.clone(), control: self.control.clone() }
-    }
-}
+impl_clone!([A: Actor] Pool<A>: address, control);
 
 #[cfg(feature = "gather")]
 impl<A: Actor> Pool<A> {
@@ -385,8 +381,4 @@ impl<A: Actor> Deref for Pool<A> {
     }
 }
 
-impl<A: Actor> fmt::Debug for Pool<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").field("stats", &self.stats()).finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor] Pool<A>, |this| stats: this.stats());

@@ -25,17 +25,13 @@
 //! messages, so they are reported once a second with their number; so is a mailbox that fills and
 //! drains all the time.
 
-use std::{
-    fmt,
-    sync::{Arc, LazyLock},
-};
+use std::sync::{Arc, LazyLock};
 
 mod counts;
 pub(crate) mod drop_log;
 mod event;
 pub(crate) mod full_log;
 mod hub;
-mod listener;
 mod log;
 mod receiver;
 
@@ -151,9 +147,4 @@ impl Default for PoolEvents {
     }
 }
 
-impl fmt::Debug for PoolEvents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counts = self.hub.as_ref().map(|hub| hub.counts());
-        f.debug_struct("PoolEvents").field("counts", &counts).finish_non_exhaustive()
-    }
-}
+impl_debug!([] PoolEvents, |this| counts: this.hub.as_ref().map(|hub| hub.counts()));

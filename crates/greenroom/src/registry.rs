@@ -8,7 +8,7 @@
 //! its actor is gone. The entries of such names are swept when the registry has doubled, so a
 //! registration costs constant time on average.
 
-use std::{any::Any, collections::HashMap, fmt, sync::Arc};
+use std::{any::Any, collections::HashMap, sync::Arc};
 
 use greenroom_queue::lock::Mutex;
 
@@ -221,11 +221,7 @@ impl Registered {
     }
 }
 
-impl fmt::Debug for Registry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").field("names", &self.names()).finish()
-    }
-}
+impl_debug!([] Registry, |this| names: this.names());
 
 #[cfg(test)]
 mod tests {

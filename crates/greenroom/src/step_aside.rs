@@ -1,9 +1,8 @@
 //! A yield that leaves the task where other threads can take it.
 
 use std::{
-    future::Future,
-    pin::Pin,
-    task::{Context, Poll},
+    future::{Future, poll_fn},
+    task::Poll,
 };
 
 /// Lets other tasks have a turn: wakes itself and waits once.
@@ -15,7 +14,14 @@ use std::{
 /// # Cancel safety
 /// Nothing is lost with a dropped future.
 pub fn step_aside() -> impl Future<Output = ()> + Send {
-    StepAside { stepped: false }
+    let mut stepped = false;
+    poll_fn(move |task| {
+        if std::mem::replace(&mut stepped, true) {
+            return Poll::Ready(());
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 /// Lets other threads have the task that this thread has woken last, if it belongs to this runtime.
@@ -24,20 +30,4 @@ pub fn step_aside() -> impl Future<Output = ()> + Send {
 /// task: too much for each message.
 pub(crate) fn push_aside(runtime: &tokio::runtime::Handle) {
     drop(runtime.spawn(async {}));
-}
-
-struct StepAside {
-    stepped: bool,
-}
-
-impl Future for StepAside {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.stepped, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
 }

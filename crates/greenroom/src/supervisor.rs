@@ -28,9 +28,8 @@
 //!
 //! If all children are alike, use a pool: it has thousands of workers at a lower price.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
-mod chance;
 mod change;
 pub(crate) mod child;
 mod error;
@@ -51,11 +50,6 @@ mod terms;
 mod tests;
 mod waiting;
 
-use self::{
-    chance::Chance,
-    keeper::Keeper,
-    plan::{Fall, Plan},
-};
 pub use self::{
     change::Change,
     child::ChildId,
@@ -66,7 +60,11 @@ pub use self::{
     spec::{ChildSpec, OnExceeded},
     strategy::Strategy,
 };
-use crate::pool::clock::timed;
+use self::{
+    keeper::Keeper,
+    plan::{Fall, Plan},
+};
+use crate::{chance::Chance, pool::clock::timed};
 
 /// A supervisor that is being set up. Nothing runs before [`spawn`](Self::spawn), or before its own
 /// supervisor ([`child`](Self::child)) starts it.
@@ -140,7 +138,8 @@ impl Supervisor {
 
     fn keeper(self, last_fall: Fall) -> Arc<Keeper> {
         let plan = Plan::new(self.strategy, last_fall);
-        Arc::new(Keeper::new(self.name.into(), plan, Chance::new(self.seed), self.children))
+        let chance = self.seed.map_or_else(Chance::default, Chance::seeded);
+        Arc::new(Keeper::new(self.name.into(), plan, chance, self.children))
     }
 }
 
@@ -150,10 +149,5 @@ impl From<Supervisor> for ChildSpec {
     }
 }
 
-impl fmt::Debug for Supervisor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut supervisor = f.debug_struct("Supervisor");
-        supervisor.field("strategy", &self.strategy).field("name", &self.name);
-        supervisor.field("children", &self.children).finish_non_exhaustive()
-    }
-}
+impl_debug!([] Supervisor, |this| strategy: this.strategy, name: this.name,
+    children: this.children);

@@ -23,7 +23,6 @@
 //! there are several publishers (a pool in front of the producer, or a topic each).
 
 use std::{
-    fmt,
     marker::PhantomData,
     sync::{Arc, atomic::Ordering},
 };
@@ -269,14 +268,6 @@ impl<E> TopicBuilder<E> {
     }
 }
 
-impl<E> Clone for Topic<E> {
-    fn clone(&self) -> Self {
-        Self { hub: self.hub.clone() }
-    }
-}
+impl_clone!([E] Topic<E>: hub);
 
-impl<E> fmt::Debug for Topic<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Topic").field("name", &self.name()).finish_non_exhaustive()
-    }
-}
+impl_debug!([E] Topic<E>, |this| name: this.name());

@@ -1,7 +1,6 @@
 //! A call whose message is queued already.
 
 use std::{
-    fmt,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -98,9 +97,4 @@ impl<R, E, M> Future for Calling<R, E, M> {
     }
 }
 
-impl<R, E, M> fmt::Debug for Calling<R, E, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let refused = matches!(self.0, State::Refused(_));
-        f.debug_struct("Calling").field("refused", &refused).finish_non_exhaustive()
-    }
-}
+impl_debug!([R, E, M] Calling<R, E, M>, |this| refused: matches!(this.0, State::Refused(_)));

@@ -1,7 +1,5 @@
 //! Room for one message.
 
-use std::fmt;
-
 use greenroom_queue::permits::Closed;
 
 use crate::{
@@ -137,11 +135,7 @@ impl<M, R, E> Drop for Permit<M, R, E> {
     }
 }
 
-impl<M, R, E> fmt::Debug for Permit<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] Permit<M, R, E>, |this| address: this.address);
 
 #[cfg(test)]
 mod tests {

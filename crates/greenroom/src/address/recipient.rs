@@ -1,6 +1,6 @@
 //! An address that is only typed by its message.
 
-use std::{fmt, future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc};
 
 use crate::{Address, AnyAddress, SendError, TrySendError};
 
@@ -94,14 +94,6 @@ where
     }
 }
 
-impl<M> Clone for Recipient<M> {
-    fn clone(&self) -> Self {
-        Self { address: self.address.clone() }
-    }
-}
+impl_clone!([M] Recipient<M>: address);
 
-impl<M> fmt::Debug for Recipient<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recipient").field("to", &self.address.erase()).finish()
-    }
-}
+impl_debug!([M] Recipient<M>, |this| to: this.address.erase());

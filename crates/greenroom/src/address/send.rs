@@ -1,7 +1,6 @@
 //! The future of a send.
 
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -97,8 +96,4 @@ impl<M: Send, R: Send, E: Send> Future for Sending<'_, M, R, E> {
     }
 }
 
-impl<M, R, E> fmt::Debug for Sending<'_, M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sending").field("waiting", &self.waiting.is_some()).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] Sending<'_, M, R, E>, |this| waiting: this.waiting.is_some());

@@ -1,9 +1,6 @@
 //! A pool as a [`tower::Service`](tower_service::Service).
 
-use std::{
-    fmt,
-    task::{Context, Poll},
-};
+use std::task::{Context, Poll};
 
 use tower_service::Service;
 
@@ -97,8 +94,4 @@ impl<M: 'static, R: 'static, E: 'static> Service<M> for PoolService<M, R, E> {
     }
 }
 
-impl<M, R, E> fmt::Debug for PoolService<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolService").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] PoolService<M, R, E>, |this| address: this.address);

@@ -1,7 +1,6 @@
 //! A pool as a [`futures::Sink`](futures_sink::Sink).
 
 use std::{
-    fmt,
     future::Future,
     pin::Pin,
     task::{Context, Poll, ready},
@@ -119,11 +118,7 @@ impl<M: Send + 'static, R: Send + 'static, E: Send + 'static> Sink<M> for PoolSi
     }
 }
 
-impl<M, R, E> fmt::Debug for PoolSink<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolSink").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] PoolSink<M, R, E>, |this| address: this.address);
 
 /// Why a sink did not accept a message; with the message, if there was one.
 pub type SinkError<M> = SendError<Option<M>>;

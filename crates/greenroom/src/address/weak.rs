@@ -4,8 +4,6 @@
 //! subscription, a registry, a timer) must not keep the pool running forever: it holds a weak
 //! address, and upgrades it for the moment of the send.
 
-use std::fmt;
-
 use crate::{
     AnyAddress,
     address::{Address, vtable::WeakSenderVtable},
@@ -69,14 +67,6 @@ impl<M: 'static, R: 'static, E: 'static> WeakAddress<M, R, E> {
     }
 }
 
-impl<M, R, E> Clone for WeakAddress<M, R, E> {
-    fn clone(&self) -> Self {
-        Self { vtable: self.vtable.clone(), place: self.place }
-    }
-}
+impl_clone!([M, R, E] WeakAddress<M, R, E>: vtable, place);
 
-impl<M, R, E> fmt::Debug for WeakAddress<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakAddress").field("place", &self.place).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] WeakAddress<M, R, E>, |this| place: this.place);

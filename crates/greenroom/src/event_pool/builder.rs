@@ -1,6 +1,6 @@
 //! From a configuration and a factory to a running event-bus pool.
 
-use std::{fmt, hash::Hash, sync::Arc};
+use std::{hash::Hash, sync::Arc};
 
 use super::{
     EventPool, Keyed, Shared,
@@ -133,11 +133,7 @@ fn key_of<K: Clone, M>(keyed: &Keyed<K, M>) -> Option<K> {
     keyed.key.clone()
 }
 
-impl<A: Actor> fmt::Debug for EventPoolBuilder<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventPoolBuilder").field("config", &self.config).finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor] EventPoolBuilder<A>, |this| config: this.config);
 
 impl<A: Actor> EventPool<A> {
     /// Sets up a pool whose workers `factory` builds, like [`Pool::new`].

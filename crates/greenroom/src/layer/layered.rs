@@ -1,7 +1,7 @@
 //! An actor in a layer.
 
 use super::{Layer, Next};
-use crate::{Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, context::Loan};
+use crate::{Actor, Answer, Context, Delivery, context::Loan};
 
 /// An actor with a layer around it: an actor with the same messages, replies and errors. The layer
 /// sees each delivery; hooks belong only to the actor.
@@ -69,33 +69,7 @@ impl<A: Actor, L: Layer<A>> Actor for Layered<A, L> {
         layer.receive(delivery, Next { actor, cx: &mut cx }).await
     }
 
-    async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), A::Error> {
-        let (actor, _, mut cx) = self.inside(cx);
-        actor.started(&mut cx).await
-    }
-
-    async fn restarting(&mut self, reason: &ExitReason) {
-        self.actor.restarting(reason).await;
-    }
-
-    async fn exited(
-        &mut self,
-        who: Option<&AnyAddress>,
-        reason: &ExitReason,
-        cx: &mut Context<Self>,
-    ) -> OnExit {
-        let (actor, _, mut cx) = self.inside(cx);
-        actor.exited(who, reason, &mut cx).await
-    }
-
-    async fn down(&mut self, who: &AnyAddress, reason: &ExitReason, cx: &mut Context<Self>) {
-        let (actor, _, mut cx) = self.inside(cx);
-        actor.down(who, reason, &mut cx).await;
-    }
-
-    async fn stopped(&mut self, reason: &ExitReason) {
-        self.actor.stopped(reason).await;
-    }
+    hooks_of_inner!();
 }
 
 /// Puts a layer around each actor that a factory builds. Called again on its result, it adds the

@@ -4,9 +4,7 @@ pub(crate) mod change;
 pub(crate) mod control;
 pub(crate) mod error;
 
-use std::{convert::Infallible, fmt, hash::Hash, sync::Arc, time::Duration};
-
-use tokio::sync::mpsc;
+use std::{convert::Infallible, hash::Hash, sync::Arc, time::Duration};
 
 use super::{
     Worker,
@@ -166,9 +164,7 @@ impl<A: Actor> PoolAdmin<A> {
             Ok(()) => AdminError::Ordered,
             Err(ended) => ended,
         })?;
-        let (outcomes, told) = mpsc::unbounded_channel();
-        let (slot, size) = adopt(&core, other, is_owned, &outcomes)?;
-        Ok(Change::new(vec![slot], Vec::new(), size, told, &core.frame.env.runtime))
+        changes::change(&self.pool(), |told| adopt(&core, other, is_owned, told))
     }
 
     /// Tells a member to leave that was [put](Self::put) or [adopted](Self::adopt): it finishes
@@ -528,14 +524,6 @@ impl<A: Actor> PoolAdmin<A> {
     }
 }
 
-impl<A: Actor> Clone for PoolAdmin<A> {
-    fn clone(&self) -> Self {
-        Self { control: self.control.clone() }
-    }
-}
+impl_clone!([A: Actor] PoolAdmin<A>: control);
 
-impl<A: Actor> fmt::Debug for PoolAdmin<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolAdmin").field("stats", &self.stats()).finish()
-    }
-}
+impl_debug!([A: Actor] PoolAdmin<A>, |this| stats: this.stats());

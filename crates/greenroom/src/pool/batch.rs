@@ -30,10 +30,10 @@ pub(crate) mod batches;
 pub(crate) mod bytes;
 pub(crate) mod hand;
 
-use std::{fmt, ops::Deref};
+use std::ops::Deref;
 
 use crate::{
-    Actor, Answer, AnyAddress, Context, Delivery, ExitReason, OnExit, PoolBuilder,
+    Actor, Answer, Context, Delivery, PoolBuilder,
     context::Loan,
     pool::{Pool, worker::Factory},
 };
@@ -76,11 +76,7 @@ impl<A: Actor> Batched<A> {
     }
 }
 
-impl<A: Actor> fmt::Debug for Batched<A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Batched").finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor] Batched<A>, |_|);
 
 impl<A: Actor> Pool<A> {
     /// Like [`new`](Self::new), for an actor that handles several messages of a key at once. Its
@@ -170,33 +166,7 @@ where
         }
     }
 
-    async fn started(&mut self, cx: &mut Context<Self>) -> Result<(), A::Error> {
-        let (actor, mut cx) = self.inside(cx);
-        actor.started(&mut cx).await
-    }
-
-    async fn restarting(&mut self, reason: &ExitReason) {
-        self.actor.restarting(reason).await;
-    }
-
-    async fn exited(
-        &mut self,
-        who: Option<&AnyAddress>,
-        reason: &ExitReason,
-        cx: &mut Context<Self>,
-    ) -> OnExit {
-        let (actor, mut cx) = self.inside(cx);
-        actor.exited(who, reason, &mut cx).await
-    }
-
-    async fn down(&mut self, who: &AnyAddress, reason: &ExitReason, cx: &mut Context<Self>) {
-        let (actor, mut cx) = self.inside(cx);
-        actor.down(who, reason, &mut cx).await;
-    }
-
-    async fn stopped(&mut self, reason: &ExitReason) {
-        self.actor.stopped(reason).await;
-    }
+    hooks_of_inner!();
 }
 
 impl<A: Actor> Batched<A> {

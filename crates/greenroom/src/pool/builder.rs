@@ -33,6 +33,7 @@ use crate::pool::{
 use crate::{
     Actor, Backoff, DeadLetter, FailurePolicy, FailureTable, FinalAction, Layer, PoolEvents,
     RestartPolicy, Rule, SpawnError,
+    chance::random_seed,
     control::{advisor::Advisor, autoscale::Autoscale},
     layer::Layered,
 };
@@ -765,9 +766,4 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> PoolBuilder<A, K> {
     fn limits(&mut self) -> &mut LimitConfig {
         self.config.limits.get_or_insert_default()
     }
-}
-
-fn random_seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(0_u8)
 }

@@ -221,17 +221,13 @@ impl Clock {
     /// Takes every waiting message without a key. Lanes keep theirs.
     pub(crate) fn drain<A: Actor, K: 'static>(&self) -> Entries<A, K> {
         let mut messages = Entries::<A, K>::new();
-        for message in self.take_messages() {
+        let alarms = std::mem::take(&mut *self.due.lock());
+        for message in alarms.into_values().filter_map(|alarm| alarm.what.message()) {
             if let Some(entry) = message.own::<A, K>() {
                 messages.push_back(entry);
             }
         }
         self.messages.fetch_sub(messages.len(), Ordering::Relaxed);
         messages
-    }
-
-    fn take_messages(&self) -> Vec<WaitingMessage> {
-        let alarms = std::mem::take(&mut *self.due.lock());
-        alarms.into_values().filter_map(|alarm| alarm.what.message()).collect()
     }
 }

@@ -118,11 +118,8 @@ impl<A: Actor, K: Key> Erased for Core<A, K> {
 
     fn try_handle_made(&self) -> bool {
         let one_more = |handles: usize| (handles > 0).then_some(handles + 1);
-        self.frame
-            .lifecycle
-            .handles
-            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more)
-            .is_ok()
+        let handles = &self.frame.lifecycle.handles;
+        handles.fetch_update(Ordering::AcqRel, Ordering::Relaxed, one_more).is_ok()
     }
 
     fn runtime(&self) -> &Handle {

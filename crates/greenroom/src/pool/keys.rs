@@ -1,6 +1,6 @@
 //! The keys of a pool: their states, and decisions on those that wait for an operator.
 
-use std::{any::type_name, fmt, hash::Hash, sync::Arc, time::Duration};
+use std::{any::type_name, hash::Hash, sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
@@ -115,22 +115,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
 
     /// The keys with the most messages, at most 64.
     pub fn hottest_by_count(&self, most: usize) -> Vec<HotKey<K, u64>> {
-        self.core
-            .frame
-            .telemetry
-            .sketch
-            .as_ref()
-            .map_or_else(Vec::new, |sketch| sketch.by_count(most))
+        let sketch = self.core.frame.telemetry.sketch.as_ref();
+        sketch.map_or_else(Vec::new, |sketch| sketch.by_count(most))
     }
 
     /// The keys whose messages have been in hand for longest in total, at most 64.
     pub fn hottest_by_time(&self, most: usize) -> Vec<HotKey<K, Duration>> {
-        self.core
-            .frame
-            .telemetry
-            .sketch
-            .as_ref()
-            .map_or_else(Vec::new, |sketch| sketch.by_time(most))
+        let sketch = self.core.frame.telemetry.sketch.as_ref();
+        sketch.map_or_else(Vec::new, |sketch| sketch.by_time(most))
     }
 
     /// The longest line. Looks at every waiting message.
@@ -180,8 +172,4 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Keys<A, K> {
     }
 }
 
-impl<A: Actor, K> fmt::Debug for Keys<A, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keys").field("type", &type_name::<K>()).finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor, K] Keys<A, K>, |_| of: type_name::<K>());

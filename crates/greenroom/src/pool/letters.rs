@@ -1,10 +1,10 @@
 //! A pool's dead letters, with the way back into the pool.
 
-use std::fmt;
+use std::ops::Deref;
 
 use crate::{
-    Address, DeadLetter, DeadLetters,
-    dead_letters::{LetterInfo, NoLetter, NotReplayed, Replayed},
+    Address, DeadLetters,
+    dead_letters::{LetterInfo, NotReplayed, Replayed},
 };
 
 /// The dead letters of a pool, with its address for replays. It counts as an address: it keeps the
@@ -51,40 +51,6 @@ impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
         &self.letters
     }
 
-    /// Information on the letters after this one (on all, after `None`), oldest first, up to the
-    /// limit.
-    pub fn list(&self, after: Option<u64>, limit: usize) -> Vec<LetterInfo> {
-        self.letters.list(after, limit)
-    }
-
-    /// Inspects a letter.
-    ///
-    /// # Errors
-    /// If there is no such letter, or it is in use.
-    ///
-    /// # Panics
-    /// If the closure panics. The letter is kept.
-    pub fn inspect<T>(
-        &self,
-        id: u64,
-        look: impl FnOnce(&DeadLetter<M, E>) -> T,
-    ) -> Result<T, NoLetter> {
-        self.letters.inspect(id, look)
-    }
-
-    /// Takes a letter away.
-    ///
-    /// # Errors
-    /// If there is no such letter, or it is in use.
-    pub fn remove(&self, id: u64) -> Result<DeadLetter<M, E>, NoLetter> {
-        self.letters.remove(id)
-    }
-
-    /// Takes all letters away, oldest first, except those in use.
-    pub fn remove_all(&self) -> Vec<DeadLetter<M, E>> {
-        self.letters.remove_all()
-    }
-
     /// Sends the message of a letter to the pool again, without waiting: a new acceptance, at the
     /// end of its key's line.
     ///
@@ -114,31 +80,17 @@ impl<M: Send + 'static, R, E: Send + 'static> PoolDeadLetters<M, R, E> {
     pub fn replay_all(&self) -> Replayed {
         self.letters.replay_all(&self.address)
     }
+}
 
-    /// How many letters are kept, those in use included.
-    pub fn len(&self) -> usize {
-        self.letters.len()
-    }
+/// Listing, inspecting and removing are those of the queue.
+impl<M, R, E> Deref for PoolDeadLetters<M, R, E> {
+    type Target = DeadLetters<M, E>;
 
-    /// True if none is kept.
-    pub fn is_empty(&self) -> bool {
-        self.letters.is_empty()
-    }
-
-    /// How many letters have been dropped because the queue was at its bound.
-    pub fn dropped(&self) -> u64 {
-        self.letters.dropped()
+    fn deref(&self) -> &DeadLetters<M, E> {
+        &self.letters
     }
 }
 
-impl<M, R, E> Clone for PoolDeadLetters<M, R, E> {
-    fn clone(&self) -> Self {
-        Self { letters: self.letters.clone(), address: self.address.clone() }
-    }
-}
+impl_clone!([M, R, E] PoolDeadLetters<M, R, E>: letters, address);
 
-impl<M, R, E> fmt::Debug for PoolDeadLetters<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolDeadLetters").field("letters", &self.letters).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] PoolDeadLetters<M, R, E>, |this| letters: this.letters);

@@ -8,11 +8,12 @@ use std::{sync::Arc, time::Duration};
 use greenroom_queue::permits::Refused;
 
 use super::{
-    membership::mailbox::Mailbox, outgoing::OutgoingOf, pool_payload::Queued, sticky::Moves,
+    frame::KeysTo, membership::mailbox::Mailbox, outgoing::OutgoingOf, pool_payload::Queued,
+    sticky::Moves,
 };
 use crate::{Actor, address::vtable::BoxFuture};
 
-/// For the pool `C`, whose workers are `A`. Table slots exist only in sticky pools.
+/// For the pool `C`, whose workers are `A`.
 pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
     /// Gives a message to the chosen worker, or returns the reason why not.
     fn try_place(&self, pool: &C, payload: &mut OutgoingOf<A>, sender: u32) -> Result<(), Refused>;
@@ -45,52 +46,47 @@ pub(crate) trait Push<A: Actor, K, C>: Send + Sync {
         false
     }
 
-    /// A worker takes its share of the keys, unless it has it.
-    fn takes_keys(&self, _pool: &C, _slot: usize) -> Migrated<A, K> {
-        Migrated::default()
+    /// The steps that only a sticky pool has.
+    fn tables(&self) -> Option<&dyn Tables<A, K, C>> {
+        None
     }
+}
 
-    /// The keys of a worker go to others, or are held until there are some.
-    fn gives_keys(&self, _pool: &C, _slot: usize) -> Migrated<A, K> {
-        Migrated::default()
-    }
+/// The table slots of a sticky pool, which move between its workers.
+pub(crate) trait Tables<A: Actor, K, C>: Send + Sync {
+    /// A worker takes its share of the keys, unless it has it; or its keys go to others, or are
+    /// held until there are some.
+    fn move_keys(&self, pool: &C, slot: usize, to: KeysTo) -> Migrated<A, K>;
 
     /// Messages that were taken out to be examined are back: deferred moves are made now.
-    fn migrate_deferred(&self, _pool: &C, _moves: &mut Moves, _migrated: &mut Migrated<A, K>) {}
+    fn migrate_deferred(&self, pool: &C, moves: &mut Moves, migrated: &mut Migrated<A, K>);
 
     /// Wakes the workers and senders that a move concerns. Under no lock.
-    fn migrated(&self, _pool: &C, _migrated: Migrated<A, K>) {}
+    fn migrated(&self, pool: &C, migrated: Migrated<A, K>);
 
-    /// The worker in this slot has nothing in hand: waiting moves continue. Returns false if there
-    /// are none.
-    fn hand_over(&self, _pool: &C, _slot: usize) -> bool {
-        false
-    }
+    /// The worker in this slot has nothing in hand: waiting moves continue.
+    fn hand_over(&self, pool: &C, slot: usize);
 
     /// Parks the message in hand of this worker for a retry, at the front of its mailbox, if it has
     /// a tag.
     fn park(
         &self,
-        _pool: &C,
-        _slot: usize,
+        pool: &C,
+        slot: usize,
         entry: Queued<A, K>,
-        _after: Duration,
-    ) -> Result<(), Queued<A, K>> {
-        Err(entry)
-    }
+        after: Duration,
+    ) -> Result<(), Queued<A, K>>;
 
     /// The first message of a table slot is due.
-    fn wake_tag(&self, _pool: &C, _tag: u32) {}
+    fn wake_tag(&self, pool: &C, tag: u32);
 
     /// Reports, once, that messages are held because this worker does not finish its
     /// message in hand.
-    fn notify_held(&self, _pool: &C, _slot: u32) {}
+    fn notify_held(&self, pool: &C, slot: u32);
 
     /// The number of messages that wait to move to another worker once a worker has finished its
     /// message in hand.
-    fn held_for_others(&self, _pool: &C) -> usize {
-        0
-    }
+    fn held_for_others(&self, pool: &C) -> usize;
 }
 
 /// The rest of a move of table slots, for when no lock is held.

@@ -45,7 +45,7 @@ pub use worker::WorkerStats;
 /// assert!(stats.ledger_holds());
 /// # Ok(()) }
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStats {
     /// The type of the actor.

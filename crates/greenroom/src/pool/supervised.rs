@@ -111,15 +111,11 @@ async fn start(pool: &Arc<dyn AnyCore>, exits: ExitReporter) -> Result<(), Strin
 /// Ends the workers after their messages in hand or, when the time is up, at their next await.
 async fn suspend(pool: &dyn AnyCore, patience: Duration) {
     pool.frame().controllers.escalation.lock().take();
-    tell_all_to_rest(pool);
+    active_slots(pool).into_iter().for_each(|slot| tell_to_rest(pool, slot));
+    pool.frame().lifecycle.over.notify_waiters();
     let rests = || active_slots(pool).is_empty();
     if !wait_until(pool, later(patience), rests).await {
         pool.frame().membership.abort(&active_slots(pool));
         wait_until(pool, Instant::now() + LET_GO, rests).await;
     }
-}
-
-fn tell_all_to_rest(pool: &dyn AnyCore) {
-    active_slots(pool).into_iter().for_each(|slot| tell_to_rest(pool, slot));
-    pool.frame().lifecycle.over.notify_waiters();
 }

@@ -1,6 +1,6 @@
 //! A worker of a pool, with an address of its own.
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::{ops::Deref, sync::Arc};
 
 use crate::{Address, ExitReason, address::vtable::SenderVtable, inspect::WorkerStatus};
 
@@ -87,14 +87,6 @@ impl<M, R, E> Deref for Worker<M, R, E> {
     }
 }
 
-impl<M, R, E> Clone for Worker<M, R, E> {
-    fn clone(&self) -> Self {
-        Self { slot: self.slot, address: self.address.clone() }
-    }
-}
+impl_clone!([M, R, E] Worker<M, R, E>: slot, address);
 
-impl<M, R, E> fmt::Debug for Worker<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker").field("slot", &self.slot).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] Worker<M, R, E>, |this| slot: this.slot);

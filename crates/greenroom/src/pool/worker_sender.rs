@@ -16,7 +16,7 @@ use greenroom_queue::{
 use tokio::{runtime::Handle, sync::mpsc};
 
 use crate::pool::{
-    core::{Core, dispatch::try_push_to, evict::overflow_at, mail::push_to},
+    core::{Core, dispatch::try_push_to, evict::overflow_at, mail::push_to, room::MailboxPlace},
     frame::{AnyCore, identity, members::dismiss_one, notify::found_worker_full},
     handoff::{
         own_call::OwnCall,
@@ -51,7 +51,7 @@ impl<A: Actor, K: Key> WorkerSender<A, K> {
 
     async fn reserve(&self) -> Result<(), Closed> {
         self.mailbox.reserve().await?;
-        let place = WorkerPlace(Some(&self.mailbox));
+        let place = MailboxPlace(Some(&self.mailbox));
         self.core.await_permit().await?;
         place.used();
         Ok(())
@@ -59,7 +59,7 @@ impl<A: Actor, K: Key> WorkerSender<A, K> {
 
     fn try_reserve(&self) -> Result<(), Refused> {
         self.mailbox.try_reserve()?;
-        let place = WorkerPlace(Some(&self.mailbox));
+        let place = MailboxPlace(Some(&self.mailbox));
         self.core.queue.permits.try_take(1, &*self.core)?;
         place.used();
         Ok(())
@@ -207,23 +207,6 @@ impl<A: Actor, K: Key> WeakWorker<A::Message, A::Reply, A::Error> for WeakWorker
     fn any(&self) -> AnyAddress {
         let (life, name) = (self.mailbox.life().clone(), self.name.clone());
         AnyAddress::new(self.core.clone(), Some(self.mailbox.slot), life, name)
-    }
-}
-
-/// A place in a mailbox that is given back unless it is used.
-struct WorkerPlace<'a, A: Actor, K>(Option<&'a Mailbox<A, K>>);
-
-impl<A: Actor, K> WorkerPlace<'_, A, K> {
-    fn used(mut self) {
-        self.0 = None;
-    }
-}
-
-impl<A: Actor, K> Drop for WorkerPlace<'_, A, K> {
-    fn drop(&mut self) {
-        if let Some(mailbox) = self.0 {
-            mailbox.give_back();
-        }
     }
 }
 

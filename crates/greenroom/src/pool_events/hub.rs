@@ -15,8 +15,11 @@ use greenroom_queue::lock::Mutex;
 use super::{
     counts::{Counters, PoolEventCounts},
     event::{PoolEvent, PoolEventRecord},
-    listener::Listener,
 };
+use crate::event::buffer::EventBuffer;
+
+/// The notices on their way to one receiver.
+pub(super) type Listener = EventBuffer<Arc<PoolEventRecord>>;
 
 /// Held by its handles; receivers hold it weakly, and are notified when it is gone.
 pub(super) struct EventHub {
@@ -56,7 +59,7 @@ impl EventHub {
         let notice = Arc::new(PoolEventRecord { pool: pool.clone(), at: SystemTime::now(), what });
         let listeners = self.listeners.lock().clone();
         for listener in listeners.iter() {
-            contained(|| listener.offer(&notice));
+            contained(|| listener.offer(notice.clone()));
         }
         // This may be the last reference to the notice, or to a listener that has unsubscribed.
         discard((notice, listeners));

@@ -1,12 +1,14 @@
 //! Receivers of events.
 
 use std::{
-    fmt,
     sync::{Arc, Weak},
     task::Poll,
 };
 
-use super::{event::PoolEventRecord, hub::EventHub, listener::Listener};
+use super::{
+    event::PoolEventRecord,
+    hub::{EventHub, Listener},
+};
 use crate::event::Event;
 
 /// Receives notices until it is dropped.
@@ -77,8 +79,4 @@ impl Drop for PoolEventReceiver {
     }
 }
 
-impl fmt::Debug for PoolEventReceiver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PoolEventReceiver").field("missed", &self.missed()).finish_non_exhaustive()
-    }
-}
+impl_debug!([] PoolEventReceiver, |this| missed: this.missed());

@@ -1,6 +1,6 @@
 //! A change in progress.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use tokio::{sync::oneshot, time::timeout_at};
 
@@ -46,8 +46,4 @@ impl<T: Clone> Change<T> {
     }
 }
 
-impl<T> fmt::Debug for Change<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Change").field("id", &self.id).finish_non_exhaustive()
-    }
-}
+impl_debug!([T] Change<T>, |this| id: this.id);

@@ -1,6 +1,6 @@
 //! A running supervisor.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     change::Change,
@@ -110,10 +110,4 @@ impl Drop for SupervisorHandle {
     }
 }
 
-impl fmt::Debug for SupervisorHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut handle = f.debug_struct("SupervisorHandle");
-        handle.field("name", &self.name()).field("children", &self.children());
-        handle.finish_non_exhaustive()
-    }
-}
+impl_debug!([] SupervisorHandle, |this| name: this.name(), children: this.children());

@@ -8,7 +8,6 @@ use greenroom_queue::lock::Mutex;
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::{
-    chance::Chance,
     change::Change,
     child::ChildId,
     error::ChildError,
@@ -19,7 +18,7 @@ use super::{
     terms::Terms,
     waiting::{Callers, Waiting},
 };
-use crate::{Stop, pool::StopSummary};
+use crate::{Stop, chance::Chance, pool::StopSummary};
 
 pub(crate) struct Keeper {
     pub(super) name: Arc<str>,
@@ -221,6 +220,6 @@ impl State {
     }
 
     pub(super) fn moment(&mut self) -> Moment {
-        Moment { now: tokio::time::Instant::now(), chance: self.chance.next() }
+        Moment { now: tokio::time::Instant::now(), chance: self.chance.fraction() }
     }
 }

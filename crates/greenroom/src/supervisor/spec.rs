@@ -119,10 +119,4 @@ impl ChildSpec {
     }
 }
 
-impl std::fmt::Debug for ChildSpec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut spec = f.debug_struct("ChildSpec");
-        spec.field("name", &self.child.name()).field("stop", &self.stop);
-        spec.field("rules", &self.rules).finish_non_exhaustive()
-    }
-}
+impl_debug!([] ChildSpec, |this| name: this.child.name(), stop: this.stop, rules: this.rules);

@@ -1,9 +1,6 @@
 //! The right to publish.
 
-use std::{
-    fmt,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use tokio::sync::watch;
 
@@ -73,8 +70,4 @@ impl<E> Drop for Producer<E> {
     }
 }
 
-impl<E> fmt::Debug for Producer<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Producer").field("topic", &self.topic()).finish_non_exhaustive()
-    }
-}
+impl_debug!([E] Producer<E>, |this| topic: this.topic());

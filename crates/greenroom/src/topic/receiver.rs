@@ -2,7 +2,6 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -183,8 +182,4 @@ impl<E> Drop for Receiver<E> {
     }
 }
 
-impl<E> fmt::Debug for Receiver<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("missed", &self.missed()).finish_non_exhaustive()
-    }
-}
+impl_debug!([E] Receiver<E>, |this| missed: this.missed());

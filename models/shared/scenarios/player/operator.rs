@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use greenroom_queue::deque::Deque;
-
-use super::{PoolOf, message::Keyed};
+use super::{Numbers, PoolOf, message::Keyed};
 use crate::pool::core::parked::{parked_messages, release_key, remove_key, replay_key};
 use crate::{
     checker::{JoinHandle, spawn, yield_now},
-    pool::core::sweep::{Predicate, sweep},
+    pool::core::sweep::{Sieve, sweep},
 };
 
 impl<K: Keyed> PoolOf<K> {
@@ -54,13 +52,12 @@ impl<K: Keyed> PoolOf<K> {
     /// Withdraws what waits in the shards and is chosen: the steps of the product's `withdraw`.
     /// Says which messages those were.
     pub(crate) fn withdraw(&self, mut is_such: impl FnMut(&u32) -> bool) -> Vec<u32> {
-        let mut predicate = Predicate::new(&mut is_such);
-        let mut withdrawn = Deque::new();
+        let mut sieve = Sieve::<Numbers, K>::new(&mut is_such);
         for index in 0..self.core.queue.shards.len() {
-            sweep(&self.core, index, &mut predicate, &mut withdrawn);
+            sweep(&self.core, index, &mut sieve);
         }
         let mut ledger = self.ledger();
-        let numbers: Vec<_> = withdrawn.iter().map(|entry| entry.message).collect();
+        let numbers: Vec<_> = sieve.withdrawn.iter().map(|entry| entry.message).collect();
         for number in &numbers {
             assert!(ledger.handled.insert(*number), "nothing is withdrawn that is handled");
         }

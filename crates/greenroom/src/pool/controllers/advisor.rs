@@ -69,7 +69,7 @@ async fn run(mut pool: TaskGuard, mut judge: Judge, turn: u64) {
 /// Observes a pool for a period. Returns false if the pool ends in between, or has another advisor.
 async fn observe(pool: &dyn AnyCore, period: &mut Period, length: Duration, turn: u64) -> bool {
     let start = Instant::now();
-    for moment in moments(length, || pool.frame().env.chance()) {
+    for moment in moments(length, || pool.frame().env.chance.fraction()) {
         if ends_by(&pool.frame().lifecycle, start + moment).await
             || pool.frame().controllers.advising.lock().turn != turn
         {

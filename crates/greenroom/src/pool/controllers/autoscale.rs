@@ -17,7 +17,7 @@ use crate::{
         AdminError,
         frame::{
             AnyCore,
-            members::{dismiss, hire},
+            members::{dismiss, hire, members},
             task_guard::TaskGuard,
         },
     },
@@ -64,10 +64,10 @@ fn totals(pool: &dyn AnyCore) -> Sample {
 fn carry_out(pool: &Arc<dyn AnyCore>, decision: &Decision) {
     let (outcomes, _) = mpsc::unbounded_channel();
     let why = ResizeReason::Autoscaled(decision.reason);
-    let done = match decision.to.checked_sub(decision.from) {
-        Some(more) => hire(pool, more, why, &outcomes),
-        None => dismiss(pool, decision.from - decision.to, why, &outcomes),
-    };
+    let done = members(&**pool).and_then(|list| match decision.to.checked_sub(decision.from) {
+        Some(more) => hire(pool, list, more, why, &outcomes),
+        None => dismiss(pool, list, decision.from - decision.to, why, &outcomes),
+    });
     if let Err(error @ AdminError::OutOfBounds { .. }) = done {
         tracing::debug!(pool = &*pool.frame().config.name, %error, "another caller has resized it");
     }

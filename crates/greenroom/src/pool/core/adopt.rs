@@ -13,7 +13,7 @@ use crate::{
         frame::{
             capacity::size_changed,
             gate::revive,
-            members::{make_slots, members},
+            members::{Changed, make_slots, members},
             notify::notify_size,
         },
         membership::{adopted_member::AdoptedMember, slot_state::Status},
@@ -22,14 +22,13 @@ use crate::{
     pool_events::ResizeReason,
 };
 
-/// Adopts another actor or pool as a worker. If it `is_owned`, it ends with this pool. Returns its
-/// slot and the new size.
+/// Adopts another actor or pool as a worker. If it `is_owned`, it ends with this pool.
 pub(crate) fn adopt<A: Actor, K: Key>(
     core: &Arc<Core<A, K>>,
     other: Address<A::Message, A::Reply, A::Error>,
     is_owned: bool,
     outcomes: &Outcomes,
-) -> Result<(usize, usize), AdminError> {
+) -> Changed {
     /// Two pools that adopt each other must not both find that the other does not contain them yet.
     static ADOPTING: Mutex<()> = Mutex::new(());
     core.frame.lifecycle.check_running()?;
@@ -64,5 +63,5 @@ pub(crate) fn adopt<A: Actor, K: Key>(
     core.frame.notify(PoolEvent::WorkerAdded { slot });
     let run = worker::adopted::run(core.clone(), slot, other, outcomes.clone());
     core.frame.spawn_worker(slot, Box::pin(run));
-    Ok((slot, size))
+    Ok((vec![slot], Vec::new(), size))
 }

@@ -44,7 +44,7 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     fn counts(&self) -> Counts {
         Counts {
             accepted: count_accepted(self),
-            held_for_others: self.push.as_ref().map_or(0, |push| push.held_for_others(self)),
+            held_for_others: self.tables().map_or(0, |tables| tables.held_for_others(self)),
             bytes: self.settings.derived.bytes.as_ref().map(|bytes| bytes.waiting()),
         }
     }
@@ -125,12 +125,9 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
     }
 
     fn move_keys(&self, slot: usize, to: KeysTo) -> Afterwards<'_> {
-        let push = self.push.as_ref()?;
-        let migrated = match to {
-            KeysTo::Worker => push.takes_keys(self, slot),
-            KeysTo::Others => push.gives_keys(self, slot),
-        };
-        Some(Box::new(move || push.migrated(self, migrated)))
+        let tables = self.tables()?;
+        let migrated = tables.move_keys(self, slot, to);
+        Some(Box::new(move || tables.migrated(self, migrated)))
     }
 
     fn hand_over(&self, slot: usize) {
@@ -166,13 +163,13 @@ impl<A: Actor, K: Key> AnyCore for Core<A, K> {
             PoolAlarm::Shares => frame::shares::ring(self),
             PoolAlarm::Lane(id) => wake_lane(self, alarm.index, id),
             PoolAlarm::Tag(tag) => {
-                if let Some(push) = &self.push {
-                    push.wake_tag(self, tag);
+                if let Some(tables) = self.tables() {
+                    tables.wake_tag(self, tag);
                 }
             }
             PoolAlarm::Held(slot) => {
-                if let Some(push) = &self.push {
-                    push.notify_held(self, slot);
+                if let Some(tables) = self.tables() {
+                    tables.notify_held(self, slot);
                 }
             }
             PoolAlarm::Mail(slot, entry) => {

@@ -1,24 +1,16 @@
 //! Messages that stick to the worker that owns their table slot, in the sender's task (see
 //! [`sticky`](crate::pool::sticky)).
 
-use std::{
-    pin::pin,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{pin::pin, sync::Arc};
 
-use greenroom_queue::permits::{Closed, Refused};
+use greenroom_queue::permits::Refused;
 
 use super::{
-    Core, Key, Queued, Urgency,
-    dispatch::{entry_of, push_to_any},
-    evict::{evict, freed, make_room_at},
-    migrate::{
-        change_table, hand_over_tag, make_deferred_moves, park_tagged, tag_is_due, tell_held,
-        wake_migrated,
-    },
+    Core, Key, Urgency,
+    dispatch::{hold, push_to_any},
+    evict::{evict, freed, make_room_at, try_permit},
     push::take_and_push,
-    room::{MailboxPlace, PoolPermit},
+    room::{MailboxPlace, wait_for_permit},
 };
 use crate::pool::frame::gate::dead_letter_if_ruined;
 use crate::{
@@ -29,8 +21,8 @@ use crate::{
         handoff::reentrancy::slot_at_work,
         membership::mailbox::{Mailbox, tags::Unplaced},
         outgoing::{Outgoing, OutgoingOf},
-        push::{Migrated, Push},
-        sticky::{LIMBO, Moves, NOBODY, Sticky},
+        push::{Push, Tables},
+        sticky::{LIMBO, NOBODY, Sticky},
     },
 };
 
@@ -52,8 +44,7 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByTable {
             let sticks = match holder(pool, sticky, payload, tag)? {
                 Some(member) => try_assign_to(pool, sticky, &member, payload, tag)?,
                 None => {
-                    pool.queue.permits.try_take(1, pool)?;
-                    let permit = PoolPermit(Some(pool));
+                    let permit = try_permit(pool)?;
                     let held = hold_tagged(pool, sticky, payload, tag)?;
                     held.then(|| permit.used()).is_some()
                 }
@@ -161,53 +152,8 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByTable {
         tag_of(sticky, payload).is_some_and(|tag| sticky.is_assigned_to(tag, slot as u32))
     }
 
-    fn takes_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
-        change_table(pool, |moves| moves.table.join(slot as u32))
-    }
-
-    fn gives_keys(&self, pool: &Core<A, K>, slot: usize) -> Migrated<A, K> {
-        change_table(pool, |moves| moves.table.leave(slot as u32))
-    }
-
-    fn migrate_deferred(
-        &self,
-        pool: &Core<A, K>,
-        moves: &mut Moves,
-        migrated: &mut Migrated<A, K>,
-    ) {
-        make_deferred_moves(pool, moves, migrated);
-    }
-
-    fn migrated(&self, pool: &Core<A, K>, migrated: Migrated<A, K>) {
-        wake_migrated(pool, migrated);
-    }
-
-    fn hand_over(&self, pool: &Core<A, K>, slot: usize) -> bool {
-        hand_over_tag(pool, slot);
-        true
-    }
-
-    fn park(
-        &self,
-        pool: &Core<A, K>,
-        slot: usize,
-        entry: Queued<A, K>,
-        after: Duration,
-    ) -> Result<(), Queued<A, K>> {
-        park_tagged(pool, slot, entry, after)
-    }
-
-    fn wake_tag(&self, pool: &Core<A, K>, tag: u32) {
-        tag_is_due(pool, tag);
-    }
-
-    fn notify_held(&self, pool: &Core<A, K>, slot: u32) {
-        tell_held(pool, slot);
-    }
-
-    fn held_for_others(&self, pool: &Core<A, K>) -> usize {
-        let mailboxes = (0..pool.desks.len()).filter_map(|slot| pool.mailbox_if_any(slot));
-        mailboxes.map(|mailbox| mailbox.held()).sum()
+    fn tables(&self) -> Option<&dyn Tables<A, K, Core<A, K>>> {
+        Some(self)
     }
 }
 
@@ -227,13 +173,6 @@ fn tag<A: Actor, K: Key>(
         None if core.frame.config.keys.key_required => Err(Refused::KeyRequired),
         tag => Ok(tag),
     }
-}
-
-async fn wait_for_permit<A: Actor, K: Key>(
-    core: &Core<A, K>,
-) -> Result<PoolPermit<'_, A, K>, Refused> {
-    core.await_permit().await.map_err(|Closed| Refused::Closed)?;
-    Ok(PoolPermit(Some(core)))
 }
 
 /// The mailbox for the messages of a table slot. `None` if the table slot has no owner. Never the
@@ -287,9 +226,8 @@ fn try_assign_to<A: Actor, K: Key>(
         reserved => reserved?,
     }
     let place = MailboxPlace(Some(member));
-    core.queue.permits.try_take(1, core)?;
+    let permit = try_permit(core)?;
     place.used();
-    let permit = PoolPermit(Some(core));
     let sticks = assign_in_place(core, sticky, member, payload, tag)?;
     if sticks {
         permit.used();
@@ -340,24 +278,11 @@ fn hold_tagged<A: Actor, K: Key>(
     payload: &mut OutgoingOf<A>,
     tag: u32,
 ) -> Result<bool, Refused> {
-    let mut held = core.routing.held.lock();
-    // Pairs with the stores in `close` and `refuse_later`, before held messages are drained under
-    // this lock: otherwise a message would be held and never given back.
-    if core.frame.lifecycle.closing.load(Ordering::SeqCst) || core.queue.permits.is_closed() {
-        return Err(Refused::Closed);
+    let held = hold(core, payload, tag, || sticky.owner(tag) == NOBODY)?;
+    if held {
+        dead_letter_if_ruined(core);
     }
-    if sticky.owner(tag) != NOBODY {
-        return Ok(false);
-    }
-    let Some(mut entry) = entry_of::<A, K>(payload, core.stamp(0)) else {
-        return Err(Refused::Closed);
-    };
-    entry.hash = tag;
-    core.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
-    held.push_back(entry);
-    drop(held);
-    dead_letter_if_ruined(core);
-    Ok(true)
+    Ok(held)
 }
 
 /// Waits for a place in this mailbox while the table slot is there. Returns false if it is no

@@ -15,10 +15,10 @@ use greenroom_queue::{
 
 use super::{
     Core, ExtraOf, Key, Queued, Urgency,
-    evict::{evict, freed, make_room_at},
+    evict::{evict, freed, make_room_at, try_permit},
     mail::push_to,
     push::{push_in_line, take_and_push},
-    room::{MailboxPlace, PoolPermit},
+    room::{MailboxPlace, PoolPermit, wait_for_permit},
 };
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
@@ -70,8 +70,8 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
                 Chosen::Several(members) => push_copies(pool, &members, payload, 0),
                 Chosen::Any => break,
                 Chosen::Hold(seen) => {
-                    pool.queue.permits.try_take(1, pool)?;
-                    return hold_permitted(pool, payload, seen);
+                    let permit = try_permit(pool)?;
+                    return hold_back(pool, payload, seen).map(|()| permit.used());
                 }
                 Chosen::Refused => return Err(Refused::ByPolicy),
                 Chosen::Gone => continue,
@@ -108,8 +108,7 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
             if policy.is_some_and(|policy| policy.is_strict()) {
                 return dispatch_waiting(pool, payload, sender).await;
             }
-            pool.await_permit().await.map_err(|Closed| Refused::Closed)?;
-            let permit = PoolPermit(Some(pool));
+            let permit = wait_for_permit(pool).await?;
             match dispatch_permitted(pool, payload, sender, Overfill::Never) {
                 Ok(()) => permit.used(),
                 Err(Refused::Full) => {
@@ -122,13 +121,36 @@ impl<A: Actor, K: Key> Push<A, K, Core<A, K>> for ByPolicy {
         })
     }
 
+    /// At the worker that the policy chooses, if that worker is full. The policy comes first: if it
+    /// refuses or panics, no message makes room.
     fn make_room(
         &self,
         pool: &Core<A, K>,
         payload: &mut OutgoingOf<A>,
         sender: u32,
     ) -> Result<(), Refused> {
-        make_room_by_choice(pool, payload, sender)
+        let permit = match choose_in_turn(pool, payload) {
+            Chosen::Refused => return Err(Refused::ByPolicy),
+            Chosen::Several(members) => {
+                return make_room_for_copies(pool, &members, payload, sender);
+            }
+            Chosen::One(member) => {
+                let permit = make_room_at(pool, &member, sender)?;
+                push_to(pool, &member, payload)
+                    .or_else(|Closed| push_to_any(pool, payload, sender))?;
+                permit
+            }
+            chosen => {
+                let permit = freed(pool, evict(pool, pool.shard_of(&(None, 0), sender)))?;
+                match chosen {
+                    Chosen::Hold(seen) => hold_back(pool, payload, seen)?,
+                    _ => push_to_any(pool, payload, sender)?,
+                }
+                permit
+            }
+        };
+        permit.used();
+        Ok(())
     }
 
     fn ask_again(&self, pool: &Core<A, K>) {
@@ -317,9 +339,7 @@ fn dispatch_permitted<A: Actor, K: Key>(
                 tried => return tried,
             },
             Chosen::Any => break,
-            Chosen::Hold(seen) => {
-                return hold_back(core, payload, seen).map_err(|Closed| Refused::Closed);
-            }
+            Chosen::Hold(seen) => return hold_back(core, payload, seen),
             Chosen::Refused => return Err(Refused::ByPolicy),
             Chosen::Gone => {}
         }
@@ -354,12 +374,9 @@ async fn dispatch_waiting<A: Actor, K: Key>(
                 continue;
             }
             chosen => {
-                core.await_permit().await.map_err(|Closed| Refused::Closed)?;
-                let permit = PoolPermit(Some(core));
+                let permit = wait_for_permit(core).await?;
                 match chosen {
-                    Chosen::Hold(seen) => {
-                        hold_back(core, payload, seen).map_err(|Closed| Refused::Closed)?;
-                    }
+                    Chosen::Hold(seen) => hold_back(core, payload, seen)?,
                     _ => push_to_any(core, payload, sender)?,
                 }
                 permit.used();
@@ -368,12 +385,12 @@ async fn dispatch_waiting<A: Actor, K: Key>(
         };
         if member.reserve().await.is_ok() {
             let place = MailboxPlace(Some(&*member));
-            core.await_permit().await.map_err(|Closed| Refused::Closed)?;
+            let permit = wait_for_permit(core).await?;
             place.used();
             if push_to(core, &member, payload).is_ok() {
+                permit.used();
                 return Ok(());
             }
-            core.queue.permits.give(1, core);
         }
         if core.queue.permits.is_closed() {
             return Err(Refused::Closed);
@@ -465,45 +482,49 @@ pub(super) fn hand_out<A: Actor, K: Key>(
     Ok(())
 }
 
-fn hold_permitted<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    payload: &mut OutgoingOf<A>,
-    seen: u64,
-) -> Result<(), Refused> {
-    hold_back(core, payload, seen).map_err(|Closed| {
-        core.queue.permits.give(1, core);
-        Refused::Closed
-    })
-}
-
 /// Holds a message, whose permit has been taken, until a worker joins that the policy has not seen.
-/// Not in a pool that is closing: held messages may never be checked again.
 pub(super) fn hold_back<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
     seen: u64,
-) -> Result<(), Closed> {
-    let mut held = core.routing.held.lock();
-    // Pairs with the stores in `close` and `refuse_later`, before `drain_mailboxes` takes this
-    // lock: otherwise a message would be held and never given back or dead-lettered.
-    if core.frame.lifecycle.closing.load(Ordering::SeqCst) || core.queue.permits.is_closed() {
-        return Err(Closed);
-    }
-    let Some(entry) = entry_of::<A, K>(payload, core.stamp(0)) else { return Err(Closed) };
-    core.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
-    held.push_back(entry);
-    // Pairs with the load in `choose_in_turn`: the sender's next message sees it; otherwise that
-    // one would overtake this one.
-    core.routing.asking.holds.store(true, Ordering::SeqCst);
-    drop(held);
+) -> Result<(), Refused> {
+    hold(core, payload, 0, || true)?;
     // Workers that have started since have already checked held messages. Pairs with the
-    // `fetch_add` in `members_changed`, before `ask_again` takes the lock above: the new worker
+    // `fetch_add` in `members_changed`, before `ask_again` takes the lock in `hold`: the new worker
     // finds the message, or its sender sees the change. Otherwise the message would be held
     // although a worker could have it.
     if core.frame.membership.member_changes.load(Ordering::SeqCst) != seen {
         ByPolicy.ask_again(core);
     }
     Ok(())
+}
+
+/// Holds a message, whose permit has been taken, unless a worker could have it by now. Not in a
+/// pool that is closing: held messages may never be checked again.
+pub(super) fn hold<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    payload: &mut OutgoingOf<A>,
+    tag: u32,
+    is_for_nobody: impl FnOnce() -> bool,
+) -> Result<bool, Refused> {
+    let mut held = core.routing.held.lock();
+    // Pairs with the stores in `close` and `refuse_later`, before `drain_mailboxes` takes this
+    // lock: otherwise a message would be held and never given back or dead-lettered.
+    if core.frame.lifecycle.closing.load(Ordering::SeqCst) || core.queue.permits.is_closed() {
+        return Err(Refused::Closed);
+    }
+    if !is_for_nobody() {
+        return Ok(false);
+    }
+    let Some(entry) = entry_of::<A, K>(payload, core.stamp(0)) else {
+        return Err(Refused::Closed);
+    };
+    core.frame.telemetry.counters.accepted.fetch_add(1, Ordering::Relaxed);
+    held.push_back(Entry { hash: tag, ..entry });
+    // Pairs with the load in `choose_in_turn`: the sender's next message sees it; otherwise that
+    // one would overtake this one.
+    core.routing.asking.holds.store(true, Ordering::SeqCst);
+    Ok(true)
 }
 
 /// If the policy panics, the message goes to any worker. Messages that are held again stay before
@@ -575,41 +596,6 @@ fn place_again<A: Actor, K: Key>(
         core.frame.telemetry.counters.accepted.fetch_sub(1, Ordering::SeqCst);
     }
     placed
-}
-
-/// Like `make_room`, at the worker that the policy chooses, if that worker is full. The policy
-/// comes first: if it refuses or panics, no message makes room.
-fn make_room_by_choice<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    payload: &mut OutgoingOf<A>,
-    sender: u32,
-) -> Result<(), Refused> {
-    let chosen = choose_in_turn(core, payload);
-    let (permit, pushed) = match chosen {
-        Chosen::Refused => return Err(Refused::ByPolicy),
-        Chosen::Several(members) => {
-            return make_room_for_copies(core, &members, payload, sender);
-        }
-        Chosen::One(member) => {
-            let permit = make_room_at(core, &member, sender)?;
-            let pushed = match push_to(core, &member, payload) {
-                Err(Closed) => push_to_any(core, payload, sender),
-                Ok(()) => Ok(()),
-            };
-            (permit, pushed)
-        }
-        Chosen::Hold(seen) => {
-            let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
-            (permit, hold_back(core, payload, seen).map_err(|Closed| Refused::Closed))
-        }
-        Chosen::Any | Chosen::Gone => {
-            let permit = freed(core, evict(core, core.shard_of(&(None, 0), sender)))?;
-            (permit, push_to_any(core, payload, sender))
-        }
-    };
-    pushed?;
-    permit.used();
-    Ok(())
 }
 
 /// Queues a copy for each worker, even for a full one. If no message may be evicted at one of them,

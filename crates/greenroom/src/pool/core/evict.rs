@@ -32,7 +32,8 @@ pub(crate) fn overflow<A: Actor, K: Key>(
     sender: u32,
 ) -> Result<(), Refused> {
     found_full(core);
-    overflow_with(core, payload, |payload| make_room(core, payload, sender))
+    let full = (Refused::Full, Refused::Rejected);
+    overflow_with(core, payload, full, |payload| make_room(core, payload, sender))
 }
 
 /// Like `overflow`, for a message to this worker, such as one of several copies.
@@ -43,7 +44,8 @@ pub(crate) fn overflow_at<A: Actor, K: Key>(
     payload: &mut OutgoingOf<A>,
 ) -> Result<(), Refused> {
     found_worker_full(core);
-    overflow_with(core, payload, |payload| {
+    let full = (Refused::Full, Refused::Rejected);
+    overflow_with(core, payload, full, |payload| {
         let permit = make_room_at(core, member, 0)?;
         push_to(core, member, payload).map_err(|Closed| Refused::Closed)?;
         permit.used();
@@ -54,11 +56,12 @@ pub(crate) fn overflow_at<A: Actor, K: Key>(
 fn overflow_with<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
+    (waits, rejected): (Refused, Refused),
     make_room: impl FnOnce(&mut OutgoingOf<A>) -> Result<(), Refused>,
 ) -> Result<(), Refused> {
     match &core.settings.functions.overflow {
-        Overflow::Wait => Err(Refused::Full),
-        Overflow::Reject => Err(Refused::Rejected),
+        Overflow::Wait => Err(waits),
+        Overflow::Reject => Err(rejected),
         Overflow::DropNewest => {
             discard(payload.lend());
             has_dropped(core);
@@ -121,17 +124,8 @@ pub(crate) fn overflow_of_key<A: Actor, K: Key>(
     core: &Core<A, K>,
     payload: &mut OutgoingOf<A>,
 ) -> Result<(), Refused> {
-    match &core.settings.functions.overflow {
-        Overflow::Wait => Err(Refused::KeyFull),
-        Overflow::Reject => Err(Refused::KeyRejected),
-        Overflow::DropNewest => {
-            discard(payload.lend());
-            has_dropped(core);
-            Err(Refused::Dropped)
-        }
-        Overflow::DropOldest => make_room_behind_key(core, payload),
-        Overflow::Fallback(other) => other.take_over(payload),
-    }
+    let full = (Refused::KeyFull, Refused::KeyRejected);
+    overflow_with(core, payload, full, |payload| make_room_behind_key(core, payload))
 }
 
 fn make_room_behind_key<A: Actor, K: Key>(
@@ -155,22 +149,24 @@ pub(super) fn make_room_at<'a, A: Actor, K: Key>(
     sender: u32,
 ) -> Result<PoolPermit<'a, A, K>, Refused> {
     if member.try_reserve().is_ok() {
-        match core.queue.permits.try_take(1, core) {
-            Ok(_) => return Ok(PoolPermit(Some(core))),
-            Err(Refused::Full) => {}
-            Err(refused) => {
-                member.give_back();
-                return Err(refused);
-            }
-        }
-        let freed = freed(core, evict(core, core.shard_of(&(None, 0), sender)));
-        return freed.inspect_err(|_| member.give_back());
+        let permit = match try_permit(core) {
+            Err(Refused::Full) => freed(core, evict(core, core.shard_of(&(None, 0), sender))),
+            tried => tried,
+        };
+        return permit.inspect_err(|_| member.give_back());
     }
     let permit = freed(core, member.evict())?;
     if member.try_reserve().is_err() {
         member.reserve_anyway();
     }
     Ok(permit)
+}
+
+/// A permit, if there is room in the pool.
+pub(super) fn try_permit<A: Actor, K: Key>(
+    core: &Core<A, K>,
+) -> Result<PoolPermit<'_, A, K>, Refused> {
+    core.queue.permits.try_take(1, core).map(|_| PoolPermit(Some(core)))
 }
 
 /// The permit of a message that was evicted.
@@ -202,17 +198,7 @@ fn evict_from_any<A: Actor, K: Key>(
     urgent: bool,
 ) -> Option<Queued<A, K>> {
     let shards = core.queue.shards.len();
-    for step in 0..shards {
-        let shard = (index + step) % shards;
-        let evicted = match urgent {
-            true => evict_urgent_from(core, shard),
-            false => evict_from(core, shard),
-        };
-        if evicted.is_some() {
-            return evicted;
-        }
-    }
-    None
+    (0..shards).find_map(|step| evict_from(core, (index + step) % shards, urgent))
 }
 
 /// Evicts a message from the fullest mailbox, or from another.
@@ -223,7 +209,8 @@ fn evict_mail<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Queued<A, K>> {
             waiting.push((mailbox.waiting(), slot));
         }
     }
-    for slot in fullest_first(waiting) {
+    waiting.sort_by_key(|(messages, _)| Reverse(*messages));
+    for (_, slot) in waiting {
         if let Some(mailbox) = core.mailbox_if_any(slot)
             && let Some(evicted) = mailbox.evict()
         {
@@ -233,26 +220,24 @@ fn evict_mail<A: Actor, K: Key>(core: &Core<A, K>) -> Option<Queued<A, K>> {
     None
 }
 
-fn evict_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queued<A, K>> {
+fn evict_from<A: Actor, K: Key>(
+    core: &Core<A, K>,
+    shard: usize,
+    urgent: bool,
+) -> Option<Queued<A, K>> {
     let mut outbox = core.queue.shards[shard].outbox.lock();
-    let oldest = outbox.queue.pop_first(&|entry| !entry.is_retry());
-    let oldest = oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_front());
+    let oldest = if urgent {
+        let more = outbox.has_urgent_ready();
+        core.queue.pop_urgent(shard, more)
+    } else {
+        let oldest = outbox.queue.pop_first(&|entry| !entry.is_retry());
+        oldest.or_else(|| core.queue.shards[shard].inbox.lock().queue.pop_front())
+    };
     if let Some(entry) = &oldest {
         outbox.left(entry);
         return oldest;
     }
-    evict_from_lanes(core, shard, outbox, false)
-}
-
-fn evict_urgent_from<A: Actor, K: Key>(core: &Core<A, K>, shard: usize) -> Option<Queued<A, K>> {
-    let mut outbox = core.queue.shards[shard].outbox.lock();
-    let more = outbox.has_urgent_ready();
-    let oldest = core.queue.pop_urgent(shard, more);
-    if let Some(entry) = &oldest {
-        outbox.left(entry);
-        return oldest;
-    }
-    evict_from_lanes(core, shard, outbox, true)
+    evict_from_lanes(core, shard, outbox, urgent)
 }
 
 /// Evicts a message from a lane. A lane that no worker runs must not be left empty, so it is
@@ -292,12 +277,6 @@ fn dead_letter_evicted<A: Actor, K: Key>(core: &Core<A, K>, entry: Queued<A, K>)
     }
     bury(core, entry, DeadLetterReason::Evicted, CallError::Evicted);
     has_dropped(core);
-}
-
-/// These slots, sorted by their number of messages, most first.
-fn fullest_first(mut waiting: Vec<(usize, usize)>) -> Vec<usize> {
-    waiting.sort_by_key(|(messages, _)| Reverse(*messages));
-    waiting.into_iter().map(|(_, slot)| slot).collect()
 }
 
 /// In a pool that evicts, no sender waits, even if others were quicker.

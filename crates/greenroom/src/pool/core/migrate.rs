@@ -9,42 +9,142 @@ use greenroom_queue::lock::MutexGuard;
 use greenroom_queue::sync::yield_now;
 use tokio::time::Instant;
 
-use super::{Core, Key, Queued, withdraw::is_withdrawing_here};
+use super::{Core, Key, Queued, assign::ByTable, withdraw::is_withdrawing_here};
 use crate::{
     Actor, PoolEvent,
     pool::{
+        frame::KeysTo,
         membership::{
             mailbox::{Mailbox, tags::Bundle},
             slot_state::HAND_OVER,
         },
         pool_payload::Entries,
-        push::Migrated,
+        push::{Migrated, Tables},
         sticky::{HeldSince, LIMBO, Moves, NOBODY, PATIENCE, Sticky},
     },
     step_aside::push_aside,
 };
 
-/// The worker in this slot has nothing in hand: continues the waiting moves.
-pub(super) fn hand_over_tag<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
-    let Some(sticky) = &core.routing.sticky else { return };
-    let mut migrated = Migrated::default();
-    {
-        let (mut moves, mailbox) = mailbox_at_rest(core, sticky, slot);
-        let Some(mailbox) = mailbox else {
-            // Under the lock under which it is ordered.
-            return core.frame.membership.slots.at(slot).done(HAND_OVER);
-        };
-        moves.holds.remove(&(slot as u32));
-        let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
-        if let Some((tag, bundle)) = let_go {
-            deliver(core, sticky, &mut moves, &[tag], bundle, &mut migrated);
+impl<A: Actor, K: Key> Tables<A, K, Core<A, K>> for ByTable {
+    fn move_keys(&self, pool: &Core<A, K>, slot: usize, to: KeysTo) -> Migrated<A, K> {
+        let mut migrated = Migrated::default();
+        if let Some(sticky) = &pool.routing.sticky {
+            let mut moves = sticky.moves.lock();
+            let changed = match to {
+                KeysTo::Worker => moves.table.join(slot as u32),
+                KeysTo::Others => moves.table.leave(slot as u32),
+            };
+            migrate(pool, sticky, &mut moves, changed, &mut migrated);
         }
-        if !moves.table.is_member(slot as u32) {
-            mailbox.retire();
-        }
-        migrated.touched.push(mailbox);
+        migrated
     }
-    wake_migrated(core, migrated);
+
+    fn migrate_deferred(
+        &self,
+        pool: &Core<A, K>,
+        moves: &mut Moves,
+        migrated: &mut Migrated<A, K>,
+    ) {
+        let Some(sticky) = &pool.routing.sticky else { return };
+        let deferred = std::mem::take(&mut moves.deferred);
+        migrate(pool, sticky, moves, deferred, migrated);
+    }
+
+    fn migrated(&self, pool: &Core<A, K>, migrated: Migrated<A, K>) {
+        if let Some(sticky) = pool.routing.sticky.as_ref().filter(|_| !migrated.touched.is_empty())
+        {
+            sticky.moved.notify_waiters();
+        }
+        let mut has_woken = false;
+        for mailbox in migrated.touched {
+            mailbox.serve_waiters();
+            has_woken |= pool.queue.wake.call(mailbox.slot, &pool.frame.clock.watchdog);
+        }
+        // The caller may be a worker that continues with a message of its own, and its handler may
+        // compute for long. The worker that was woken last would wait for that.
+        if has_woken && pool.frame.telemetry.coarse.is_watched() {
+            push_aside(&pool.frame.env.runtime);
+        }
+        if !migrated.holding.is_empty() && pool.frame.limits.is_some() {
+            pool.frame.lifecycle.over.notify_waiters();
+        }
+        migrated.holding.into_iter().for_each(|slot| pool.frame.clock.look_at_held(slot, PATIENCE));
+    }
+
+    fn hand_over(&self, pool: &Core<A, K>, slot: usize) {
+        let Some(sticky) = &pool.routing.sticky else { return };
+        let mut migrated = Migrated::default();
+        {
+            let (mut moves, mailbox) = mailbox_at_rest(pool, sticky, slot);
+            let Some(mailbox) = mailbox else {
+                // Under the lock under which it is ordered.
+                return pool.frame.membership.slots.at(slot).done(HAND_OVER);
+            };
+            moves.holds.remove(&(slot as u32));
+            let let_go = mailbox.let_go(|tag| sticky.set_owner(tag, LIMBO));
+            if let Some((tag, bundle)) = let_go {
+                deliver(pool, sticky, &mut moves, &[tag], bundle, &mut migrated);
+            }
+            if !moves.table.is_member(slot as u32) {
+                mailbox.retire();
+            }
+            migrated.touched.push(mailbox);
+        }
+        self.migrated(pool, migrated);
+    }
+
+    fn park(
+        &self,
+        pool: &Core<A, K>,
+        slot: usize,
+        mut entry: Queued<A, K>,
+        after: Duration,
+    ) -> Result<(), Queued<A, K>> {
+        let mailbox = pool.mailbox_if_any(slot);
+        let tag = mailbox.as_ref().and_then(|mailbox| mailbox.tag_in_hand());
+        let (Some(mailbox), Some(tag)) = (mailbox, tag) else { return Err(entry) };
+        entry.hash = tag;
+        mailbox.park(entry)?;
+        pool.frame.clock.park_tag(tag, after);
+        Ok(())
+    }
+
+    fn wake_tag(&self, pool: &Core<A, K>, tag: u32) {
+        let Some(sticky) = &pool.routing.sticky else { return };
+        let mut moves = sticky.moves.lock();
+        moves.waiting.retain(|waiting| *waiting != tag);
+        let mailbox = match sticky.owner(tag) {
+            NOBODY | LIMBO => None,
+            slot => pool.mailbox_if_any(slot as usize),
+        };
+        if let Some(mailbox) = &mailbox {
+            mailbox.is_due(tag);
+        }
+        drop(moves);
+        if let Some(mailbox) = mailbox {
+            pool.queue.wake.call(mailbox.slot, &pool.frame.clock.watchdog);
+        }
+    }
+
+    fn notify_held(&self, pool: &Core<A, K>, slot: u32) {
+        let Some(sticky) = &pool.routing.sticky else { return };
+        let mut moves = sticky.moves.lock();
+        let Some(held) = moves.holds.get_mut(&slot) else { return };
+        let held_for = held.since.elapsed();
+        if held.told || held_for < PATIENCE {
+            return;
+        }
+        held.told = true;
+        drop(moves);
+        let slot = slot as usize;
+        let messages = pool.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
+        pool.frame.notify(PoolEvent::SlotHeld { slot, messages, held_for });
+    }
+
+    fn held_for_others(&self, pool: &Core<A, K>) -> usize {
+        let mailboxes = (0..pool.desks.len()).filter_map(|slot| pool.mailbox_if_any(slot));
+        mailboxes.map(|mailbox| mailbox.held()).sum()
+    }
 }
 
 /// The mailbox of a worker, unless a withdrawal is examining its messages.
@@ -65,20 +165,6 @@ fn mailbox_at_rest<'a, A: Actor, K: Key>(
     }
 }
 
-/// The caller passes the result to `wake_migrated`, under no lock.
-pub(super) fn change_table<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    change: impl FnOnce(&mut Moves) -> Vec<u32>,
-) -> Migrated<A, K> {
-    let mut migrated = Migrated::default();
-    if let Some(sticky) = &core.routing.sticky {
-        let mut moves = sticky.moves.lock();
-        let changed = change(&mut moves);
-        migrate(core, sticky, &mut moves, changed, &mut migrated);
-    }
-    migrated
-}
-
 /// True if the worker's waiting messages are lifted. Call it under the lock of the moves.
 fn is_lifted_at<A: Actor, K: Key>(core: &Core<A, K>, moves: &Moves, owner: u32) -> bool {
     match owner {
@@ -88,17 +174,6 @@ fn is_lifted_at<A: Actor, K: Key>(core: &Core<A, K>, moves: &Moves, owner: u32) 
             mailbox.is_some_and(|mailbox| mailbox.is_lifted())
         }
     }
-}
-
-/// The lifted messages are back: makes the deferred moves now.
-pub(super) fn make_deferred_moves<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    moves: &mut Moves,
-    migrated: &mut Migrated<A, K>,
-) {
-    let Some(sticky) = &core.routing.sticky else { return };
-    let deferred = std::mem::take(&mut moves.deferred);
-    migrate(core, sticky, moves, deferred, migrated);
 }
 
 /// Moves table slots to their planned owners, except those in hand or lifted.
@@ -212,76 +287,4 @@ fn hold_entries<A: Actor, K: Key>(
     let mut held = core.routing.held.lock();
     held.append(&mut entries);
     claim();
-}
-
-/// Wakes the workers and senders that a move concerns. Under no lock.
-pub(super) fn wake_migrated<A: Actor, K: Key>(core: &Core<A, K>, migrated: Migrated<A, K>) {
-    if let Some(sticky) = core.routing.sticky.as_ref().filter(|_| !migrated.touched.is_empty()) {
-        sticky.moved.notify_waiters();
-    }
-    let mut has_woken = false;
-    for mailbox in migrated.touched {
-        mailbox.serve_waiters();
-        has_woken |= core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
-    }
-    // The caller may be a worker that continues with a message of its own, and its handler may
-    // compute for long. The worker that was woken last would wait for that.
-    if has_woken && core.frame.telemetry.coarse.is_watched() {
-        push_aside(&core.frame.env.runtime);
-    }
-    if !migrated.holding.is_empty() && core.frame.limits.is_some() {
-        core.frame.lifecycle.over.notify_waiters();
-    }
-    migrated.holding.into_iter().for_each(|slot| core.frame.clock.look_at_held(slot, PATIENCE));
-}
-
-/// Parks the message in hand for a retry, at the front of its worker's mailbox.
-pub(super) fn park_tagged<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    slot: usize,
-    mut entry: Queued<A, K>,
-    after: Duration,
-) -> Result<(), Queued<A, K>> {
-    let mailbox = core.mailbox_if_any(slot);
-    let tag = mailbox.as_ref().and_then(|mailbox| mailbox.tag_in_hand());
-    let (Some(mailbox), Some(tag)) = (mailbox, tag) else { return Err(entry) };
-    entry.hash = tag;
-    mailbox.park(entry)?;
-    core.frame.clock.park_tag(tag, after);
-    Ok(())
-}
-
-/// The first message of a table slot is due.
-pub(super) fn tag_is_due<A: Actor, K: Key>(core: &Core<A, K>, tag: u32) {
-    let Some(sticky) = &core.routing.sticky else { return };
-    let mut moves = sticky.moves.lock();
-    moves.waiting.retain(|waiting| *waiting != tag);
-    let mailbox = match sticky.owner(tag) {
-        NOBODY | LIMBO => None,
-        slot => core.mailbox_if_any(slot as usize),
-    };
-    if let Some(mailbox) = &mailbox {
-        mailbox.is_due(tag);
-    }
-    drop(moves);
-    if let Some(mailbox) = mailbox {
-        core.queue.wake.call(mailbox.slot, &core.frame.clock.watchdog);
-    }
-}
-
-/// Reports, once, that messages are held because this worker does not finish its
-/// message in hand.
-pub(super) fn tell_held<A: Actor, K: Key>(core: &Core<A, K>, slot: u32) {
-    let Some(sticky) = &core.routing.sticky else { return };
-    let mut moves = sticky.moves.lock();
-    let Some(held) = moves.holds.get_mut(&slot) else { return };
-    let held_for = held.since.elapsed();
-    if held.told || held_for < PATIENCE {
-        return;
-    }
-    held.told = true;
-    drop(moves);
-    let slot = slot as usize;
-    let messages = core.mailbox_if_any(slot).map_or(0, |mailbox| mailbox.held());
-    core.frame.notify(PoolEvent::SlotHeld { slot, messages, held_for });
 }

@@ -3,7 +3,17 @@
 use std::time::Duration;
 
 use super::{Core, Key, Queued};
-use crate::{Actor, pool::membership::slot_state::HAND_OVER};
+use crate::{
+    Actor,
+    pool::{membership::slot_state::HAND_OVER, push::Tables},
+};
+
+impl<A: Actor, K: Key> Core<A, K> {
+    /// The steps that only a sticky pool has.
+    pub(super) fn tables(&self) -> Option<&dyn Tables<A, K, Self>> {
+        self.push.as_ref()?.tables()
+    }
+}
 
 /// Workers have joined: held messages may get one.
 pub(super) fn ask_again<A: Actor, K: Key>(core: &Core<A, K>) {
@@ -14,8 +24,9 @@ pub(super) fn ask_again<A: Actor, K: Key>(core: &Core<A, K>) {
 
 /// The worker in this slot has nothing in hand: continues the waiting moves.
 pub(crate) fn hand_over<A: Actor, K: Key>(core: &Core<A, K>, slot: usize) {
-    if !core.push.as_ref().is_some_and(|push| push.hand_over(core, slot)) {
-        core.frame.membership.slots.at(slot).done(HAND_OVER);
+    match core.tables() {
+        Some(tables) => tables.hand_over(core, slot),
+        None => core.frame.membership.slots.at(slot).done(HAND_OVER),
     }
 }
 
@@ -26,8 +37,8 @@ pub(crate) fn park_mail<A: Actor, K: Key>(
     entry: Queued<A, K>,
     after: Duration,
 ) {
-    let entry = match &core.push {
-        Some(push) => push.park(core, slot, entry, after).err(),
+    let entry = match core.tables() {
+        Some(tables) => tables.park(core, slot, entry, after).err(),
         None => Some(entry),
     };
     if let Some(entry) = entry {

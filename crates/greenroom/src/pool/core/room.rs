@@ -17,6 +17,13 @@ impl<A: Actor, K: Key> Core<A, K> {
     }
 }
 
+pub(super) async fn wait_for_permit<A: Actor, K: Key>(
+    core: &Core<A, K>,
+) -> Result<PoolPermit<'_, A, K>, Refused> {
+    core.await_permit().await.map_err(|Closed| Refused::Closed)?;
+    Ok(PoolPermit(Some(core)))
+}
+
 /// Queues a message whose permit has been taken, in a pool whose workers pull.
 pub(crate) fn push_keyed<A: Actor, K: Key>(
     core: &Core<A, K>,
@@ -37,8 +44,7 @@ pub(crate) async fn push_in_its_turn<A: Actor, K: Key>(
 ) -> Result<(), Refused> {
     let mut line: Option<InLine<'_, A, K>> = None;
     loop {
-        core.await_permit().await.map_err(|Closed| Refused::Closed)?;
-        let permit = PoolPermit(Some(core));
+        let permit = wait_for_permit(core).await?;
         match push_keyed(core, payload, sender, line.is_some()) {
             Ok(()) => {
                 permit.used();
@@ -77,10 +83,10 @@ impl<A: Actor, K: Key> Drop for PoolPermit<'_, A, K> {
 }
 
 /// A place in a mailbox that is given back unless it is used.
-pub(super) struct MailboxPlace<'a, A: Actor, K>(pub(super) Option<&'a Mailbox<A, K>>);
+pub(crate) struct MailboxPlace<'a, A: Actor, K>(pub(crate) Option<&'a Mailbox<A, K>>);
 
 impl<A: Actor, K> MailboxPlace<'_, A, K> {
-    pub(super) fn used(mut self) {
+    pub(crate) fn used(mut self) {
         self.0 = None;
     }
 }

@@ -12,8 +12,6 @@
 //! is sorted in by the share of its first message, so a key whose messages belong to several shares
 //! waits for each in its turn.
 
-use std::hash::Hash;
-
 use greenroom_queue::{
     discard::{discard, panic_of},
     lanes::{LaneId, LaneState},
@@ -23,7 +21,7 @@ use greenroom_queue::{
 };
 
 use super::{
-    Core, Queued,
+    Core, Key, Queued,
     take::{Outboxed, TakenMessage, behind::behind_its_lane},
 };
 use crate::{
@@ -54,12 +52,12 @@ const SOON: u64 = 16;
 const LATE_TICKS: u32 = 4;
 
 /// Lanes on their way into the lines of their shares: they get into line whatever happens.
-struct Sorted<'a, A: Actor, K: Hash + Eq + Send + Sync + 'static> {
+struct Sorted<'a, A: Actor, K: Key> {
     core: &'a Core<A, K>,
     tickets: Vec<(Share, ShareTicket, bool)>,
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Sorted<'_, A, K> {
+impl<A: Actor, K: Key> Drop for Sorted<'_, A, K> {
     fn drop(&mut self) {
         if self.tickets.is_empty() {
             return;
@@ -74,14 +72,14 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Drop for Sorted<'_, A, K> {
 
 /// The number of messages to sort in while others can be started. Workers should stay busy while a
 /// flood is sorted in, so sorting takes no more time than passes between the ends of two attempts.
-fn soon<A: Actor, K: Hash + Eq + Send + Sync + 'static>(pool: &Core<A, K>) -> usize {
+fn soon<A: Actor, K: Key>(pool: &Core<A, K>) -> usize {
     let turn = frame::shares::work(pool, |shares, _| shares.turn()).flatten();
     let soon = turn.map_or(SORTED_AT_ONCE, |turn| (turn / SORTING) as usize);
     soon.clamp(SORTED_AT_LEAST, SORTED_AT_ONCE)
 }
 
 /// Sorts in up to this many messages. Returns whether these were all.
-fn sort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
+fn sort<A: Actor, K: Key>(
     pool: &Core<A, K>,
     worker: usize,
     cursor: &mut u32,
@@ -102,10 +100,7 @@ fn sort<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 }
 
 /// Takes a message of the share whose turn it is, among those that were sorted in.
-fn pick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
-    pool: &Core<A, K>,
-    worker: usize,
-) -> TakenMessage<A, K> {
+fn pick<A: Actor, K: Key>(pool: &Core<A, K>, worker: usize) -> TakenMessage<A, K> {
     loop {
         let picked = frame::shares::work(pool, |shares, now| shares.pick(worker, now))??;
         if let Some(taken) = pool.take_picked(worker, picked) {
@@ -118,7 +113,7 @@ fn pick<A: Actor, K: Hash + Eq + Send + Sync + 'static>(
 /// A pool whose messages belong to shares.
 pub(crate) struct ByShare;
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Sharing<A, K, Core<A, K>> for ByShare {
+impl<A: Actor, K: Key> Sharing<A, K, Core<A, K>> for ByShare {
     fn share_of(&self, pool: &Core<A, K>, message: &A::Message) -> Share {
         pool.share_of(message)
     }
@@ -214,7 +209,7 @@ impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Sharing<A, K, Core<A, K>> f
     }
 }
 
-impl<A: Actor, K: Hash + Eq + Send + Sync + 'static> Core<A, K> {
+impl<A: Actor, K: Key> Core<A, K> {
     /// The share of a message. If the function panics, it is the common share.
     fn share_of(&self, message: &A::Message) -> Share {
         let Some(share_of) = &self.settings.share_of else { return Share::COMMON };

@@ -39,20 +39,22 @@ use crate::{
 /// compared. That is user code, so the wait is long, but not endless.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// User code that selects the messages to withdraw.
-pub(crate) struct Predicate<'a, M> {
-    is_such: &'a mut dyn FnMut(&M) -> bool,
+/// User code that selects the messages to withdraw, and those withdrawn so far.
+pub(crate) struct Sieve<'a, A: Actor, K> {
+    is_such: &'a mut dyn FnMut(&A::Message) -> bool,
     /// It has panicked: no further message is withdrawn.
-    panic: Option<Box<dyn Any + Send>>,
+    pub(crate) panic: Option<Box<dyn Any + Send>>,
+    /// The caller settles them.
+    pub(crate) withdrawn: Entries<A, K>,
 }
 
-impl<'a, M> Predicate<'a, M> {
-    pub(crate) fn new(is_such: &'a mut dyn FnMut(&M) -> bool) -> Self {
-        Self { is_such, panic: None }
+impl<'a, A: Actor, K> Sieve<'a, A, K> {
+    pub(crate) fn new(is_such: &'a mut dyn FnMut(&A::Message) -> bool) -> Self {
+        Self { is_such, panic: None, withdrawn: Entries::<A, K>::new() }
     }
 
-    pub(crate) fn withdraws(&mut self, message: &M) -> bool {
-        if self.has_panicked() {
+    pub(crate) fn withdraws(&mut self, message: &A::Message) -> bool {
+        if self.panic.is_some() {
             return false;
         }
         let mut withdraws = false;
@@ -60,44 +62,30 @@ impl<'a, M> Predicate<'a, M> {
         withdraws
     }
 
-    pub(crate) fn has_panicked(&self) -> bool {
-        self.panic.is_some()
+    /// Takes out the selected messages. The others keep their order.
+    pub(super) fn sift(&mut self, entries: &mut Entries<A, K>, chosen: &mut Entries<A, K>) {
+        for _ in 0..entries.len() {
+            let Some(entry) = entries.pop_front() else { return };
+            match self.withdraws(&entry.message) {
+                true => chosen.push_back(entry),
+                false => entries.push_back(entry),
+            }
+        }
     }
 
-    pub(crate) fn into_panic(self) -> Option<Box<dyn Any + Send>> {
-        self.panic
-    }
-}
-
-/// Takes out the selected messages. The others keep their order.
-pub(super) fn sift<A: Actor, K>(
-    entries: &mut Entries<A, K>,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
-) {
-    for _ in 0..entries.len() {
-        let Some(entry) = entries.pop_front() else { return };
-        match predicate.withdraws(&entry.message) {
-            true => withdrawn.push_back(entry),
-            false => entries.push_back(entry),
+    /// Like `sift`, for a queue.
+    pub(super) fn sift_queue(&mut self, queue: &mut QueueOf<A, K>, chosen: &mut Entries<A, K>) {
+        for _ in 0..queue.len() {
+            let Some(entry) = queue.pop_front() else { return };
+            match self.withdraws(&entry.message) {
+                true => chosen.push_back(entry),
+                false => queue.push_back(entry),
+            }
         }
     }
 }
 
-/// Like `sift`, for a queue.
-pub(super) fn sift_queue<A: Actor, K>(
-    queue: &mut BlockQueue<Queued<A, K>>,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
-) {
-    for _ in 0..queue.len() {
-        let Some(entry) = queue.pop_front() else { return };
-        match predicate.withdraws(&entry.message) {
-            true => withdrawn.push_back(entry),
-            false => queue.push_back(entry),
-        }
-    }
-}
+type QueueOf<A, K> = BlockQueue<Queued<A, K>>;
 
 type LiftedOf<A, K> = shard::Lifted<PayloadOf<A>, K>;
 
@@ -170,25 +158,24 @@ impl<A: Actor, K> Default for AfterSweep<A, K> {
     }
 }
 
-/// Withdraws messages from a shard. The caller settles them.
+/// Withdraws messages from a shard.
 pub(crate) fn sweep<A: Actor, K: Key>(
     core: &Core<A, K>,
     index: usize,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
+    sieve: &mut Sieve<'_, A, K>,
 ) {
     let lifted = core.queue.shards[index].lift(&mut outbox_at_rest(core, index));
     let Some((mut stay, mut lines)) = lifted else { return };
     let mut chosen = Entries::<A, K>::new();
     // In the order in which they wait: messages in lanes are the oldest of their keys.
     for line in &mut lines {
-        sift::<A, K>(&mut line.messages, predicate, &mut chosen);
+        sieve.sift(&mut line.messages, &mut chosen);
     }
     let of_lanes = chosen.len();
-    sift::<A, K>(&mut stay.urgent, predicate, &mut chosen);
-    sift_queue::<A, K>(&mut stay.queue, predicate, &mut chosen);
+    sieve.sift(&mut stay.urgent, &mut chosen);
+    sieve.sift_queue(&mut stay.queue, &mut chosen);
     set_down(core, index, stay, lines, &Withdrawn { entries: &chosen, of_lanes });
-    withdrawn.append(&mut chosen);
+    sieve.withdrawn.append(&mut chosen);
 }
 
 /// The outbox of a shard, once no message of it is moving between two places. A message that moves

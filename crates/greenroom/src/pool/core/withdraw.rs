@@ -13,7 +13,7 @@ use super::{
     mail::re_home,
     pushes::ask_again,
     serve::take_handed,
-    sweep::{Predicate, count_withdrawn, sift, sift_queue, sweep},
+    sweep::{Sieve, count_withdrawn, sweep},
 };
 use crate::pool::frame::gate::settle_if_over;
 use crate::{
@@ -42,13 +42,12 @@ pub(crate) fn withdraw<A: Actor, K: Key>(
     is_such: &mut dyn FnMut(&A::Message) -> bool,
 ) -> usize {
     let Some(begun) = withdrawal(core).begin() else { return 0 };
-    let mut predicate = Predicate::new(is_such);
-    let mut withdrawn = Entries::<A, K>::new();
-    sweep_all(core, &mut predicate, &mut withdrawn);
+    let mut sieve = Sieve::<A, K>::new(is_such);
+    sweep_all(core, &mut sieve);
     settle_if_over(core);
     drop(begun);
-    let messages = withdrawn.len();
-    while let Some(entry) = withdrawn.pop_front() {
+    let messages = sieve.withdrawn.len();
+    while let Some(entry) = sieve.withdrawn.pop_front() {
         settle_withdrawn::<A, K>(entry);
     }
     if messages > 0 {
@@ -56,52 +55,40 @@ pub(crate) fn withdraw<A: Actor, K: Key>(
     }
     core.serve_waiters();
     core.frame.lifecycle.notify_progress();
-    match predicate.into_panic() {
+    match sieve.panic {
         Some(panic) => resume_unwind(panic),
         None => messages,
     }
 }
 
-fn sweep_all<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
-) {
-    sweep_handed(core, predicate, withdrawn);
-    sweep_held(core, predicate, withdrawn);
-    sweep_clock(core, predicate, withdrawn);
+fn sweep_all<A: Actor, K: Key>(core: &Core<A, K>, sieve: &mut Sieve<'_, A, K>) {
+    sweep_handed(core, sieve);
+    sweep_held(core, sieve);
+    sweep_clock(core, sieve);
     for slot in 0..core.desks.len() {
         if let Some(mailbox) = core.mailbox_if_any(slot) {
-            sweep_mailbox(core, &mailbox, predicate, withdrawn);
+            sweep_mailbox(core, &mailbox, sieve);
         }
     }
     for index in 0..core.queue.shards.len() {
-        if !predicate.has_panicked() {
-            sweep(core, index, predicate, withdrawn);
+        if sieve.panic.is_none() {
+            sweep(core, index, sieve);
         }
     }
 }
 
 /// Messages that were handed to workers that have not come for them. Those that stay go the usual
 /// way.
-fn sweep_handed<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
-) {
+fn sweep_handed<A: Actor, K: Key>(core: &Core<A, K>, sieve: &mut Sieve<'_, A, K>) {
     let (mut handed, mut chosen) = (take_handed(core, usize::MAX), Entries::<A, K>::new());
-    sift::<A, K>(&mut handed, predicate, &mut chosen);
+    sieve.sift(&mut handed, &mut chosen);
     re_home(core, handed);
-    free(core, chosen, withdrawn);
+    free(core, chosen, sieve);
 }
 
 /// Messages for which a policy has no worker.
-fn sweep_held<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
-) {
-    if predicate.has_panicked() {
+fn sweep_held<A: Actor, K: Key>(core: &Core<A, K>, sieve: &mut Sieve<'_, A, K>) {
+    if sieve.panic.is_some() {
         return;
     }
     // Pairs with the `fetch_add` in `members_changed`, like the load below: a worker that joins
@@ -117,7 +104,7 @@ fn sweep_held<A: Actor, K: Key>(
         return;
     }
     let mut chosen = Entries::<A, K>::new();
-    sift::<A, K>(&mut lifted, predicate, &mut chosen);
+    sieve.sift(&mut lifted, &mut chosen);
     let mut moves = lock_moves(core);
     let mut held = core.routing.held.lock();
     lifted.append(&mut held);
@@ -130,7 +117,7 @@ fn sweep_held<A: Actor, K: Key>(
         moves.forget(&tags_of_retries::<A, K>(&chosen));
     }
     go_on(core, moves);
-    free(core, chosen, withdrawn);
+    free(core, chosen, sieve);
     // Workers that have started since have already checked held messages. Pairs with the
     // `fetch_add` in `members_changed`, before `ask_again` takes the lock of held messages: the new
     // worker finds them, or this load sees the change. Otherwise they would be held although a
@@ -141,34 +128,29 @@ fn sweep_held<A: Actor, K: Key>(
 }
 
 /// Messages without a key that wait for a retry.
-fn sweep_clock<A: Actor, K: Key>(
-    core: &Core<A, K>,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
-) {
-    if predicate.has_panicked() || core.frame.clock.messages() == 0 {
+fn sweep_clock<A: Actor, K: Key>(core: &Core<A, K>, sieve: &mut Sieve<'_, A, K>) {
+    if sieve.panic.is_some() || core.frame.clock.messages() == 0 {
         return;
     }
     let (mut stay, mut chosen) = (Vec::new(), Entries::<A, K>::new());
     for waiting in core.frame.clock.lift() {
-        if !waiting.message::<A, K>().is_some_and(|message| predicate.withdraws(message)) {
+        if !waiting.message::<A, K>().is_some_and(|message| sieve.withdraws(message)) {
             stay.push(waiting);
         } else if let Some(entry) = waiting.into_entry::<A, K>() {
             chosen.push_back(entry);
         }
     }
     core.frame.clock.set_down(stay, chosen.len());
-    free(core, chosen, withdrawn);
+    free(core, chosen, sieve);
 }
 
 /// Messages that wait for one particular worker.
 fn sweep_mailbox<A: Actor, K: Key>(
     core: &Core<A, K>,
     mailbox: &Mailbox<A, K>,
-    predicate: &mut Predicate<'_, A::Message>,
-    withdrawn: &mut Entries<A, K>,
+    sieve: &mut Sieve<'_, A, K>,
 ) {
-    if predicate.has_panicked() {
+    if sieve.panic.is_some() {
         return;
     }
     // Under the lock of the moves, so that no move finds only half of the messages here.
@@ -177,15 +159,15 @@ fn sweep_mailbox<A: Actor, K: Key>(
     drop(moves);
     let Some(mut lifted) = lifted else { return };
     let mut chosen = Entries::<A, K>::new();
-    sift::<A, K>(&mut lifted.urgent, predicate, &mut chosen);
-    sift_queue::<A, K>(&mut lifted.normal, predicate, &mut chosen);
+    sieve.sift(&mut lifted.urgent, &mut chosen);
+    sieve.sift_queue(&mut lifted.normal, &mut chosen);
     for held in &mut lifted.held {
-        sift::<A, K>(held, predicate, &mut chosen);
+        sieve.sift(held, &mut chosen);
     }
     let moves = lock_moves(core);
     let set_down = mailbox.set_down(lifted, &chosen);
     go_on(core, moves);
-    free(core, chosen, withdrawn);
+    free(core, chosen, sieve);
     if let Err(mut homeless) = set_down {
         // Its worker has gone.
         let mut place = 0;
@@ -203,7 +185,7 @@ fn sweep_mailbox<A: Actor, K: Key>(
 fn free<A: Actor, K: Key>(
     core: &Core<A, K>,
     mut chosen: Entries<A, K>,
-    withdrawn: &mut Entries<A, K>,
+    sieve: &mut Sieve<'_, A, K>,
 ) {
     if chosen.is_empty() {
         return;
@@ -213,7 +195,7 @@ fn free<A: Actor, K: Key>(
         core.frame.clock.forget_tags(&tags_of_retries::<A, K>(&chosen));
     }
     core.queue.permits.give(chosen.len() as u64, core);
-    withdrawn.append(&mut chosen);
+    sieve.withdrawn.append(&mut chosen);
 }
 
 /// While this is held, no key of a sticky pool moves. In other pools nothing moves anyway.
@@ -223,11 +205,11 @@ fn lock_moves<A: Actor, K: Key>(core: &Core<A, K>) -> Option<MutexGuard<'_, Move
 
 /// The lifted messages are back: continues the deferred moves.
 fn go_on<A: Actor, K: Key>(core: &Core<A, K>, moves: Option<MutexGuard<'_, Moves>>) {
-    let (Some(mut moves), Some(push)) = (moves, &core.push) else { return };
+    let (Some(mut moves), Some(tables)) = (moves, core.tables()) else { return };
     let mut migrated = Migrated::default();
-    push.migrate_deferred(core, &mut moves, &mut migrated);
+    tables.migrate_deferred(core, &mut moves, &mut migrated);
     drop(moves);
-    push.migrated(core, migrated);
+    tables.migrated(core, migrated);
 }
 
 /// The table slots of messages that wait for a retry.

@@ -6,49 +6,48 @@ use tokio::sync::mpsc;
 
 use super::{
     AnyCore, Frame,
-    members::{self, dismiss, dismiss_adopted, dismiss_one, hire},
+    members::{self, Changed, dismiss, dismiss_adopted, dismiss_one, hire},
 };
 use crate::{
     AnyAddress, SpawnError,
     control::advisor::Advisor,
-    pool::{AdminError, Change, controllers::advisor, limits::Gate},
+    pool::{AdminError, Change, admin::change::Outcomes, controllers::advisor, limits::Gate},
     pool_events::ResizeReason,
 };
 
-pub(crate) fn add(pool: &Arc<dyn AnyCore>, workers: usize) -> Result<Change, AdminError> {
+/// Begins a change of the members.
+pub(crate) fn change(
+    pool: &Arc<dyn AnyCore>,
+    begin: impl FnOnce(&Outcomes) -> Changed,
+) -> Result<Change, AdminError> {
     let (outcomes, told) = mpsc::unbounded_channel();
-    let (slots, size) = hire(pool, workers, ResizeReason::Asked, &outcomes)?;
-    Ok(Change::new(slots, Vec::new(), size, told, pool.runtime()))
+    let (added, removed, size) = begin(&outcomes)?;
+    Ok(Change::new(added, removed, size, told, pool.runtime()))
+}
+
+pub(crate) fn add(pool: &Arc<dyn AnyCore>, workers: usize) -> Result<Change, AdminError> {
+    change(pool, |told| hire(pool, members::members(&**pool)?, workers, ResizeReason::Asked, told))
 }
 
 pub(crate) fn remove(pool: &Arc<dyn AnyCore>, workers: usize) -> Result<Change, AdminError> {
-    let (outcomes, told) = mpsc::unbounded_channel();
-    let (slots, size) = dismiss(pool, workers, ResizeReason::Asked, &outcomes)?;
-    Ok(Change::new(Vec::new(), slots, size, told, pool.runtime()))
+    let why = ResizeReason::Asked;
+    change(pool, |told| dismiss(pool, members::members(&**pool)?, workers, why, told))
 }
 
 pub(crate) fn remove_worker(pool: &Arc<dyn AnyCore>, slot: usize) -> Result<Change, AdminError> {
-    let (outcomes, told) = mpsc::unbounded_channel();
-    let size = dismiss_one(pool, slot, &outcomes)?;
-    Ok(Change::new(Vec::new(), vec![slot], size, told, pool.runtime()))
+    change(pool, |told| dismiss_one(pool, slot, told))
 }
 
 pub(crate) fn delete(pool: &Arc<dyn AnyCore>, member: &AnyAddress) -> Result<Change, AdminError> {
-    let (outcomes, told) = mpsc::unbounded_channel();
-    let (slot, size) = dismiss_adopted(pool, member, &outcomes)?;
-    Ok(Change::new(Vec::new(), vec![slot], size, told, pool.runtime()))
+    change(pool, |told| dismiss_adopted(pool, member, told))
 }
 
 pub(crate) fn resize(pool: &Arc<dyn AnyCore>, workers: usize) -> Result<Change, AdminError> {
-    let (outcomes, told) = mpsc::unbounded_channel();
-    let (added, removed) = members::resize(pool, workers, &outcomes)?;
-    Ok(Change::new(added, removed, workers, told, pool.runtime()))
+    change(pool, |told| members::resize(pool, workers, told))
 }
 
 pub(crate) fn enable(pool: &Arc<dyn AnyCore>, slot: usize) -> Result<Change, AdminError> {
-    let (outcomes, told) = mpsc::unbounded_channel();
-    let size = members::enable(pool, slot, &outcomes)?;
-    Ok(Change::new(vec![slot], Vec::new(), size, told, pool.runtime()))
+    change(pool, |told| members::enable(pool, slot, told))
 }
 
 pub(crate) fn set_advisor(

@@ -46,7 +46,7 @@ pub(crate) fn sequel(pool: &Arc<dyn AnyCore>, slot: usize, reason: &ExitReason) 
         details.restarts.next(
             &pool.frame().config.failure.restarts,
             Instant::now(),
-            pool.frame().env.chance(),
+            pool.frame().env.chance.fraction(),
         )
     };
     match wait {

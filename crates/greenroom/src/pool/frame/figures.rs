@@ -6,7 +6,7 @@ use super::{AnyCore, Counts, Unattended};
 use crate::{
     inspect::WorkerStatus,
     pool::membership::slot_state::SlotState,
-    pool::stats::{DeadLetterCounts, LatencySummary, PoolStats, WorkerStats, read},
+    pool::stats::{DeadLetterCounts, PoolStats, WorkerStats, read},
 };
 
 /// The figures of the pool.
@@ -24,35 +24,20 @@ pub(crate) fn ledger(pool: &dyn AnyCore) -> PoolStats {
         worker_behavior: pool.frame().behavior,
         configured: pool.frame().membership.size(),
         live: pool.frame().membership.live.load(Ordering::Relaxed),
-        starting: 0,
         idle: pool.wake().idle(),
-        busy: 0,
         capacity: pool.permits().capacity(),
         accepted,
         rejected: read(&pool.frame().telemetry.counters.rejected),
         inbox_full: pool.frame().telemetry.full_episodes(),
         inbox_full_waits: read(&pool.frame().telemetry.counters.waits),
-        dispatched: 0,
-        handled: 0,
-        forwarded: 0,
-        failed: 0,
-        dead_lettered: 0,
-        dead_letters: DeadLetterCounts::default(),
-        dropped: 0,
         returned: read(&pool.frame().telemetry.counters.returned),
         withdrawn: read(&pool.frame().telemetry.counters.withdrawn),
         queued: pool.depth().saturating_sub(waiting) as u64,
-        oldest: None,
         held: held_for_others as u64,
         waiting: waiting as u64,
-        parked: 0,
         queued_bytes: bytes,
-        in_hand: 0,
-        retries: 0,
-        restarts: 0,
-        queueing: LatencySummary::default(),
-        handling: LatencySummary::default(),
         limits: pool.frame().limits.as_ref().map(|gate| gate.stats()).unwrap_or_default(),
+        ..PoolStats::default()
     };
     for slot_state in pool.frame().membership.slots.iter() {
         stats.add(slot_state);

@@ -13,7 +13,7 @@ pub(crate) fn close(pool: &dyn AnyCore) {
     let gate = pool.frame().lifecycle.gate.lock();
     // Pairs with the load in `notify_progress`, through the fence in `next_progress`: a worker that
     // rests sees that the pool closes, or the stop sees its counts. Otherwise the stop would sleep
-    // until its deadline. Also pairs with the loads in `mailbox` and `hold_back`, under locks that
+    // until its deadline. Also pairs with the loads in `mailbox` and `hold`, under locks that
     // this close or the stop takes later: otherwise a message would be accepted and never given
     // back.
     pool.frame().lifecycle.closing.store(true, Ordering::SeqCst);

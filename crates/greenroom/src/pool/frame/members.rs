@@ -39,23 +39,17 @@ pub(crate) fn start_in(pool: &Arc<dyn AnyCore>, slots: &[usize], outcomes: &Outc
     }
 }
 
-/// Adds workers. Returns their slots and the new size.
-pub(crate) fn hire(
-    pool: &Arc<dyn AnyCore>,
-    workers: usize,
-    why: ResizeReason,
-    outcomes: &Outcomes,
-) -> Result<(Vec<usize>, usize), AdminError> {
-    hire_into(pool, members(&**pool)?, workers, why, outcomes)
-}
+/// The slots of the workers that join, those of the workers that leave, and the new size.
+pub(crate) type Changed = Result<(Vec<usize>, Vec<usize>, usize), AdminError>;
 
-fn hire_into(
+/// Adds workers.
+pub(crate) fn hire(
     pool: &Arc<dyn AnyCore>,
     mut member_list: MutexGuard<'_, MemberList>,
     workers: usize,
     why: ResizeReason,
     outcomes: &Outcomes,
-) -> Result<(Vec<usize>, usize), AdminError> {
+) -> Changed {
     let bounds = member_list.bounds();
     let size = member_list.len().saturating_add(workers);
     if size > *bounds.end() {
@@ -81,7 +75,7 @@ fn hire_into(
         pool.frame().notify(PoolEvent::WorkerAdded { slot: *slot });
     }
     start_in(pool, &slots, outcomes);
-    Ok((slots, size))
+    Ok((slots, Vec::new(), size))
 }
 
 /// The members, while the pool runs: a caller that changes them holds this lock throughout.
@@ -98,23 +92,13 @@ pub(crate) fn make_slots(pool: &dyn AnyCore, member_list: &MemberList) {
 }
 
 /// Tells workers to leave: disabled ones first, then idle ones, then those that joined last.
-/// Returns their slots and the new size.
 pub(crate) fn dismiss(
-    pool: &Arc<dyn AnyCore>,
-    workers: usize,
-    why: ResizeReason,
-    outcomes: &Outcomes,
-) -> Result<(Vec<usize>, usize), AdminError> {
-    dismiss_from(pool, members(&**pool)?, workers, why, outcomes)
-}
-
-fn dismiss_from(
     pool: &Arc<dyn AnyCore>,
     mut member_list: MutexGuard<'_, MemberList>,
     workers: usize,
     why: ResizeReason,
     outcomes: &Outcomes,
-) -> Result<(Vec<usize>, usize), AdminError> {
+) -> Changed {
     let bounds = member_list.bounds();
     let workers = workers.min(member_list.len());
     if member_list.len() - workers < *bounds.start() {
@@ -125,26 +109,25 @@ fn dismiss_from(
     for slot in &slots {
         member_list.leave(*slot);
     }
-    let size = send_away(pool, member_list, &slots, why, outcomes);
-    Ok((slots, size))
+    Ok(send_away(pool, member_list, slots, why, outcomes))
 }
 
-/// Tells the workers of slots that have left the list to leave. Returns the new size.
+/// Tells the workers of slots that have left the list to leave.
 fn send_away(
     pool: &Arc<dyn AnyCore>,
     member_list: MutexGuard<'_, MemberList>,
-    slots: &[usize],
+    slots: Vec<usize>,
     why: ResizeReason,
     outcomes: &Outcomes,
-) -> usize {
+) -> (Vec<usize>, Vec<usize>, usize) {
     let size = member_list.len();
     size_changed(&**pool, size);
     drop(member_list);
     notify_size(&**pool, size + slots.len(), size, why);
-    for slot in slots {
+    for slot in &slots {
         let_leave(pool, *slot, outcomes);
     }
-    size
+    (Vec::new(), slots, size)
 }
 
 /// All members, in the order in which they would leave.
@@ -164,27 +147,16 @@ fn first_to_leave(pool: &dyn AnyCore, member_list: &MemberList) -> Vec<usize> {
     disabled
 }
 
-/// Adds or dismisses workers until there are this many. Returns the slots of those that join and of
-/// those that leave.
-pub(crate) fn resize(
-    pool: &Arc<dyn AnyCore>,
-    workers: usize,
-    outcomes: &Outcomes,
-) -> Result<(Vec<usize>, Vec<usize>), AdminError> {
+/// Adds or dismisses workers until there are this many.
+pub(crate) fn resize(pool: &Arc<dyn AnyCore>, workers: usize, outcomes: &Outcomes) -> Changed {
     let member_list = members(&**pool)?;
     let (size, why, bounds) = (member_list.len(), ResizeReason::Asked, member_list.bounds());
     if !bounds.contains(&workers) {
         return Err(AdminError::OutOfBounds { asked: workers, bounds });
     }
     match workers.checked_sub(size) {
-        Some(more) => {
-            let (added, _) = hire_into(pool, member_list, more, why, outcomes)?;
-            Ok((added, Vec::new()))
-        }
-        None => {
-            let (removed, _) = dismiss_from(pool, member_list, size - workers, why, outcomes)?;
-            Ok((Vec::new(), removed))
-        }
+        Some(more) => hire(pool, member_list, more, why, outcomes),
+        None => dismiss(pool, member_list, size - workers, why, outcomes),
     }
 }
 
@@ -197,16 +169,12 @@ pub(crate) fn drop_out(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes
     let goes_on = !pool.frame().lifecycle.ended.load(Ordering::SeqCst);
     if goes_on && member_list.leave(slot) {
         pool.frame().membership.slots.at(slot).details.lock().drops_out = true;
-        send_away(pool, member_list, &[slot], ResizeReason::Left, outcomes);
+        send_away(pool, member_list, vec![slot], ResizeReason::Left, outcomes);
     }
 }
 
 /// Tells one worker to leave.
-pub(crate) fn dismiss_one(
-    pool: &Arc<dyn AnyCore>,
-    slot: usize,
-    outcomes: &Outcomes,
-) -> Result<usize, AdminError> {
+pub(crate) fn dismiss_one(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) -> Changed {
     dismiss_member(pool, members(&**pool)?, slot, outcomes)
 }
 
@@ -215,7 +183,7 @@ fn dismiss_member(
     mut member_list: MutexGuard<'_, MemberList>,
     slot: usize,
     outcomes: &Outcomes,
-) -> Result<usize, AdminError> {
+) -> Changed {
     let bounds = member_list.bounds();
     if member_list.has(slot) && member_list.len() <= *bounds.start() {
         return Err(AdminError::OutOfBounds { asked: member_list.len() - 1, bounds });
@@ -223,7 +191,7 @@ fn dismiss_member(
     if !member_list.leave(slot) {
         return Err(AdminError::NoSuchSlot(slot));
     }
-    Ok(send_away(pool, member_list, &[slot], ResizeReason::Asked, outcomes))
+    Ok(send_away(pool, member_list, vec![slot], ResizeReason::Asked, outcomes))
 }
 
 /// Tells the worker to leave that was adopted from this address; of several, the one that joined
@@ -232,22 +200,18 @@ pub(crate) fn dismiss_adopted(
     pool: &Arc<dyn AnyCore>,
     other: &AnyAddress,
     outcomes: &Outcomes,
-) -> Result<(usize, usize), AdminError> {
+) -> Changed {
     let member_list = members(&**pool)?;
     let is_other = |slot: &usize| {
         let details = pool.frame().membership.slots.at(*slot).details.lock();
         details.adopted.as_ref().is_some_and(|adopted| adopted.other == *other)
     };
     let slot = member_list.slots().find(is_other).ok_or(AdminError::NotAdopted)?;
-    Ok((slot, dismiss_member(pool, member_list, slot, outcomes)?))
+    dismiss_member(pool, member_list, slot, outcomes)
 }
 
 /// Enables a disabled slot again, with a full restart budget.
-pub(crate) fn enable(
-    pool: &Arc<dyn AnyCore>,
-    slot: usize,
-    outcomes: &Outcomes,
-) -> Result<usize, AdminError> {
+pub(crate) fn enable(pool: &Arc<dyn AnyCore>, slot: usize, outcomes: &Outcomes) -> Changed {
     let member_list = members(&**pool)?;
     if !member_list.has(slot) {
         return Err(AdminError::NoSuchSlot(slot));
@@ -260,7 +224,7 @@ pub(crate) fn enable(
     revive(&**pool);
     pool.frame().notify(PoolEvent::WorkerEnabled { slot });
     start_in(pool, &[slot], outcomes);
-    Ok(size)
+    Ok((vec![slot], Vec::new(), size))
 }
 
 /// A slot is about to get a worker, with a full restart budget. Returns false if it does not rest.

@@ -22,11 +22,8 @@ pub(crate) async fn ready(
             return is_ready(pool, wanted);
         }
         let enough = before.saturating_add(missing);
-        let started = pool
-            .frame()
-            .membership
-            .starts
-            .reach(enough, || pool.frame().lifecycle.check_running().is_err());
+        let has_stopped = || pool.frame().lifecycle.check_running().is_err();
+        let started = pool.frame().membership.starts.reach(enough, has_stopped);
         if timed::until(&pool.frame().env.runtime, deadline, started).await.is_err() {
             return is_ready(pool, wanted);
         }
@@ -39,12 +36,8 @@ fn live_slots(pool: &dyn AnyCore) -> usize {
     if pool.frame().lifecycle.ended.load(Ordering::SeqCst) {
         return 0;
     }
-    pool.frame()
-        .membership
-        .slots
-        .iter()
-        .filter(|slot_state| slot_state.status() == Status::Live)
-        .count()
+    let slots = pool.frame().membership.slots.iter();
+    slots.filter(|slot_state| slot_state.status() == Status::Live).count()
 }
 
 /// Checks once more: at the deadline, the last worker may have just started.

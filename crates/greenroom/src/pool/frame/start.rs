@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     ExitReason, PoolEvent, SpawnError,
+    on_drop::OnDrop,
     pool::{
         admin::change::SlotOutcome,
         controllers::{advisor, autoscale},
@@ -34,7 +35,7 @@ pub(crate) async fn start_all(pool: &Arc<dyn AnyCore>) -> Result<(), SpawnError>
 /// Starts a worker in each of these slots, and returns when one of them runs.
 pub(crate) async fn start(pool: &Arc<dyn AnyCore>, slots: &[usize]) -> Result<(), SpawnError> {
     let (outcomes, mut told) = mpsc::unbounded_channel();
-    let guard = AbortOnDrop(Some(pool));
+    let guard = abort_on_drop(pool);
     start_in(pool, slots, &outcomes);
     drop(outcomes);
     let (mut reason, mut failed) = (None, Vec::new());
@@ -83,21 +84,11 @@ pub(crate) fn watch(pool: &Arc<dyn AnyCore>) {
 }
 
 /// Leaves nothing running when a spawn fails or is cancelled.
-pub(crate) struct AbortOnDrop<'a>(pub(crate) Option<&'a Arc<dyn AnyCore>>);
-
-impl AbortOnDrop<'_> {
-    pub(crate) fn defuse(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for AbortOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Some(pool) = self.0 {
-            close(&**pool);
-            end(&**pool);
-            end_unheard(pool, ExitReason::Killed);
-            pool.frame().membership.abort_all();
-        }
-    }
+pub(crate) fn abort_on_drop(pool: &Arc<dyn AnyCore>) -> OnDrop<impl FnMut()> {
+    OnDrop::new(move || {
+        close(&**pool);
+        end(&**pool);
+        end_unheard(pool, ExitReason::Killed);
+        pool.frame().membership.abort_all();
+    })
 }

@@ -5,37 +5,20 @@ use std::{
     pin::{Pin, pin},
 };
 
-use crate::{Address, CallError, CancellationToken, Envelope};
+use crate::{Address, CallError, CancellationToken, Envelope, on_drop::OnDrop};
 
 /// One call among several for the same answer.
 pub(super) type Attempt<R, E> = Pin<Box<dyn Future<Output = Result<R, CallError<E>>> + Send>>;
-
-/// Cancels its token when it is dropped before the answer has arrived.
-struct Loser(Option<CancellationToken>);
-
-impl Loser {
-    fn has_won(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Loser {
-    fn drop(&mut self) {
-        if let Some(token) = &self.0 {
-            token.cancel();
-        }
-    }
-}
 
 /// The call, which cancels the token when it is dropped unanswered, even if it was never polled.
 fn or_cancel<T>(
     token: CancellationToken,
     call: impl Future<Output = T>,
 ) -> impl Future<Output = T> {
-    let loser = Loser(Some(token));
+    let loser = OnDrop::new(move || token.cancel());
     async move {
         let answer = call.await;
-        loser.has_won();
+        loser.defuse();
         answer
     }
 }

@@ -1,7 +1,6 @@
 //! One message, a copy to each worker.
 
 use std::{
-    fmt,
     future::Future,
     sync::{
         Arc,
@@ -175,17 +174,9 @@ where
     outcomes.sent()
 }
 
-impl<M, R, E> Clone for BroadcastAddress<M, R, E> {
-    fn clone(&self) -> Self {
-        Self { address: self.address.clone(), turns: self.turns.clone() }
-    }
-}
+impl_clone!([M, R, E] BroadcastAddress<M, R, E>: address, turns);
 
-impl<M, R, E> fmt::Debug for BroadcastAddress<M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BroadcastAddress").field("workers", &self.workers()).finish()
-    }
-}
+impl_debug!([M, R, E] BroadcastAddress<M, R, E>, |this| workers: this.workers());
 
 /// All of them are made before the first is sent, so that a clone that panics has sent nothing.
 pub(super) fn copies<M: Clone>(message: M, count: usize) -> Vec<M> {

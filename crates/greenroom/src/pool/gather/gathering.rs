@@ -1,6 +1,6 @@
 //! A call to several workers, and the answers that it waits for.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use super::{
     broadcast::{BroadcastAddress, copies},
@@ -156,8 +156,4 @@ where
     Ok(Round::new(members.into_iter().zip(copies), envelope, within))
 }
 
-impl<M, R, E> fmt::Debug for Gathering<'_, M, R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathering").field("within", &self.within).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E] Gathering<'_, M, R, E>, |this| within: this.within);

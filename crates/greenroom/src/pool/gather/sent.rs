@@ -1,7 +1,5 @@
 //! The workers that have accepted a message.
 
-use std::fmt;
-
 use crate::{NotAccepted, SendError};
 
 /// The workers that have accepted a broadcast message: at least one.
@@ -55,11 +53,7 @@ impl<M> NoneAccepted<M> {
     }
 }
 
-impl<M> fmt::Debug for NoneAccepted<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NoneAccepted").field("refused", &self.refused).finish_non_exhaustive()
-    }
-}
+impl_debug!([M] NoneAccepted<M>, |this| refused: this.refused);
 
 /// Collects the results of the workers. A message that came back is kept until one was accepted.
 pub(super) struct SentOutcomes<M> {

@@ -1,6 +1,6 @@
 //! One request in parts, one answer from the parts' results.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use super::{
     fold::{Join, Part, fold},
@@ -150,31 +150,11 @@ where
     }
 }
 
-impl<M, R, E, S> Clone for SplitJoin<M, R, E, S> {
-    fn clone(&self) -> Self {
-        let (split, init, join) = (self.split.clone(), self.init.clone(), self.join.clone());
-        Self { split, init, join, policy: self.policy, within: self.within }
-    }
-}
+impl_clone!([M, R, E, S] SplitJoin<M, R, E, S>: split, init, join, policy, within);
 
-impl<M, R, E, S> Clone for SplitJoinAddress<M, R, E, S> {
-    fn clone(&self) -> Self {
-        Self { address: self.address.clone(), settings: self.settings.clone() }
-    }
-}
+impl_clone!([M, R, E, S] SplitJoinAddress<M, R, E, S>: address, settings);
 
-impl<M, R, E, S> fmt::Debug for SplitJoin<M, R, E, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("SplitJoin");
-        out.field("policy", &self.policy).field("within", &self.within).finish_non_exhaustive()
-    }
-}
+impl_debug!([M, R, E, S] SplitJoin<M, R, E, S>, |this| policy: this.policy, within: this.within);
 
-impl<M, R, E, S> fmt::Debug for SplitJoinAddress<M, R, E, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("SplitJoinAddress");
-        out.field("settings", &self.settings)
-            .field("workers", &live_workers(&self.address))
-            .finish()
-    }
-}
+impl_debug!([M, R, E, S] SplitJoinAddress<M, R, E, S>, |this| settings: this.settings,
+    workers: live_workers(&this.address));

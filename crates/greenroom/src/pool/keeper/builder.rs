@@ -8,7 +8,6 @@
 
 use std::{
     convert::Infallible,
-    fmt,
     hash::Hash,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
@@ -24,11 +23,12 @@ use crate::{
     Actor, Address, AddressOf, AnyAddress, Envelope, ExitReason, Pool, PoolAdmin, PoolBuilder,
     SpawnError, Stop,
     any_address::Erased,
+    on_drop::OnDrop,
     pool::frame::{
         AnyCore,
         exit::stop_because,
         rest::{rest_slots, wake_slots},
-        start::{AbortOnDrop, start, start_all},
+        start::{abort_on_drop, start, start_all},
     },
 };
 
@@ -107,7 +107,7 @@ where
         // last address stops the pool.
         let spawned = Pool::spawned(core.clone());
         let pool = core.erased();
-        let unstarted = AbortOnDrop(Some(&pool));
+        let unstarted = abort_on_drop(&pool);
         rest_slots(&*core);
         let notices = core.frame.controllers.notices.get_or_init(Arc::default).clone();
         let name = &core.frame.config.name;
@@ -116,7 +116,9 @@ where
         let keeper = Pool::spawned(kept.clone());
         // The pool holds the keeper's address, and the keeper holds the pool: both would keep each
         // other alive.
-        let doomed = EndOnDrop(Some(keeper.vtable()));
+        // It does not end its message in hand first: that may take any length of time.
+        let vtable = keeper.vtable();
+        let doomed = OnDrop::new(move || vtable.clone().stop_behind(Stop::within(Duration::ZERO)));
         if let Some(urgent) = urgent {
             let _ = core.urgent.set(urgent(&keeper));
         }
@@ -134,24 +136,6 @@ where
         let ends_with_keeper = StopOnDrop { pool: Arc::downgrade(&pool), reason };
         keeper.runtime().spawn(attend(ends_with_keeper, any, address, notices));
         Ok((spawned, keeper))
-    }
-}
-
-/// Ends the keeper when the spawn of its pool fails or is cancelled.
-struct EndOnDrop(Option<Arc<dyn Erased>>);
-
-impl EndOnDrop {
-    fn defuse(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        if let Some(keeper) = self.0.take() {
-            // Not after its message in hand: that may take any length of time.
-            keeper.stop_behind(Stop::within(Duration::ZERO));
-        }
     }
 }
 
@@ -208,8 +192,7 @@ async fn tell<M, R, E>(keeper: &Address<M, R, E>, notices: &Notices)
 where
     M: From<PoolNotice>,
 {
-    loop {
-        let notice = notices.next().await;
+    while let Some(notice) = notices.next().await {
         let is_last = matches!(notice, PoolNotice::Stopped { .. });
         if let Some(message) = as_message(notice) {
             // Refused by a keeper that is about to end together with its pool.
@@ -233,8 +216,4 @@ fn as_message<M: From<PoolNotice>>(notice: PoolNotice) -> Option<M> {
     message.map_err(lost).ok()
 }
 
-impl<A: Actor, B: Actor, K> fmt::Debug for KeptBuilder<A, B, K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptBuilder").finish_non_exhaustive()
-    }
-}
+impl_debug!([A: Actor, B: Actor, K] KeptBuilder<A, B, K>, |_|);

@@ -1,15 +1,14 @@
 //! Notices on their way to a keeper: a bounded line that never makes the pool wait.
 
 use std::{
-    collections::VecDeque,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use greenroom_queue::{discard::discard, lock::Mutex};
-use tokio::{sync::Notify, time::Instant};
+use tokio::time::Instant;
 
 use super::notice::PoolNotice;
+use crate::event::{Event, buffer::EventBuffer};
 
 /// The most notices that wait: enough for two restarts of a hundred workers.
 const MOST: usize = 256;
@@ -21,9 +20,7 @@ const SATURATED_EVERY: Duration = Duration::from_millis(100);
 /// The line between a pool and its keeper.
 #[derive(Debug)]
 pub(crate) struct Notices {
-    line: Mutex<NoticeLine>,
-    /// Notified of each notice.
-    come: Notify,
+    line: EventBuffer<PoolNotice>,
     /// The time that `quiet_until` is counted from.
     since: Instant,
     /// Until this time, in milliseconds, the pool does not report again that it is saturated.
@@ -32,37 +29,14 @@ pub(crate) struct Notices {
 
 impl Default for Notices {
     fn default() -> Self {
-        Self {
-            line: Mutex::default(),
-            come: Notify::new(),
-            since: Instant::now(),
-            quiet_until: AtomicU64::new(0),
-        }
+        Self { line: EventBuffer::new(MOST), since: Instant::now(), quiet_until: AtomicU64::new(0) }
     }
-}
-
-#[derive(Debug, Default)]
-struct NoticeLine {
-    notices: VecDeque<PoolNotice>,
-    /// The number of notices that were dropped because the line was full, and not reported yet.
-    /// They are older than everything that waits.
-    lost: u64,
 }
 
 impl Notices {
     /// Puts a notice at the end; at the bound, the oldest is dropped.
     pub(crate) fn put(&self, notice: PoolNotice) {
-        let mut line = self.line.lock();
-        let lost = match line.notices.len() < MOST {
-            true => None,
-            false => line.notices.pop_front(),
-        };
-        line.lost += u64::from(lost.is_some());
-        line.notices.push_back(notice);
-        drop(line);
-        self.come.notify_one();
-        // The error in it is the user's, and so is its `Drop`.
-        discard(lost);
+        self.line.offer(notice);
     }
 
     /// A message has found no room. Many senders may call this at once: it takes no lock, and only
@@ -79,27 +53,21 @@ impl Notices {
     }
 
     /// Waits for the next notice. For one task.
-    pub(super) async fn next(&self) -> PoolNotice {
-        loop {
-            if let Some(notice) = self.first() {
-                return notice;
-            }
-            self.come.notified().await;
-        }
-    }
-
-    /// The first notice, if there is one.
-    fn first(&self) -> Option<PoolNotice> {
-        let mut line = self.line.lock();
-        match std::mem::take(&mut line.lost) {
-            0 => line.notices.pop_front(),
-            lost => Some(PoolNotice::Lagged(lost)),
-        }
+    pub(super) async fn next(&self) -> Option<PoolNotice> {
+        self.line.next().await.map(|event| match event {
+            Event::Item(notice) => notice,
+            Event::Lagged(lost) => PoolNotice::Lagged(lost),
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        pin::pin,
+        task::{Context, Poll, Waker},
+    };
+
     use super::*;
 
     #[test]
@@ -108,12 +76,15 @@ mod tests {
         for slot in 0..MOST + 3 {
             notices.put(PoolNotice::WorkerUp { slot });
         }
-        assert!(matches!(notices.first(), Some(PoolNotice::Lagged(3))));
+        let mut task = Context::from_waker(Waker::noop());
+        let mut next = || match pin!(notices.next()).poll(&mut task) {
+            Poll::Ready(notice) => notice,
+            Poll::Pending => None,
+        };
+        assert!(matches!(next(), Some(PoolNotice::Lagged(3))));
         for slot in 3..MOST + 3 {
-            assert!(
-                matches!(notices.first(), Some(PoolNotice::WorkerUp { slot: next }) if next == slot)
-            );
+            assert!(matches!(next(), Some(PoolNotice::WorkerUp { slot: next }) if next == slot));
         }
-        assert!(notices.first().is_none());
+        assert!(next().is_none());
     }
 }

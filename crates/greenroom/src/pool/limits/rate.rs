@@ -115,7 +115,9 @@ impl TokenBucket {
     pub fn next_at(&self) -> Duration {
         let missing = self.token().saturating_sub(self.parts);
         let wait = missing.div_ceil(u128::from(self.rate.messages));
-        self.seen.saturating_add(nanoseconds(wait))
+        // At most a day: a token's worth.
+        let wait = Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX));
+        self.seen.saturating_add(wait)
     }
 
     /// Gives back a token that was not used.
@@ -154,11 +156,6 @@ impl TokenBucket {
     fn full(&self) -> u128 {
         u128::from(self.burst) * self.token()
     }
-}
-
-/// At most a day: a token's worth.
-fn nanoseconds(count: u128) -> Duration {
-    Duration::from_nanos(u64::try_from(count).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

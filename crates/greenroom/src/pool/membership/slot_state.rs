@@ -1,9 +1,6 @@
 //! A slot of a pool: the state that stays when its worker is restarted, disabled, or replaced.
 
-use std::{
-    fmt,
-    sync::atomic::{AtomicU32, AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use greenroom_queue::lock::Mutex;
 use greenroom_queue::stamp::Stamp;
@@ -114,11 +111,7 @@ impl Status {
     }
 }
 
-impl fmt::Debug for SlotState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SlotState").finish_non_exhaustive()
-    }
-}
+impl_debug!([] SlotState, |_|);
 
 impl SlotState {
     /// True if the worker should check its orders. Costs a load from its own cache line.

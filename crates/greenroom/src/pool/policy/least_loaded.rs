@@ -1,6 +1,7 @@
 //! The worker with the least to do.
 
-use super::{About, Choice, Crew, Policy, random::Dice};
+use super::{About, Choice, Crew, Policy};
+use crate::chance::Chance;
 
 /// The most workers of which all are compared: as many loads are read per message, at most. With
 /// more, two are good enough.
@@ -9,36 +10,30 @@ const ALL: usize = 16;
 /// The worker with the fewest messages waiting and in hand. With up to 16 workers, all are
 /// compared, so none stays idle while another is busy; with more, two chosen at random
 /// (Mitzenmacher: The Power of Two Choices in Randomized Load Balancing, 2001), which comes close.
-#[derive(Debug)]
-pub struct LeastLoaded(Dice);
+#[derive(Debug, Default)]
+pub struct LeastLoaded(Chance);
 
 impl LeastLoaded {
     /// Seeded by the process.
     pub fn new() -> Self {
-        Self(Dice::new())
+        Self::default()
     }
 
     /// Seeded, for reproducible tests.
     pub fn seeded(seed: u64) -> Self {
-        Self(Dice::seeded(seed))
-    }
-}
-
-impl Default for LeastLoaded {
-    fn default() -> Self {
-        Self::new()
+        Self(Chance::seeded(seed))
     }
 }
 
 impl<M> Policy<M> for LeastLoaded {
     fn choose(&self, _message: &M, _about: &About<'_>, crew: &Crew<'_>) -> Choice {
-        let first = self.0.throw(crew.len());
+        let first = self.0.below(crew.len());
         let place = match crew.len() {
             // Starting from a random one: among equals, each comes first in turn.
             2..=ALL => least_of(crew, (0..crew.len()).map(|step| (first + step) % crew.len())),
             0..2 => first,
             // From the others, so that two workers are always compared.
-            len => least_of(crew, [first, (first + 1 + self.0.throw(len - 1)) % len].into_iter()),
+            len => least_of(crew, [first, (first + 1 + self.0.below(len - 1)) % len].into_iter()),
         };
         Choice::At(crew.with_room_from(place))
     }

@@ -26,47 +26,17 @@ impl Share {
     pub const COMMON: Self = Self(Name::Common);
 }
 
-impl From<u64> for Share {
-    fn from(number: u64) -> Self {
-        Self(Name::Number(number))
-    }
+macro_rules! from {
+    ($($type:ty: $variant:ident),+) => {$(
+        impl From<$type> for Share {
+            fn from(name: $type) -> Self {
+                Self(Name::$variant(name.into()))
+            }
+        }
+    )+};
 }
 
-impl From<u32> for Share {
-    fn from(number: u32) -> Self {
-        u64::from(number).into()
-    }
-}
-
-impl From<u16> for Share {
-    fn from(number: u16) -> Self {
-        u64::from(number).into()
-    }
-}
-
-impl From<u8> for Share {
-    fn from(number: u8) -> Self {
-        u64::from(number).into()
-    }
-}
-
-impl From<Arc<str>> for Share {
-    fn from(text: Arc<str>) -> Self {
-        Self(Name::Text(text))
-    }
-}
-
-impl From<&str> for Share {
-    fn from(text: &str) -> Self {
-        Arc::<str>::from(text).into()
-    }
-}
-
-impl From<String> for Share {
-    fn from(text: String) -> Self {
-        Arc::<str>::from(text).into()
-    }
-}
+from!(u8: Number, u16: Number, u32: Number, u64: Number, &str: Text, String: Text, Arc<str>: Text);
 
 impl<T: Into<Self>> From<Option<T>> for Share {
     fn from(share: Option<T>) -> Self {

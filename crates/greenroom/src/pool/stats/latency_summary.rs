@@ -84,11 +84,7 @@ impl LatencySnapshot {
     }
 }
 
-impl std::fmt::Debug for LatencySnapshot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LatencySnapshot").finish_non_exhaustive()
-    }
-}
+impl_debug!([] LatencySnapshot, |_|);
 
 /// The measurements of a pool. They take memory from the first on, and more as they spread wider:
 /// some fifteen kilobytes.

@@ -38,6 +38,15 @@ const QUICK_ATTEMPTS: u32 = 32;
 /// Like `QUICK_ATTEMPTS`, for handlers that have waited, between two checks of what is usual.
 const WAITING_ATTEMPTS: u32 = 16;
 
+/// Handles the message in hand. Not a function, as in `Polled`.
+macro_rules! received {
+    ($in_flight:ident, $actor:ident, $cx:ident) => {{
+        let InFlight { worker, delivery, .. } = &mut *$in_flight;
+        let handler = pin!($actor.receive(delivery, $cx));
+        polled(worker, handler).await
+    }};
+}
+
 /// Handles the message in hand, and settles it. If handlers are quick, it also handles a few more
 /// messages of the same run while nothing else is due. Returns how many were handled; none if a
 /// batch was withdrawn. If handlers have a time limit, a handler that exceeds it is dropped.
@@ -66,11 +75,7 @@ pub(super) fn attempt<A: Actor, K: Key, B: StandsFor<A>>(
         // Only `left` counts down per message; the run is counted afterwards.
         let mut left = most;
         let last = loop {
-            let result = {
-                let InFlight { worker, delivery, .. } = &mut *in_flight;
-                let handler = pin!(actor.receive(delivery, cx));
-                polled(worker, handler).await
-            };
+            let result = received!(in_flight, actor, cx);
             let stays_busy = in_flight.settle_in_run(result);
             if left == 0 || cx.is_ending() {
                 break None;
@@ -100,11 +105,7 @@ async fn attempt_after_waits<A: Actor, K: Key, B: StandsFor<A>>(
 ) -> u32 {
     let mut attempts = 1;
     loop {
-        let result = {
-            let InFlight { worker, delivery, .. } = &mut *in_flight;
-            let handler = pin!(actor.receive(delivery, cx));
-            polled(worker, handler).await
-        };
+        let result = received!(in_flight, actor, cx);
         in_flight.settle_in_run(result);
         let goes_on = attempts < WAITING_ATTEMPTS && !cx.is_ending();
         if !goes_on || !in_flight.take_again_after_wait(core) {
@@ -127,11 +128,7 @@ pub(super) async fn serve<A: Actor, K: Key, B: StandsFor<A>>(
         Box::pin(attempt_rare(Some(limit), None, in_flight, actor, cx)).await;
         return;
     }
-    let result = {
-        let InFlight { worker, delivery, .. } = &mut *in_flight;
-        let handler = pin!(actor.receive(delivery, cx));
-        polled(worker, handler).await
-    };
+    let result = received!(in_flight, actor, cx);
     in_flight.settle(result);
 }
 

@@ -37,11 +37,7 @@ impl Drop for Made {
     }
 }
 
-impl<A> Clone for Factory<A> {
-    fn clone(&self) -> Self {
-        Self { build: self.build.clone(), quick: self.quick }
-    }
-}
+impl_clone!([A] Factory<A>: build, quick);
 
 impl<A: Send + 'static> Factory<A> {
     pub(crate) fn new(build: Build<A>) -> Self {

@@ -105,7 +105,7 @@ pub(super) async fn start_again(
     let backoff = pool.frame().config.failure.restarts.backoff;
     loop {
         if failures > 0 {
-            pause(pool, slot, backoff.wait(failures, pool.frame().env.chance())).await;
+            pause(pool, slot, backoff.wait(failures, pool.frame().env.chance.fraction())).await;
         }
         let started = tokio::select! {
             biased;

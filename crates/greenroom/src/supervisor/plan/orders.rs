@@ -11,17 +11,13 @@ impl Plan {
     /// The current orders. Each is given once; the plan is notified when it is done.
     pub(crate) fn orders(&mut self, now: Instant) -> Vec<Order> {
         let mut orders = Vec::new();
-        self.forget_deaths();
+        // Ends during starts that failed, or were given up.
+        let over = self.entries.iter_mut().filter(|entry| entry.phase != Phase::Starting);
+        self.notices.extend(over.filter_map(|entry| entry.died.take()).map(PlanNotice::Spent));
         let line_falls = self.give_falls(&mut orders);
         self.give_starts(now, line_falls, &mut orders);
         self.look_whether_booted();
         orders
-    }
-
-    /// Ends during starts that failed, or were given up.
-    fn forget_deaths(&mut self) {
-        let over = self.entries.iter_mut().filter(|entry| entry.phase != Phase::Starting);
-        self.notices.extend(over.filter_map(|entry| entry.died.take()).map(PlanNotice::Spent));
     }
 
     /// The last ones first; in line, one at a time. True while a child in line has to go down.

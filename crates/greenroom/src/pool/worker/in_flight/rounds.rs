@@ -8,6 +8,7 @@ use greenroom_queue::entry::URGENT_RUN;
 const RUNS_PER_TIMING: u32 = 8;
 
 /// A worker's rounds: how much it has taken in a row, and where it looks next.
+#[derive(Default)]
 pub(crate) struct Rounds {
     /// The number of urgent messages taken in a row, while there are some.
     pub(super) urgent: u32,
@@ -36,19 +37,7 @@ pub(crate) struct Rounds {
 impl Rounds {
     /// Workers start at different shards.
     pub(super) fn new(worker: usize) -> Self {
-        Self {
-            urgent: 0,
-            mail: 0,
-            run: 0,
-            longest_run: 0,
-            timed: 0,
-            runs: 0,
-            waits: 0,
-            cursor: worker as u32 % 64,
-            join: false,
-            looks_back: 0,
-            timed_since: None,
-        }
+        Self { cursor: worker as u32 % 64, ..Self::default() }
     }
 
     /// True after a run of urgent messages.

@@ -115,14 +115,12 @@ impl<A: Actor, K: Key> InFlight<A, K> {
             }
             Err(error) => {
                 self.outcome = Outcome::Rejected;
-                let failures = self.delivery.failures() + 1;
                 let crashed = self.delivery.marks.remove(Marks::CRASHED);
                 if crashed && kills(self) >= self.worker.core.frame.config.failure.poison_limit {
                     return poisoned(self, Some(error), None);
                 }
                 let cause = if crashed { Cause::Crash(&error) } else { Cause::Error(&error) };
-                let attempt = FailedAttempt { cause, failures };
-                let verdict = ask_policy(self, attempt);
+                let verdict = ask_policy(self, cause);
                 let reason = DeadLetterReason::Failed;
                 let error = Some(error);
                 follow(self, verdict, Failure { reason, error, panic: None, killed: crashed });
@@ -204,13 +202,10 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         if self.delivery.marks.has(Marks::FORWARDED) {
             return handled(self, Answer::Deferred);
         }
-        let kills = kills(self);
-        let failures = self.delivery.failures() + 1;
-        let attempt = FailedAttempt { cause: Cause::Panic(&panic), failures };
-        if kills >= self.worker.core.frame.config.failure.poison_limit {
+        if kills(self) >= self.worker.core.frame.config.failure.poison_limit {
             return poisoned(self, None, Some(panic));
         }
-        let verdict = decide(self, attempt);
+        let verdict = decide(self, Cause::Panic(&panic));
         let reason = DeadLetterReason::Panicked;
         follow(self, verdict, Failure { reason, error: None, panic: Some(panic), killed: true });
     }
@@ -227,8 +222,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         if self.begins_later || self.slot_state.details.lock().adopted.is_some() {
             return self.begin_later();
         }
-        let failures = self.delivery.failures() + 1;
-        let verdict = decide(self, FailedAttempt { cause: Cause::Kill, failures });
+        let verdict = decide(self, Cause::Kill);
         let reason = DeadLetterReason::Killed;
         follow(self, verdict, Failure { reason, error: None, panic: None, killed: false });
     }
@@ -241,9 +235,7 @@ impl<A: Actor, K: Key> InFlight<A, K> {
         if self.delivery.marks.has(Marks::FORWARDED) {
             return handled(self, Answer::Deferred);
         }
-        let failures = self.delivery.failures() + 1;
-        let attempt = FailedAttempt { cause: Cause::Timeout(limit), failures };
-        let verdict = ask_policy(self, attempt);
+        let verdict = ask_policy(self, Cause::Timeout(limit));
         let reason = DeadLetterReason::TimedOut;
         follow(self, verdict, Failure { reason, error: None, panic: None, killed: false });
     }
@@ -326,7 +318,8 @@ fn follow<A: Actor, K: Key>(
         FailureAction::Retry { after, counted } => retry(in_flight, after, counted, failure),
         FailureAction::DeadLetter => end_as_dead_letter(in_flight, failure),
         FailureAction::Drop => {
-            drop_message(in_flight);
+            count(&in_flight.slot_state.counters.dropped);
+            discard(in_flight.finish());
             discard(failure.error);
         }
         FailureAction::Return => match failure.error {
@@ -349,16 +342,8 @@ fn poisoned<A: Actor, K: Key>(
     error: Option<A::Error>,
     panic: Option<String>,
 ) {
-    let finally = in_flight
-        .worker
-        .core
-        .frame
-        .config
-        .failure
-        .finally
-        .map_or(FailureAction::DeadLetter, FailureAction::from);
     let reason = DeadLetterReason::Poisoned;
-    match finally {
+    match finally(in_flight) {
         FailureAction::Return => in_flight.dead_letter(reason, error, panic),
         verdict => follow(in_flight, verdict, Failure { reason, error, panic, killed: true }),
     }
@@ -408,11 +393,6 @@ fn give_back<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>, error: A::Error) 
         port.fail(error);
     }
     discard(message);
-}
-
-fn drop_message<A: Actor, K: Key>(in_flight: &mut InFlight<A, K>) {
-    count(&in_flight.slot_state.counters.dropped);
-    discard(in_flight.finish());
 }
 
 /// Retries the message. If the message is gone, it is a dead letter.
@@ -526,17 +506,21 @@ fn park_with<A: Actor, K: Key>(
         park_key(&in_flight.worker.core, in_flight.worker.slot, source, entries, failed);
 }
 
+/// The action if no further attempt is made.
+fn finally<A: Actor, K: Key>(in_flight: &InFlight<A, K>) -> FailureAction {
+    let finally = in_flight.worker.core.frame.config.failure.finally;
+    finally.map_or(FailureAction::DeadLetter, FailureAction::from)
+}
+
 /// The action of the policy; if the policy panics, the action if no further attempt is made.
 fn decide<A: Actor, K: Key>(
     in_flight: &InFlight<A, K>,
-    attempt: FailedAttempt<'_, A::Error>,
+    cause: Cause<'_, A::Error>,
 ) -> FailureAction {
-    let finally = in_flight.worker.core.frame.config.failure.finally;
-    let mut decided = finally.map_or(FailureAction::DeadLetter, FailureAction::from);
-    let mut attempt = Some(attempt);
+    let (mut decided, mut cause) = (finally(in_flight), Some(cause));
     let mut ask = || {
-        if let Some(attempt) = attempt.take() {
-            decided = ask_policy(in_flight, attempt);
+        if let Some(cause) = cause.take() {
+            decided = ask_policy(in_flight, cause);
         }
     };
     discard(panic_of(&mut ask));
@@ -546,11 +530,12 @@ fn decide<A: Actor, K: Key>(
 /// The action of the policy. A panic in the policy counts as one of the handler.
 fn ask_policy<A: Actor, K: Key>(
     in_flight: &InFlight<A, K>,
-    attempt: FailedAttempt<'_, A::Error>,
+    cause: Cause<'_, A::Error>,
 ) -> FailureAction {
     user_code_follows();
     let core = &in_flight.worker.core;
-    core.settings.functions.policy.decide(attempt, core.frame.env.chance())
+    let attempt = FailedAttempt { cause, failures: in_flight.delivery.failures() + 1 };
+    core.settings.functions.policy.decide(attempt, core.frame.env.chance.fraction())
 }
 
 /// The number of workers that died with this message in hand, including this one.

@@ -94,12 +94,8 @@ impl<A: Actor, K: Key> WorkerContext<A, K> {
     pub(crate) fn suspend(&mut self, task: &task::Context<'_>) {
         if !self.core.frame.telemetry.coarse.is_watched() {
             // The message in hand counts from now on, if the clock was not read for it.
-            self.core
-                .frame
-                .membership
-                .slots
-                .at(self.slot)
-                .busy_since(|| self.core.frame.telemetry.coarse.set());
+            let slot_state = self.core.frame.membership.slots.at(self.slot);
+            slot_state.busy_since(|| self.core.frame.telemetry.coarse.set());
         }
         // A used-up cooperative budget makes ready resources look pending, and would open lanes
         // needlessly.
