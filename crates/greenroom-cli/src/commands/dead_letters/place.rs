@@ -259,9 +259,11 @@ impl Place {
 
     pub(super) fn order(&self, id: u64, change: JobChange) -> Result<Value, String> {
         match self {
-            Self::Daemon(address) => {
-                admin_client::post(address, &format!("/api/dead-letters/replays/{id}/{change}"), b"")
-            }
+            Self::Daemon(address) => admin_client::post(
+                address,
+                &format!("/api/dead-letters/replays/{id}/{change}"),
+                b"",
+            ),
             Self::Store(_) => {
                 Ok(json!(self.change(async |store| store.change_replay(id, change).await)?))
             }
