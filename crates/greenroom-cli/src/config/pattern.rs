@@ -16,8 +16,8 @@ pub(super) fn validate(pattern: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// True if `outer` matches every type that `inner` matches; a type is a pattern that matches itself.
-/// May be false for such a pair, but is never true for another.
+/// True if `outer` matches every type that `inner` matches. A type is a pattern that matches
+/// itself. May be false for such a pair, but is never true for another.
 pub(super) fn covers(outer: &str, inner: &str) -> bool {
     let (outer, inner): (Vec<_>, Vec<_>) = (outer.split('.').collect(), inner.split('.').collect());
     segments_cover(&outer, &inner)

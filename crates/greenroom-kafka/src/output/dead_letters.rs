@@ -62,8 +62,8 @@ use crate::{
 /// A letter is confirmed when the broker has stored it, and until then its event stays unsettled.
 /// Whatever the reason for a refusal, the letter waits and is retried: a letter is never given up
 /// or cut. [`trouble`](DeadLetterStore::trouble) names the correction: for a record that is too
-/// large for the topic, its `max.message.bytes`. Letters behind it continue. When dropped, the store
-/// refuses all unstored letters.
+/// large for the topic, its `max.message.bytes`. Letters behind it continue. When dropped, the
+/// store refuses all unstored letters.
 ///
 /// [`redrive`](crate::redrive()) sends the records back to their topics.
 pub struct KafkaDeadLetters {

@@ -36,14 +36,14 @@ struct State {
     /// An error that an operator has to correct.
     paused: Option<Outage>,
     /// Requests that have failed and are not settled, by their numbers.
-    failing: HashMap<u64, Failing>,
+    failing: HashMap<u64, FailingRequest>,
     /// When the target settled a request last.
     settled: Option<Instant>,
     told: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct Failing {
+struct FailingRequest {
     since: Instant,
     /// The last one.
     error: String,
@@ -141,7 +141,9 @@ impl Gate {
     ) {
         let (now, mut state) = (Instant::now(), self.state.lock());
         let since = state.failing.get(&request).map_or(now, |failing| failing.since);
-        state.failing.insert(request, Failing { since, error: error.to_owned(), is_refused });
+        state
+            .failing
+            .insert(request, FailingRequest { since, error: error.to_owned(), is_refused });
         if let Some(after) = after {
             state.held_until = state.held_until.max(Some(now + after));
         }
@@ -200,7 +202,7 @@ impl Gate {
             return Some(Trouble::paused(paused.since.elapsed(), &*paused.error));
         }
         let failing = state.failing.values();
-        let Failing { since, error, is_refused } =
+        let FailingRequest { since, error, is_refused } =
             failing.min_by_key(|failing| (!failing.is_refused, failing.since))?;
         let trouble = Trouble::failing(since.elapsed(), &**error);
         let trouble = Trouble { paused: *is_refused, ..trouble };

@@ -115,8 +115,8 @@ impl FileIdentity {
         }
     }
 
-    /// The identity of this copy, which has another inode; `None` if nothing of the content is known,
-    /// or only NULs, with which others begin as well.
+    /// The identity of this copy, which has another inode; `None` if nothing of the content is
+    /// known, or only NULs, with which others begin as well.
     pub(super) fn copied(&self, copy: &File) -> io::Result<Option<Self>> {
         let nuls = vec![0_u8; self.head.bytes.min(BYTES) as usize];
         let is_known = !nuls.is_empty() && crc32fast::hash(&nuls) != self.head.crc32;

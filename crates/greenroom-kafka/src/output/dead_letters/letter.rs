@@ -5,15 +5,22 @@ use std::{borrow::Cow, sync::Arc};
 use greenroom_bus::{dead_letter::DeadLetter, record::Mapping};
 use rdkafka::{
     Message,
+    error::RDKafkaErrorCode,
     message::{BorrowedMessage, Header, OwnedHeaders},
 };
+use tokio::sync::oneshot;
 
-use super::target::Answered;
 use crate::{
     decode::{self, CONTENT_TYPE},
     marks::{self, Form, Marks},
     place::Place,
 };
+
+/// What the broker says of a letter.
+pub(super) type LetterResult = Result<(), RDKafkaErrorCode>;
+
+/// A letter that is under way, with its answer.
+pub(super) type PendingLetter = oneshot::Receiver<LetterResult>;
 
 /// A letter on its way.
 pub(super) struct Letter {
@@ -24,7 +31,7 @@ pub(super) struct Letter {
     /// The published content, once it is known.
     pub(super) content: Option<Content>,
     /// While the brokers owe an answer.
-    pub(super) under_way: Option<Answered>,
+    pub(super) under_way: Option<PendingLetter>,
 }
 
 /// A record of the topic for letters, but for its headers that say why.

@@ -19,7 +19,7 @@ use tokio::{sync::oneshot, time::timeout};
 
 use super::{
     super::{driver::REFUSED, shared::Meaning},
-    letter::{Content, Letter},
+    letter::{Content, Letter, LetterResult, PendingLetter},
     reader::Readers,
 };
 use crate::{
@@ -46,12 +46,6 @@ const DEFAULTS: [(&str, &str); 2] = [
     // How long a missing topic is looked for before that is reported.
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
-
-/// What the broker says of a letter.
-type Answer = Result<(), RDKafkaErrorCode>;
-
-/// A letter that is under way, with its answer.
-pub(super) type Answered = oneshot::Receiver<Answer>;
 
 pub(super) struct LetterTarget {
     pub(super) name: String,
@@ -102,7 +96,7 @@ impl ClientContext for LetterContext {
 }
 
 impl ProducerContext for LetterContext {
-    type DeliveryOpaque = Box<oneshot::Sender<Answer>>;
+    type DeliveryOpaque = Box<oneshot::Sender<LetterResult>>;
 
     fn delivery(&self, result: &DeliveryResult<'_>, answer: Self::DeliveryOpaque) {
         *self.said.lock() = None;
@@ -167,7 +161,7 @@ impl LetterTarget {
         Ok(Self { name: name.to_owned(), topic: topic.to_owned(), producer, readers })
     }
 
-    fn send(&self, letter: &Letter) -> Result<Answered, RDKafkaErrorCode> {
+    fn send(&self, letter: &Letter) -> Result<PendingLetter, RDKafkaErrorCode> {
         let content = letter.content.as_ref().ok_or(RDKafkaErrorCode::Fail)?;
         let (answer, answered) = oneshot::channel();
         // librdkafka copies all of it.
