@@ -196,7 +196,8 @@ pub(super) fn no_shares(seen: &Seen, found: &mut Vec<Finding>) {
             .change(
                 "Let `share_by` name what tells them apart. `greenroom route FILE EVENT` says \
                  which share a sample event has.",
-            ),
+            )
+            .ask(format!("GET /api/pools/{}/shares", pool.name)),
         );
     }
 }
