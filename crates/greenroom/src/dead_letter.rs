@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use greenroom_config::words;
-
 /// A message that was accepted and could not be handled.
 #[derive(Debug)]
 pub struct DeadLetter<M, E> {
@@ -24,33 +22,30 @@ pub struct DeadLetter<M, E> {
     pub age: Option<Duration>,
 }
 
-words! {
-    /// Why a message became a dead letter.
-    #[non_exhaustive]
-    pub enum DeadLetterReason {
-        /// Its handler failed, and the policy makes no further attempt.
-        Failed = "failed",
-        /// Its handler panicked, and the policy makes no further attempt.
-        Panicked = "panicked",
-        /// It killed as many workers as the poison limit allows.
-        Poisoned = "poisoned",
-        /// It was a call, and its caller was gone before it was handled.
-        Abandoned = "abandoned",
-        /// Its worker was killed while it handled the message, and the policy makes no further
-        /// attempt; or its handler was dropped at the deadline of a stop, and had consumed the
-        /// message.
-        Killed = "killed",
-        /// No worker was left to handle it, or none of the
-        /// [adopted](crate::PoolAdmin::adopt) ones takes it.
-        NoWorkers = "no_workers",
-        /// It had to make room for a later message.
-        Evicted = "evicted",
-        /// Its deadline passed before it was started.
-        Expired = "expired",
-        /// Its handler did not return within the pool's limit, and the policy makes no further
-        /// attempt.
-        TimedOut = "timed_out",
-    }
+/// Why a message became a dead letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DeadLetterReason {
+    /// Its handler failed, and the policy makes no further attempt.
+    Failed,
+    /// Its handler panicked, and the policy makes no further attempt.
+    Panicked,
+    /// It killed as many workers as the poison limit allows.
+    Poisoned,
+    /// It was a call, and its caller was gone before it was handled.
+    Abandoned,
+    /// Its worker was killed while it handled the message, and the policy makes no further attempt;
+    /// or its handler was dropped at the deadline of a stop, and had consumed the message.
+    Killed,
+    /// No worker was left to handle it, or none of the
+    /// [adopted](crate::PoolAdmin::adopt) ones takes it.
+    NoWorkers,
+    /// It had to make room for a later message.
+    Evicted,
+    /// Its deadline passed before it was started.
+    Expired,
+    /// Its handler did not return within the pool's limit, and the policy makes no further attempt.
+    TimedOut,
 }
 
 impl DeadLetterReason {

@@ -12,7 +12,7 @@ use greenroom::{
 use greenroom_config::plural;
 use serde_json::{Value, json};
 
-use super::sentence::time;
+use super::{sentence::time, views};
 
 /// Events that are kept for later watchers and shown by a sample.
 const KEPT: usize = 60;
@@ -118,7 +118,7 @@ fn event_text(event: &PoolEvent) -> String {
         E::WorkerWedged { slot, busy_for } => {
             format!("worker {slot} has held its event for {}", time(*busy_for))
         }
-        E::DeadLetter { reason, .. } => format!("a dead letter: {reason}"),
+        E::DeadLetter { reason, .. } => format!("a dead letter: {}", views::reason(*reason)),
         E::MailboxFull => "the queue is full".to_owned(),
         E::MailboxDrained { full_for } => {
             format!("the queue has room again, after {}", time(*full_for))

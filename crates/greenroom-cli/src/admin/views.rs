@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use greenroom::{
-    FinalAction,
+    DeadLetterReason, FinalAction,
     keys::{KeyCounts, KeyState},
     stats::LatencySummary,
 };
@@ -335,7 +335,7 @@ fn key_partition(key: &KeyPartition) -> Value {
 /// The group of keys that are parked for the same reason.
 pub(super) fn group(parked: &ParkedView) -> String {
     let error = parked.error.as_deref().unwrap_or_default();
-    error_group(parked.reason.word(), Some(&parked.handler), error)
+    error_group(reason(parked.reason), Some(&parked.handler), error)
 }
 
 pub(super) fn parked(parked: &ParkedView) -> Value {
@@ -345,7 +345,7 @@ pub(super) fn parked(parked: &ParkedView) -> Value {
         "pool": parked.pool,
         "input": parked.input,
         "since_ms": millis(parked.since),
-        "reason": parked.reason.word(),
+        "reason": reason(parked.reason),
         "last_error": parked.error,
         "group": group(parked),
         "waiting": parked.waiting,
@@ -375,6 +375,20 @@ pub(super) fn decided(decided: &Decided) -> Value {
         "input": decided.input,
         "dead_letters": decided.dead_letters,
     })
+}
+
+pub(super) fn reason(reason: DeadLetterReason) -> &'static str {
+    match reason {
+        DeadLetterReason::Panicked => "panicked",
+        DeadLetterReason::Poisoned => "poisoned",
+        DeadLetterReason::TimedOut => "timed_out",
+        DeadLetterReason::Abandoned => "abandoned",
+        DeadLetterReason::Killed => "killed",
+        DeadLetterReason::NoWorkers => "no_workers",
+        DeadLetterReason::Evicted => "evicted",
+        DeadLetterReason::Expired => "expired",
+        _ => "failed",
+    }
 }
 
 pub(super) fn millis(time: Duration) -> f64 {
